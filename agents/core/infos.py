@@ -352,10 +352,12 @@ class FollowUpInfo:
     Attributes:
         questions: At least one.
         user_answer: The answer to all of them; empty in a question.
+        about: What they are about, in a few words; may be empty.
     """
 
     questions: tuple[str, ...]
     user_answer: str = ""
+    about: str = ""
 
     def __str__(self) -> str:
         numbered = (f"{at}. {question}" for at, question in enumerate(self.questions, 1))
@@ -363,7 +365,7 @@ class FollowUpInfo:
 
     def answer(self, text: str) -> FollowUpInfo:
         """Make the answer."""
-        return FollowUpInfo(questions=self.questions, user_answer=text)
+        return FollowUpInfo(questions=self.questions, user_answer=text, about=self.about)
 
     def check_answer(self, answer: object) -> None:
         """Refuse an answer that says nothing.

@@ -53,7 +53,8 @@ class FollowUpTool:
         Raises:
             Interrupted: People are asked.
         """
-        info = FollowUpInfo(questions=tuple(cast("list[str]", arguments["questions"])))
+        questions = tuple(cast("list[str]", arguments["questions"]))
+        info = FollowUpInfo(questions=questions, about=str(arguments.get("about") or ""))
         was_interrupted, _, _ = get_interrupt_state(object)
         is_target, _, answer = get_resume_context(object)
         if not (was_interrupted and is_target):
@@ -84,9 +85,13 @@ def follow_up_tool(name: str = FOLLOW_UP_NAME, description: str = _DESCRIPTION) 
     return FollowUpTool(ToolSpec(name=name, description=description, schema=found.schema), found)
 
 
-def _questions(questions: Annotated[list[_Question], Field(min_length=1, max_length=5)]) -> None:
+def _questions(
+    questions: Annotated[list[_Question], Field(min_length=1, max_length=5)],
+    about: Annotated[str, Field(max_length=60)] = "",
+) -> None:
     """Only its signature is used.
 
     Args:
         questions: One thing each, in the order in which people should answer.
+        about: What several questions are about, as in "2 questions about …": a few words.
     """

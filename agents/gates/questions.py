@@ -249,16 +249,26 @@ class FeedbackInfo:
         original_content: The text. Untrusted.
         feedback: What should be different; None in a question.
         no_need_to_edit: Nothing should; it wins over `feedback`.
+        title: What the text is, such as “Poem about potatoes”; may be empty.
+        version: How often people have been asked about it, with this time.
+        previous: The text as they saw it last; None in the first round.
+        wanted: What they said should be different in that one. Untrusted, too.
     """
 
     original_content: str
     feedback: str | None = None
     no_need_to_edit: bool = False
+    title: str = ""
+    version: int = 1
+    previous: str | None = None
+    wanted: str | None = None
 
     def __post_init__(self) -> None:
         check_bools(self, "no_need_to_edit")
-        check_texts(self, "original_content")
-        check_texts(self, "feedback", optional=True)
+        check_texts(self, "original_content", "title")
+        check_texts(self, "feedback", "previous", "wanted", optional=True)
+        if type(self.version) is not int or self.version < 1:
+            raise TypeError("version must be a whole number from 1")
 
     def __str__(self) -> str:
         return f"What do you think of this?\n\n{self.original_content}"

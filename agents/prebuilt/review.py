@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 from agents.agent import AgentEvent, AgentInput, make_action, make_message
 from agents.core.calls import BreakLoop, Exit
@@ -29,6 +30,7 @@ class ReviewAgent:
         when_done: `Exit()` ends all workflows around it, as in Eino's example; `BreakLoop()` only
             the loop.
         description: What it is good at, for models that may call it.
+        title: What the text is, for people; empty for no title of its own.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class ReviewAgent:
         content_key: str = CONTENT_KEY,
         when_done: Exit | BreakLoop | None = None,
         description: str = "Asks people for feedback on a text.",
+        title: str = "",
     ) -> None:
         self.name = name
         self.description = description
         self._content_key = content_key
         self._when_done = when_done or Exit()
+        self._title = title
 
     def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002, ARG002 - see Agent
         """Ask; see `Agent.run`.
@@ -59,7 +63,7 @@ class ReviewAgent:
     async def _review(self) -> AsyncGenerator[AgentEvent, None]:
         was_interrupted, _, info = get_interrupt_state(FeedbackInfo)
         if not was_interrupted:
-            asked = FeedbackInfo(original_content=self._content())
+            asked = self._asked()
             stateful_interrupt(asked, asked)
         if info is None:
             raise CheckpointDecodeError(f"agent {self.name!r} has lost what it asked")
@@ -71,10 +75,36 @@ class ReviewAgent:
         except ResumeDataError as error:
             keep_waiting(error)
         text = _said(answer)
+        self._remember(info, text if _is_feedback(answer) else None)
         if text:
             yield make_message(text)
         if not _is_feedback(answer):
             yield make_action(self._when_done)
+
+    def _asked(self) -> FeedbackInfo:
+        """The next question: from the second round on with the text and the wish before it."""
+        info = FeedbackInfo(original_content=self._content(), title=self._title)
+        last = session_values().get(self._round_key)
+        if not isinstance(last, FeedbackInfo):
+            return info
+        return replace(
+            info,
+            version=last.version + 1,
+            previous=last.original_content,
+            wanted=last.feedback,
+        )
+
+    def _remember(self, info: FeedbackInfo, wish: str | None) -> None:
+        """Keep the round for the next one; nothing once the loop ends."""
+        values = session_values()
+        if wish is not None:
+            values[self._round_key] = replace(info, feedback=wish, previous=None, wanted=None)
+        else:
+            values.pop(self._round_key, None)
+
+    @property
+    def _round_key(self) -> str:
+        return f"{self._content_key}.round"
 
     def _content(self) -> str:
         content = session_values().get(self._content_key)

@@ -39,6 +39,8 @@ class ActionId(StrEnum):
     RESPOND = "countersign:respond"
     IGNORE = "countersign:ignore"
     CHOOSE = "countersign:choose"
+    COMPARE = "countersign:compare"
+    """Shows two versions of a text."""
     WITHDRAW = "countersign:withdraw"
     TAKE_BACK = "countersign:take_back"
     """Removes the presser's own vote."""
@@ -105,6 +107,8 @@ IN_MENU = (
     ActionId.CLAIM,
     ActionId.LET_GO,
     ActionId.SNOOZE,
+    ActionId.REJECT,
+    ActionId.COMPARE,
 )
 """Actions that stand in the menu of a card."""
 

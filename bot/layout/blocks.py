@@ -95,6 +95,11 @@ def line(*parts: Block) -> Block:
     return {"type": "rich_text_section", "elements": list(parts)}
 
 
+def numbered(lines: Sequence[Block]) -> Block:
+    """Lines with numbers before them, from 1."""
+    return {"type": "rich_text_list", "style": "ordered", "elements": [*lines]}
+
+
 def quote(*parts: Block) -> Block:
     """Somebody else's words, set off by a bar."""
     return {"type": "rich_text_quote", "elements": list(parts)}

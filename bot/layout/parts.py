@@ -11,23 +11,19 @@ from bot.layout.arguments import Listed
 from bot.layout.blocks import (
     HEADER,
     Block,
-    context,
     line,
     literal,
-    mrkdwn,
-    plain,
     quote,
     rich,
-    section,
 )
-from bot.layout.text import clip, clip_mrkdwn, more, own_words, show
+from bot.layout.text import clip_mrkdwn, more, own_words, show
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
 from bot.redaction.call import has_guess, mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.words import say
-from bot.words.mrkdwn import date, mention, utc
-from storage.records import Approval, Decision, Kind, Status
+from bot.words.mrkdwn import date, mention
+from storage.records import Approval, Status
 
 WHY = 900
 PREVIEW = 1_200
@@ -106,48 +102,6 @@ def body(parts: Iterable[Listed]) -> Body:
     )
 
 
-def notes(about: Body, *, can_open: bool) -> list[Block]:
-    """Say what the reader does not see, and why."""
-    words: list[Block] = []
-    if about.hidden:
-        count = (
-            f"{about.hidden:,} character{'s are' if about.hidden > 1 else ' is'} not shown here."
-        )
-        rest = " Please open *Details* before you decide." if can_open else ""
-        words.append(mrkdwn(f"*{count}*{rest}"))
-    if about.masked:
-        masked = "What looks like a secret is masked as “•••• redacted”."
-        rest = " Please open *Reveal…* before you decide; only you will see it."
-        words.append(mrkdwn(masked + (rest if about.guessed and can_open else "")))
-    if about.altered:
-        odd = "Characters that cannot be seen, or look like others, are written as ⟨U+…⟩."
-        words.append(mrkdwn(odd))
-    if about.turned:
-        turned = "Something here is written from right to left and may be drawn in another order."
-        words.append(mrkdwn(turned))
-    return [context(*words)] if words else []
-
-
-def small_print(approval: Approval, who: str) -> Block:
-    """Say who asked, until when, who may decide, who was asked later, and which rule says so."""
-    words = [
-        mrkdwn(f"Asked for by {asked_by(approval)}"),
-        mrkdwn(f"Expires {date(approval.expires_ms)}"),
-        mrkdwn(who),
-    ]
-    asked = json.loads(approval.approvers_json)
-    backups = dict.fromkeys(json.loads(approval.backups_json))
-    later = [name for name in backups if name not in asked]
-    if approval.escalated_ms is not None and later:
-        names = own_words(approvers_words(later), APPROVERS)
-        words.append(mrkdwn(f"Also asked since {date(approval.escalated_ms)}: {names}"))
-    if approval.rule.strip():
-        words.append(plain(f"Rule: {clip(approval.rule, 100)}"))
-    if approval.tool.strip():
-        words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
-    return context(*words)
-
-
 def stuck_words(approval: Approval) -> str:
     """Why nobody can decide it now, and who can later."""
     words = own_words(approval.stuck, REASON * 2)
@@ -165,16 +119,6 @@ def asked_by(approval: Approval) -> str:
     if len(people) == 1:
         return people[0]
     return say("line.and", a=", ".join(people[:-1]), b=people[-1])
-
-
-def deciders(approval: Approval, approvers_text: str) -> str:
-    """Say who may decide, and why the reader may be one of them."""
-    who = own_words(approvers_text, APPROVERS).strip() or "the people named in the settings"
-    if approval.kind is Kind.QUESTION:
-        return f"Who can answer: {who}"
-    if approval.self_approval:
-        return f"Who can decide: {who}"
-    return f"Who can decide: {who}, but not who asked for this"
 
 
 def members() -> str:
@@ -199,28 +143,6 @@ _BY_VOTES = frozenset({Status.APPROVED, Status.ANSWERED, Status.REJECTED})
 """The ends that people agree on, each by a vote."""
 
 
-def outcome(approval: Approval, decision: Decision | None, words: str) -> list[Block]:
-    """Say how it ended: what, who, when, and the reason."""
-    if decision is None:
-        return [section(f"*{words}*")]
-    by = _by(approval)
-    if approval.status is Status.EXPIRED:
-        by = ": nobody answered in time"
-    blocks = [section(f"*{words}*{by}, {date(decision.at_ms)}")]
-    if approval.status is Status.UNDECIDABLE:
-        return [*blocks, section(own_words(decision.reason, REASON * 2) or "…")]
-    reason = said("Reason", decision.reason, REASON)
-    return [*blocks, rich(*reason.elements)] if reason.elements else blocks
-
-
-def final_print(approval: Approval) -> Block:
-    """The small print of a card that nobody can act on any more."""
-    words = [mrkdwn(f"Asked for by {asked_by(approval)}")]
-    if approval.tool.strip():
-        words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
-    return context(*words)
-
-
 def spoken(*sentences: str) -> str:
     """Join sentences for notifications and screen readers."""
     return " ".join(sentence for sentence in sentences if sentence)
@@ -243,20 +165,6 @@ def spoken_title(approval: Approval) -> str:
     return clip_mrkdwn(title_of(approval), 300)
 
 
-def spoken_outcome(approval: Approval, words: str) -> str:
-    """The outcome as a sentence."""
-    decision = approval.decision
-    if decision is None:
-        return f"{words}."
-    by = _by(approval)
-    if approval.status is Status.EXPIRED:
-        by = " (nobody answered in time)"
-    if approval.status is Status.UNDECIDABLE:
-        return f"{words}. {own_words(decision.reason, REASON)}"
-    reason = clip_mrkdwn(mask_text(decision.reason), 300)
-    return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")
-
-
 def deciders_names(approval: Approval) -> str:
     """Mention who decided: whoever did so last, and all others whose votes were for the same."""
     decision = approval.decision
@@ -273,8 +181,3 @@ def deciders_names(approval: Approval) -> str:
     last = voters.pop(decision.by, mention(decision.by))
     others = list(voters.values()) if approval.status in _BY_VOTES else []
     return ", ".join([last, *others[:MOST_PEOPLE]])
-
-
-def _by(approval: Approval) -> str:
-    names = deciders_names(approval)
-    return f" by {names}" if names else ""

@@ -32,6 +32,7 @@ from bot.errors import InvalidInputError
 from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import Words, mask_call, mask_value
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
@@ -149,7 +150,7 @@ class RecordQuestion(ABC):
 
     def reply_hint(self) -> str:
         """Say privately what to do in place of a reply that answers nothing."""
-        return "A reply does not answer this. Please use the buttons on the card."
+        return say("refuse.reply_buttons")
 
     def is_yes(self, decision: Decision) -> bool:
         """Whether a decision agrees to what the card shows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ from bot.questions.reasons import (
     read_reason,
     reason_inputs,
 )
-from bot.questions.values import VERDICT, value_brief
+from bot.questions.values import VERDICT, questions_in, title_of_questions, value_brief
 from bot.words import say
 from storage.records import Decision, Kind, Status
 
@@ -73,8 +73,6 @@ class CallQuestion(InputsQuestion):
 
     form = Form.CALL
     kinds = frozenset({Kind.APPROVAL})
-    yes_label = "Approve"
-    edit_words = ("Edit and approve", "Approve changes")
 
     @classmethod
     def read(cls, info: object) -> Brief | None:
@@ -86,11 +84,12 @@ class CallQuestion(InputsQuestion):
                 brief = call_brief(info)
                 return replace(brief, ask=replace(brief.ask, schema=dict(info.schema)))
             case Question(kind="node", schema=schema) if schema == VERDICT:
+                brief = value_brief(info.value)
                 return replace(
-                    value_brief(info.value),
+                    brief,
                     kind=Kind.APPROVAL,
-                    title=f"Step “{info.node}” asks for approval",
-                    ask=AnswerForm(form=Form.CALL, label="What it asks"),
+                    title=title_of_questions(questions_in(brief)),
+                    ask=AnswerForm(form=Form.CALL, label=say("card.asks")),
                 )
             case _:
                 return None
@@ -101,6 +100,10 @@ class CallQuestion(InputsQuestion):
             return self.covers(decision, may_edit=self.ask.schema is not None)
         is_plain = not decision.arguments_json and not decision.answer_json
         return decision.status is Status.REJECTED and is_plain
+
+    def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
+        """A yes."""
+        return say("status.needs_approval"), say("notify.pending", **about)
 
     def no_status(self) -> Status:
         """A no rejects it."""
@@ -180,10 +183,6 @@ class CallQuestion(InputsQuestion):
         """It can, where none is asked for anyway."""
         return not wants_reason(self.approval, rejects=False)
 
-    def yes_words(self) -> str:
-        """As its button."""
-        return self.yes_label
-
     def no(self) -> Iterator[Block]:
         """*Reject…*."""
         yield self.button(say("button.reject"), ActionId.REJECT)
@@ -249,11 +248,12 @@ class CallQuestion(InputsQuestion):
         about = named(self.approval)
         needs_form = is_critical(self.approval) or wants_reason(self.approval, rejects=False)
         more = self.yes_inputs() if needs_form else []
-        return self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about, draft, more=more)
+        words = (say("form.edit"), say("form.edit_submit"))
+        return self.inputs_modal(ActionId.EDIT_MODAL, words, about, draft, more=more)
 
     def _approve_modal(self) -> Block:
         inputs = self.yes_inputs()
-        words = (self.yes_label, self.yes_label)
+        words = (say("form.critical"), say("form.approve_submit"))
         blocks = [named(self.approval), *inputs]
         return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from functools import cached_property
 
 from agents.core.codec import Json
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.arguments import Listed, read_object, text_width
-from bot.layout.blocks import LABEL, Block, line, literal, plain, rich
+from bot.layout.blocks import LABEL, Block, line, literal, numbered, plain, rich
 from bot.layout.forms.fields import MOST_CHECKS
 from bot.layout.modals import Errors, Values, modal, notice_modal, read_state
-from bot.layout.parts import REASON, said
-from bot.layout.text import clip, is_plain, show, width
+from bot.layout.text import ShownText, clip, is_plain, show, width
 from bot.questions.base import Brief, as_text
 from bot.questions.call import call_brief
 from bot.questions.drawing import (
-    BUTTONS_ONLY,
-    MOST_QUESTIONS,
     DecisionDraft,
     DrawnQuestion,
     OpenModal,
@@ -32,8 +29,15 @@ from bot.questions.drawing import (
 )
 from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
 from bot.questions.texts import QUESTION_WHOLE
-from bot.questions.values import few_values, first_question, typed_answer, value_brief
-from bot.redaction.call import Words, has_guess, length, mask_call, masks_in, written
+from bot.questions.values import (
+    few_values,
+    questions_in,
+    title_of_questions,
+    typed_answer,
+    value_brief,
+)
+from bot.redaction.call import Mask, Words, has_guess, length, mask_call, masks_in, written
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 CHOICE = "choice"
@@ -47,7 +51,6 @@ MOST_OPTIONS = 100
 """More do not fit a menu."""
 _SHORT = 40
 """Longer labels do not fit a button on a phone."""
-_CHOSEN = "Chosen"
 
 
 def selected_json(ids: Sequence[str]) -> str:
@@ -61,11 +64,6 @@ class ChoiceQuestion(DrawnQuestion):
 
     form = Form.CHOICE
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
-    outcomes: ClassVar[Mapping[Status, str]] = {
-        Status.APPROVED: _CHOSEN,
-        Status.ANSWERED: _CHOSEN,
-        Status.REJECTED: "None chosen",
-    }
 
     @classmethod
     def read(cls, info: object) -> Brief | None:
@@ -79,7 +77,7 @@ class ChoiceQuestion(DrawnQuestion):
         if not values:
             return None
         brief = value_brief(getattr(info, "value", None))
-        return replace(brief, ask=_ask_of_values(first_question(brief), values))
+        return replace(brief, ask=_ask_of_values(questions_in(brief)[0], values))
 
     def takes(self, decision: Decision) -> bool:
         """Options that there are, and the call with them; or none, where that is allowed."""
@@ -117,10 +115,7 @@ class ChoiceQuestion(DrawnQuestion):
         """Say how a reply names an option."""
         if self.is_yes_or_no:
             return super().reply_hint()
-        return (
-            "This is not exactly one of the options. Please use the card, or reply with one "
-            "number or label."
-        )
+        return say("refuse.reply_option")
 
     def is_yes(self, decision: Decision) -> bool:
         """Every choice agrees to what it is."""
@@ -139,9 +134,25 @@ class ChoiceQuestion(DrawnQuestion):
         """Whether the choice may be a decision: only buttons answer it."""
         return any(isinstance(option.value, bool) for option in self.ask.options)
 
-    def no_label(self) -> str:
+    def no_words(self) -> tuple[str, str]:
         """A free choice is not rejected."""
-        return "Reject" if self.is_call else "None of these"
+        if self.is_call:
+            return super().no_words()
+        return say("form.none_title"), say("form.none_submit")
+
+    def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
+        """A choice."""
+        return say("status.needs_choice"), say("notify.choice", **about)
+
+    def ended(self, who: str, time: str) -> tuple[str, str]:
+        """Say that something was chosen, or nothing."""
+        match self.approval.status:
+            case Status.APPROVED | Status.ANSWERED:
+                return "💬", say("status.chosen", who=who, time=time)
+            case Status.REJECTED if not self.is_call:
+                return "💬", say("status.none_chosen", who=who, time=time)
+            case _:
+                return super().ended(who, time)
 
     def digest_of(self, ids: Sequence[str]) -> str:
         """Return the digest that a choice covers: of the call with the options, or of the question.
@@ -163,55 +174,44 @@ class ChoiceQuestion(DrawnQuestion):
         chosen = values if self.ask.multiple else values[0]
         return {**self.arguments, self.ask.parameter: chosen}
 
-    def hint(self) -> str:
-        """Say that a reply can name an option."""
-        if self.is_yes_or_no:
-            return BUTTONS_ONLY
-        return "Choose below, or reply in this thread with one number or label."
+    def who_can(self, who: str) -> str:
+        """Say who can choose."""
+        return say("line.can_choose", who=who)
+
+    def asked(self) -> list[str]:
+        """Return the question."""
+        return [self.ask.question]
 
     def content(self) -> tuple[Listed, ...]:
         """Return the part below the question, then the question and the options."""
         return (self.below(), self.of_call())
 
     def of_call(self) -> Listed:
-        """Return the question and the options, with their numbers."""
+        """Return the question, unless it is the title, and the options that no button shows."""
         words = mask_call(self.ask.question)
         question = show(words, OPTIONS, lines=20)
-        elements = [line(literal(question.text or "…", "bold"), *rest_of(question.hidden))]
-        hidden, views = question.hidden, [question]
+        heading = line(literal(question.text or "…", "bold"), *rest_of(question.hidden))
+        is_title = self.in_title(self.ask.question)
+        options = _listed(() if self._is_on_buttons else self.ask.options)
         masks = [*masks_in(words)]
-        room = OPTIONS
-        listed = () if self.is_yes_or_no else self.ask.options  # the buttons say it all
-        for number, option in enumerate(listed, 1):
-            words = mask_call(option.words)
-            masks += masks_in(words)
-            if number > MOST_SHOWN or room < OPTION:
-                hidden += length(words)
-                continue
-            views.append(show(words, OPTION, lines=5))
-            parts = (literal(f"{number}. ", "bold"), literal(views[-1].text or "…"))
-            elements.append(line(*parts, *rest_of(views[-1].hidden)))
-            room -= text_width(elements[-1:])
-            hidden += views[-1].hidden
         return Listed(
-            elements=tuple(elements),
-            hidden=hidden,
-            masked=bool(masks),
-            guessed=has_guess(masks),
-            altered=any(view.altered for view in views),
-            turned=any(view.turned for view in views),
+            elements=(*(() if is_title else (heading,)), *options.elements),
+            hidden=options.hidden + (0 if is_title else question.hidden),
+            masked=bool(masks) or options.masked,
+            guessed=has_guess(masks) or options.guessed,
+            altered=question.altered or options.altered,
+            turned=question.turned or options.turned,
         )
 
-    def spoken(self) -> list[str]:
-        """The question and the first options."""
-        options = [option.words for option in self.ask.options[:MOST_QUESTIONS]]
-        return [written(mask_call(one)) for one in (self.ask.question, *options)]
-
-    def answered(self) -> Listed:
-        """The options that people chose."""
+    def answered(self) -> str:
+        """The options that people chose, with their numbers."""
         ids = self.stored.get("selected")
-        chosen = [one for one in self.ask.options if isinstance(ids, list) and one.id in ids]
-        return said("Choice", "\n".join(option.label for option in chosen), REASON)
+        chosen = [
+            f"{number}. {written(mask_call(one.label))}"
+            for number, one in enumerate(self.ask.options, 1)
+            if isinstance(ids, list) and one.id in ids
+        ]
+        return "\n".join(chosen)
 
     def final(self, decision: Decision) -> Approval:
         """A call with what was chosen; the model may have had a choice of its own."""
@@ -240,25 +240,27 @@ class ChoiceQuestion(DrawnQuestion):
     def notes(self) -> Iterator[str]:
         """Say when there are too many options."""
         if len(self.ask.options) > MOST_OPTIONS:
-            yield "There are too many options for a form."
+            yield say("line.too_many_options")
 
     def yes(self) -> Iterator[Block]:
         """A button for each of a few short options, or *Choose…*."""
-        labels = [
-            option_label(option, number, LABEL) for number, option in enumerate(self.ask.options, 1)
-        ]
-        short = all(is_plain(one) and "\n" not in one and width(one) <= _SHORT for one in labels)
-        if labels and len(labels) <= len(PICKS) and short and not self.ask.multiple:
-            for label, action in zip(labels, PICKS, strict=False):
+        if self._picks:
+            for label, action in zip(self._picks, PICKS, strict=False):
                 yield self.button(label, action)
-        elif 0 < len(labels) <= MOST_OPTIONS:
-            yield self.button("Choose…", ActionId.CHOOSE, "primary")
+        elif 0 < len(self.ask.options) <= MOST_OPTIONS:
+            yield self.button(say("button.choose"), ActionId.CHOOSE, "primary")
 
     def no(self) -> Iterator[Block]:
-        """*None of these…*; of a call, *Reject…*."""
-        if self.ask.can_decline:
-            style = "danger" if self.is_call else ""
-            yield self.button(f"{self.no_label()}…", ActionId.REJECT, style)
+        """*None of these…*, unless it is in the menu; of a call, *Reject…*."""
+        if self.ask.can_decline and self.is_call:
+            yield self.button(say("button.reject"), ActionId.REJECT)
+        elif self.ask.can_decline and not self._picks:
+            yield self.button(say("button.none_of_these"), ActionId.REJECT)
+
+    def more(self) -> Iterator[tuple[str, ActionId]]:
+        """*None of these…*, beside buttons of the options."""
+        if self.ask.can_decline and not self.is_call and self._picks:
+            yield say("button.none_of_these"), ActionId.REJECT
 
     def needs_all(self) -> bool:
         """Every choice agrees to something."""
@@ -286,8 +288,24 @@ class ChoiceQuestion(DrawnQuestion):
         chosen = [one.get("value") for one in listed if isinstance(one, dict)]
         ids = [one.id for index, one in enumerate(self.ask.options) if str(index) in chosen]
         if not ids or len(ids) != len(chosen):
-            return {CHOICE: "Please choose one of the options."}
+            return {CHOICE: say("error.choose_option")}
         return self._draft(ids)
+
+    @cached_property
+    def _picks(self) -> list[str]:
+        """The labels of buttons for each option; empty where they are not few and short."""
+        options = self.ask.options
+        if self.ask.multiple or len(options) > len(PICKS):
+            return []
+        labels = [option_label(option, number, LABEL) for number, option in enumerate(options, 1)]
+        short = all(is_plain(one) and "\n" not in one and width(one) <= _SHORT for one in labels)
+        return labels if short else []
+
+    @property
+    def _is_on_buttons(self) -> bool:
+        """Whether the buttons say all about the options."""
+        is_bare = not any(option.description.strip() for option in self.ask.options)
+        return bool(self._picks) and (is_bare or self.is_yes_or_no)
 
     def _draft(self, ids: Sequence[str]) -> DecisionDraft:
         return replace(
@@ -313,7 +331,7 @@ class ChoiceQuestion(DrawnQuestion):
         """Ask which of the options; say so when there is no such form."""
         ask = self.ask
         if not 0 < len(ask.options) <= MOST_OPTIONS:
-            return notice_modal("Choose", "There is no form for this. Please look at the card.")
+            return notice_modal(say("form.choose_title"), say("form.choose_none"))
         few = len(ask.options) <= MOST_CHECKS
         if ask.multiple:
             kind = "checkboxes" if few else "multi_static_select"
@@ -323,13 +341,45 @@ class ChoiceQuestion(DrawnQuestion):
         block: Block = {
             "type": "input",
             "block_id": CHOICE,
-            "label": plain("Choose one or more" if ask.multiple else "Choose one"),
+            "label": plain(say("form.choose_many" if ask.multiple else "form.choose_one")),
             "optional": False,
             "element": {"type": kind, "action_id": str(ActionId.VALUE), "options": options},
         }
         question = show(mask_call(ask.question), QUESTION_WHOLE, lines=40).text
         blocks = [rich(line(literal(question or "…", "bold"))), block]
-        return modal(self.approval, ActionId.CHOOSE_MODAL, ("Choose", "Choose"), blocks)
+        words = (say("form.choose_title"), say("form.choose_title"))
+        return modal(self.approval, ActionId.CHOOSE_MODAL, words, blocks)
+
+
+def _listed(options: Sequence[Option]) -> Listed:
+    """The options as a numbered list, each with more about it."""
+    lines: list[Block] = []
+    hidden, room = 0, OPTIONS
+    masks: list[Mask] = []
+    views: list[ShownText] = []
+    for number, option in enumerate(options, 1):
+        label, more_about = mask_call(option.label), mask_call(option.description)
+        masks += [*masks_in(label), *masks_in(more_about)]
+        if number > MOST_SHOWN or room < OPTION:
+            hidden += length(label) + length(more_about)
+            continue
+        head = show(label, OPTION, lines=2)
+        rest = show(more_about, OPTION, lines=5)
+        parts = [literal(head.text or "…", "bold"), *rest_of(head.hidden)]
+        if rest.text:
+            parts += [literal(f" \u2013 {rest.text}"), *rest_of(rest.hidden)]
+        lines.append(line(*parts))
+        views += [head, rest]
+        room -= text_width(lines[-1:])
+        hidden += head.hidden + rest.hidden
+    return Listed(
+        elements=(numbered(lines),) if lines else (),
+        hidden=hidden,
+        masked=bool(masks),
+        guessed=has_guess(masks),
+        altered=any(view.altered for view in views),
+        turned=any(view.turned for view in views),
+    )
 
 
 def option_label(option: Option, number: int, most: int) -> str:
@@ -361,7 +411,7 @@ def _free(info: ChoiceInfo) -> Brief:
     listed = [[option.id, option.label, option.description] for option in info.options]
     return Brief(
         kind=Kind.QUESTION,
-        title="A choice for you",
+        title=title_of_questions([info.question]),
         arguments={"question": info.question, "options": listed, "multiple": info.multiple},
         ask=_ask(info.question, info.options, multiple=info.multiple),
     )
@@ -387,7 +437,7 @@ def _ask(question: str, options: Sequence[Choice], *, multiple: bool) -> AnswerF
 
 def _ask_of_values(question: str, values: Sequence[Json]) -> AnswerForm:
     """The form of an answer that has only a few values."""
-    words = {True: "Yes", False: "No"}
+    words = {True: say("line.yes"), False: say("line.no")}
     options = tuple(
         Option(id=str(at), label=words[one] if isinstance(one, bool) else str(one), value=one)
         for at, one in enumerate(values, 1)

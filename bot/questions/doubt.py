@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import ClassVar, cast
+from typing import cast
 
 from agents import DoubtInfo, DoubtResult
 from agents.core.infos import DoubtChoice
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import Listed
-from bot.layout.blocks import Block, plain, section
+from bot.layout.blocks import Block, plain
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
-from bot.layout.parts import REASON, asked_by, said, spoken, spoken_title, stuck_words
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, canonical
+from bot.redaction.mask import mask_text
 from bot.words import say
-from bot.words.mrkdwn import utc
 from storage.records import Decision, Kind, Status
 
 RESULT = "result"
@@ -33,20 +31,11 @@ class Truth(StrEnum):
     GIVE_UP = "give_up"
 
 
-_WORDS = {
-    Truth.RAN: "It ran",
-    Truth.AGAIN: "To be run again",
-    Truth.GIVE_UP: "Given up",
-}
 _STATUSES = {
     Truth.RAN: Status.ANSWERED,
     Truth.AGAIN: Status.APPROVED,
     Truth.GIVE_UP: Status.REJECTED,
 }
-_ASK = (
-    "*It is not known whether this ran.* The program stopped while it was running. "
-    "Please look, and say what is true."
-)
 
 
 @register
@@ -55,9 +44,6 @@ class DoubtQuestion(DrawnQuestion):
 
     form = str(Kind.DOUBT)
     kinds = frozenset({Kind.DOUBT})
-    outcomes: ClassVar[Mapping[Status, str]] = dict.fromkeys(
-        (Status.APPROVED, Status.REJECTED, Status.ANSWERED), "Decided"
-    )
 
     @classmethod
     def read(cls, info: object) -> Brief | None:
@@ -66,7 +52,7 @@ class DoubtQuestion(DrawnQuestion):
             return None
         return Brief(
             kind=Kind.DOUBT,
-            title=info.title or f"Did {info.tool_name} run?",
+            title=info.title or say("card.did_run", tool=info.tool_name),
             arguments=dict(info.arguments),
             ask=AnswerForm(form=Form.CALL, secret=info.secret, shown=info.shown),
             tool=info.tool_name,
@@ -96,29 +82,24 @@ class DoubtQuestion(DrawnQuestion):
         answer = self.answer(None)
         return answer.result or "" if answer.choice == "ran" else None
 
-    def lead(self) -> list[Block]:
-        """Say what is not known, and when nobody can say it now."""
-        stuck = [section(stuck_words(self.approval))] if self.approval.stuck else []
-        return [section(_ASK), *stuck]
+    def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
+        """The truth."""
+        return say("status.doubt"), say("notify.doubt", title=about["title"])
 
-    def pending_text(self) -> str:
-        """Ask for the truth."""
-        return spoken(
-            f"It is not known whether this ran: {spoken_title(self.approval)}.",
-            f"Asked for by {asked_by(self.approval)}.",
-            f"Expires {utc(self.approval.expires_ms)}.",
-            "Please say whether it ran, is to be run again, or is given up.",
-        )
+    def ended(self, who: str, time: str) -> tuple[str, str]:
+        """Say what is true, and who says so."""
+        match self.approval.status:
+            case Status.ANSWERED:
+                return "✅", say("status.doubt_ran", who=who, time=time)
+            case Status.REJECTED:
+                return "⏹️", say("status.doubt_left", who=who, time=time)
+            case _:
+                return super().ended(who, time)
 
-    def outcome(self) -> str:
-        """Name what is true."""
-        truth = self._truth
-        return _WORDS[truth] if truth is not None else super().outcome()
-
-    def answered(self) -> Listed:
+    def answered(self) -> str:
         """The result, as people gave it."""
         result = self.stored.get("result") if self._truth is not None else ""
-        return said("Result, as given", result if isinstance(result, str) else "", REASON)
+        return mask_text(result).strip() if isinstance(result, str) else ""
 
     def yes(self) -> Iterator[Block]:
         """*It ran…*."""
@@ -162,7 +143,7 @@ class DoubtQuestion(DrawnQuestion):
             return super().submit(modal_id, values)
         result = read_text(values, RESULT)
         if not result:
-            return {RESULT: "Please say what the result was."}
+            return {RESULT: say("error.result")}
         return self._draft(Truth.RAN, result)
 
     def _draft(self, truth: Truth, result: str = "") -> DecisionDraft:
@@ -170,10 +151,9 @@ class DoubtQuestion(DrawnQuestion):
         return self.draft(status=_STATUSES[truth], answer=answer)
 
     def _modal(self) -> Block:
-        hint = "The agent takes this as the result of the call."
-        label = "What came out of it?"
+        label, hint = say("form.ran_what"), say("form.ran_hint")
         block = text_input(RESULT, label, MOST_ANSWER, hint=hint, optional=False)
-        words = ("It ran", "It ran")
+        words = (say("form.ran"), say("form.ran"))
         return modal(self.approval, ActionId.RAN_MODAL, words, [named(self.approval), block])
 
     @property

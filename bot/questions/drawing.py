@@ -9,49 +9,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments, read_object
-from bot.layout.blocks import Block, button, line, literal, quote
+from bot.layout.blocks import Block, button, line, literal, numbered
 from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, text_input
-from bot.layout.parts import title_of
+from bot.layout.parts import title_hidden, title_of
 from bot.layout.text import more, show
 from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
-from bot.redaction.call import Words
+from bot.redaction.call import Words, mask_call, written
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_QUESTIONS = 10
 """More are in Details; the agent's own tool allows fewer."""
-QUESTION = 4_000
-ANSWER = 2_000
+QUESTION = 3_000
 SHOWN = Budget(whole=2_400, value=700)
-EMERGENCY = "Emergency override"
-BUTTONS_ONLY = "Choose a button below."
-
-_WORDS = {
-    Status.PENDING: "Waiting for a decision",
-    Status.APPROVED: "Approved",
-    Status.REJECTED: "Rejected",
-    Status.ANSWERED: "Answered",
-    Status.EXPIRED: "Expired",
-    Status.CANCELLED: "Cancelled",
-    Status.WITHDRAWN: "Withdrawn",
-    Status.UNDECIDABLE: "Nobody can decide this",
-    Status.SUPERSEDED: "Called off",
-    Status.DENIED: "Denied by a rule",
-}
-_QUESTION_WORDS = {
-    Status.PENDING: "Waiting for an answer",
-    Status.APPROVED: "Answered",
-    Status.REJECTED: "Not answered",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,21 +92,35 @@ class DrawnQuestion(RecordQuestion):
     The record may be damaged: what is drawn of it never raises.
     """
 
-    outcomes: ClassVar[Mapping[Status, str]] = {}
-    """Names of how it ended, where they are others than usual."""
-
-    edited_label = "Edited and approved"
-    """The outcome of a yes to edited arguments."""
-
     # What the card says.
 
-    def lead(self) -> list[Block]:
-        """Return the blocks right below the title while it is pending."""
-        return []
+    def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
+        """Say what it waits for: as the first line of its card, and as a notification.
+
+        Args:
+            about: The values `title`, `who` and `when` of the catalogue's texts.
+        """
+        return say("status.needs_answer"), say("notify.answer", **about)
+
+    def ended(self, who: str, time: str) -> tuple[str, str]:  # noqa: ARG002 - a port
+        """Say how people decided it where nothing runs by that: a symbol and words.
+
+        Args:
+            who: Mentions of who decided.
+            time: When.
+
+        Returns:
+            Empty words where it is as usual.
+        """
+        return "", ""
+
+    def asked(self) -> list[str]:
+        """Return the questions, in order."""
+        return questions_of(self.approval)
 
     def content(self) -> tuple[Listed, ...]:
         """Return the question's content for its card."""
-        return (self._exchange(), self.below())
+        return (self._questions(), self.below())
 
     def of_call(self) -> Listed:
         """Return the question about a call, for the place below its arguments."""
@@ -137,31 +130,21 @@ class DrawnQuestion(RecordQuestion):
         """Return the question in place of arguments, as text; empty when there are arguments."""
         return ""
 
-    def hint(self) -> str:
-        """Our own words that say how the card of a question is answered."""
-        return BUTTONS_ONLY
+    def small(self) -> list[Block]:
+        """Return small print of ours, right below the content."""
+        return []
 
-    def pending_text(self) -> str:
-        """The text of a pending card, escaped; empty where it is the usual one."""
+    def who_can(self, who: str) -> str:
+        """Say in our own words who can answer a question, and whether a reply will do.
+
+        Args:
+            who: As the beginning of a sentence, with mentions.
+        """
+        return say("line.can_fill", who=who)
+
+    def answered(self) -> str:
+        """People's answer as lines, masked; empty where the outcome says it all, or nobody did."""
         return ""
-
-    def spoken(self) -> list[str]:
-        """Return the question's texts, masked, for notifications and screen readers."""
-        return [mask_text(question) for question in questions_of(self.approval)]
-
-    def outcome(self) -> str:
-        """Name the status for people, as what it means for this kind."""
-        status, decision = self.approval.status, self.approval.decision
-        if decision is not None and decision.emergency_json:
-            return EMERGENCY
-        if status is Status.APPROVED and decision is not None and decision.arguments_json:
-            return self.edited_label
-        usual = _QUESTION_WORDS if self.approval.kind is Kind.QUESTION else _WORDS
-        return self.outcomes.get(status) or usual.get(status) or _WORDS[status]
-
-    def answered(self) -> Listed:
-        """Show what people answered; nothing where the outcome says it all, or nobody did."""
-        return Listed()
 
     def final(self, decision: Decision) -> Approval:
         """The record with the title, the preview and the arguments of what a yes lets run.
@@ -209,21 +192,17 @@ class DrawnQuestion(RecordQuestion):
         """Yield the buttons behind the no."""
         yield from ()
 
+    def more(self) -> Iterator[tuple[str, ActionId]]:
+        """Yield further choices of the menu of a question: the label, and what it does."""
+        yield from ()
+
     def emergency(self) -> Iterator[Block]:
         """Yield the buttons of who may let it run alone, also where nobody else can decide."""
         yield from ()
 
-    def no_label(self) -> str:
-        """The refusal, on its button and its modal."""
-        return "Reject"
-
     def takes_note(self) -> bool:
         """Whether a yes can have a note."""
         return False
-
-    def yes_words(self) -> str:
-        """A yes, as its button says it."""
-        return "Approve"
 
     def can_withdraw(self) -> bool:
         """Whether the card has a button that takes it back: a no of who asked does the same."""
@@ -329,10 +308,6 @@ class DrawnQuestion(RecordQuestion):
         found = (read_object(self.approval.arguments_json) or {}).get("shown")
         return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
 
-    def answers(self) -> dict[int, str]:
-        """The answers that stand below the questions on the card, by position."""
-        return {}
-
     @property
     def stored(self) -> Mapping[str, object]:
         """The answer on record, as far as it can be read: see `given`."""
@@ -344,42 +319,48 @@ class DrawnQuestion(RecordQuestion):
         """Whether it is about a call of a tool."""
         return bool(self.approval.tool)
 
-    def reject_words(self) -> str:
+    def no_words(self) -> tuple[str, str]:
         """The title of the modal that asks why not, and its button."""
-        return self.no_label()
+        return say("form.reject"), say("form.reject_submit")
+
+    def no_help(self) -> str:
+        """A sentence below the title of that modal."""
+        return ""
 
     def _reject_modal(self) -> Block:
         if self.approval.kind is Kind.APPROVAL:
-            about = named(self.approval, say("form.reject_help"))
-            blocks = [about, *rejection_inputs(self.approval)]
-            words = (say("form.reject"), say("form.reject_submit"))
+            help_text, inputs = say("form.reject_help"), rejection_inputs(self.approval)
         else:
             hint = say("form.own_words_hint")
             label = say("form.own_words")
-            words = (self.reject_words(), self.reject_words())
-            blocks = [named(self.approval), text_input(REASON, label, MOST_REASON, hint=hint)]
-        return modal(self.approval, ActionId.REJECT_MODAL, words, blocks)
+            help_text = self.no_help()
+            inputs = [text_input(REASON, label, MOST_REASON, hint=hint)]
+        blocks = [named(self.approval, help_text), *inputs]
+        return modal(self.approval, ActionId.REJECT_MODAL, self.no_words(), blocks)
 
-    def _exchange(self) -> Listed:
-        """The questions, each with its answer."""
-        questions = questions_of(self.approval)
+    def in_title(self, text: str) -> bool:
+        """Whether the title of the card shows all of a text."""
+        is_whole = not title_hidden(self.approval)
+        return is_whole and title_of(self.approval) == written(mask_call(text)).strip()
+
+    def _questions(self) -> Listed:
+        """The questions: a numbered list of several; nothing of one that is the title."""
+        questions = self.asked()
+        if len(questions) == 1 and self.in_title(questions[0]):
+            return Listed()
         count = min(len(questions), MOST_QUESTIONS)
-        answers = self.answers()
         elements: list[Block] = []
         hidden = sum(map(len, questions[MOST_QUESTIONS:]))
-        masked = altered = False
-        for index, question in enumerate(questions[:MOST_QUESTIONS]):
+        masked = altered = turned = False
+        for question in questions[:MOST_QUESTIONS]:
             clean = mask_text(question)
-            view = show(clean, QUESTION // count - 40, lines=20)
-            label = [] if len(questions) == 1 else [literal(f"{index + 1}. ", "bold")]
-            elements.append(line(*label, literal(view.text or "…"), *rest_of(view.hidden)))
+            view = show(clean, QUESTION // count, lines=20)
+            elements.append(line(literal(view.text or "…"), *rest_of(view.hidden)))
             hidden += view.hidden
             masked, altered = masked or clean != question, altered or view.altered
-            if (text := answers.get(index)) is not None:
-                answer = show(mask_text(text), ANSWER // count - 40, lines=20)
-                elements.append(quote(literal(answer.text or "…"), *rest_of(answer.hidden)))
-                hidden += answer.hidden
-        return Listed(elements=tuple(elements), hidden=hidden, masked=masked, altered=altered)
+            turned = turned or view.turned
+        made = tuple(elements) if count == 1 else (numbered(elements),)
+        return Listed(elements=made, hidden=hidden, masked=masked, altered=altered, turned=turned)
 
 
 Drawn = TypeVar("Drawn", bound=type[DrawnQuestion])

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from agents.gates.questions import FeedbackInfo
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Listed, read_object
-from bot.layout.blocks import Block
+from bot.layout.blocks import Block, context, line, literal, plain, quote, rich
+from bot.layout.difference import TextChange, changed_quote, compare
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
-from bot.layout.parts import REASON, agreed, said
+from bot.layout.text import clip, show
 from bot.questions.base import Brief, as_text
-from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
+from bot.questions.drawing import (
+    DecisionDraft,
+    DrawnQuestion,
+    OpenModal,
+    Proposal,
+    register,
+    rest_of,
+)
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.texts import answer_id
-from bot.redaction.call import mask_call, written
+from bot.redaction.call import has_guess, mask_call, written
+from bot.redaction.mask import REDACTED, mask_text
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
-CONTENT = 3_000
+CONTENT = 2_800
+_COMPARED = 2_900
+_MOST_COMPARED = 20_000
+_MOST_VERSIONS = 1_000
+_WANTED = 300
 _NO_EDIT = re.compile(r"no need to edit[.! ]*", re.IGNORECASE)
 
 
@@ -40,10 +55,17 @@ class FeedbackQuestion(DrawnQuestion):
         """Read the info of a text."""
         if not isinstance(info, FeedbackInfo):
             return None
+        arguments: dict[str, object] = {"content": info.original_content}
+        if info.previous is not None:
+            arguments |= {
+                "version": info.version,
+                "previous": info.previous,
+                "wanted": info.wanted or "",
+            }
         return Brief(
             kind=Kind.QUESTION,
-            title="Review this text",
-            arguments={"content": info.original_content},
+            title=info.title.strip() or say("card.review_text"),
+            arguments=arguments,
             ask=AnswerForm(form=Form.FEEDBACK),
         )
 
@@ -73,44 +95,80 @@ class FeedbackQuestion(DrawnQuestion):
             return read_object(decision.answer_json) == {"accepted": True}
         return super().is_yes(decision)
 
-    def hint(self) -> str:
-        """Say that a reply is the feedback."""
-        return "Reply in this thread with what should be different, or choose a button."
+    def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
+        """Feedback, and which version it is about."""
+        words = say("status.needs_feedback")
+        if self._version > 1:
+            words = f"{words} · {say('status.version', n=self._version)}"
+        return words, say("notify.feedback", **about)
 
-    def content(self) -> tuple[Listed, ...]:
-        """The text."""
-        return (agreed("The text", content_of(self.approval), CONTENT),)
-
-    def spoken(self) -> list[str]:
-        """The text."""
-        return [written(mask_call(content_of(self.approval)))]
-
-    def outcome(self) -> str:
+    def ended(self, who: str, time: str) -> tuple[str, str]:
         """Say whether there was feedback."""
         if self.stored.get("accepted") is True:
-            return "Accepted as it is"
-        return "Feedback given" if self.approval.status is Status.ANSWERED else super().outcome()
+            return "✅", say("status.accepted", who=who, time=time)
+        if self.approval.status is Status.ANSWERED:
+            return "✏️", say("status.changes_requested", who=who, time=time)
+        return super().ended(who, time)
 
-    def answered(self) -> Listed:
+    def who_can(self, who: str) -> str:
+        """Say that a reply is the feedback."""
+        return say("line.can_feedback", who=who)
+
+    def content(self) -> tuple[Listed, ...]:
+        """The text; from the second version on with what changed, where that is not too much."""
+        clean = written(mask_call(content_of(self.approval)))
+        view = show(clean, CONTENT, lines=30)
+        drawn = self._changed_quote()
+        return (
+            Listed(
+                elements=(drawn or quote(literal(view.text or "…"), *rest_of(view.hidden)),),
+                hidden=view.hidden if drawn is None else 0,
+                masked=REDACTED in clean,
+                guessed=has_guess(mask_call(content_of(self.approval))),
+                altered=view.altered,
+                turned=view.turned,
+            ),
+        )
+
+    def small(self) -> list[Block]:
+        """The wish that led to this version, and how much changed."""
+        wanted, change = self._text("wanted"), self._change
+        words = []
+        if wanted:
+            text = clip(mask_text(wanted), _WANTED)
+            words.append(plain(say("line.you_asked_for", text=text)))
+        if change is not None and change.is_readable:
+            what = say("line.words", n=change.changed)
+            words.append(plain(say("line.changed", what=what)))
+        return [context(*words)] if words else []
+
+    def answered(self) -> str:
         """The feedback."""
         feedback = self.stored.get("feedback")
-        return said("Feedback", feedback if isinstance(feedback, str) else "", 4 * REASON)
+        return f"“{mask_text(feedback).strip()}”" if isinstance(feedback, str) else ""
 
     def needs_all(self) -> bool:
         """Nobody accepts a text that they cannot see."""
         return True
 
     def yes(self) -> Iterator[Block]:
-        """*No need to edit* and *Give feedback…*."""
-        yield self.button("No need to edit", ActionId.ACCEPT, "primary")
-        yield self.button("Give feedback…", ActionId.ANSWER)
+        """*Approve* and *Request changes…*."""
+        yield self.button(say("button.accept"), ActionId.ACCEPT, "primary")
+        yield self.button(say("button.request_changes"), ActionId.ANSWER)
+
+    def more(self) -> Iterator[tuple[str, ActionId]]:
+        """*Compare versions*."""
+        if self._text("previous"):
+            yield say("button.compare"), ActionId.COMPARE
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Accept at once, or open the form."""
+        """Accept at once, or open a form."""
         if action == ActionId.ACCEPT:
             return self.draft(answer=feedback_json(""))
         if action == ActionId.ANSWER:
             return OpenModal(view=self._modal())
+        if action == ActionId.COMPARE and self._text("previous"):
+            return OpenModal(view=self._comparison())
         return super().press(action)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
@@ -119,13 +177,61 @@ class FeedbackQuestion(DrawnQuestion):
             return super().submit(modal_id, values)
         text = read_text(values, answer_id(0))
         if not text:
-            return {answer_id(0): "Please write what should be different."}
+            return {answer_id(0): say("error.changes")}
         return self.draft(answer=feedback_json(text))
 
     def _modal(self) -> Block:
-        block = text_input(answer_id(0), "What should be different?", MOST_ANSWER, optional=False)
-        words = ("Give feedback", "Give feedback")
+        label, hint = say("form.changes_what"), say("form.changes_hint")
+        block = text_input(answer_id(0), label, MOST_ANSWER, hint=hint, optional=False)
+        words = (say("form.changes"), say("form.changes"))
         return modal(self.approval, ActionId.ANSWER_MODAL, words, [named(self.approval), block])
+
+    def _comparison(self) -> Block:
+        """The text before, and the text now with what changed; nothing is decided there."""
+        before = show(written(mask_call(self._text("previous"))), _COMPARED)
+        after = show(written(mask_call(content_of(self.approval))), _COMPARED)
+        change = self._change
+        drawn = changed_quote(change, _COMPARED) if change is not None else None
+        new = drawn or quote(literal(after.text or "…"), *rest_of(after.hidden))
+        old = quote(literal(before.text or "…"), *rest_of(before.hidden))
+        version = self._version
+        return {
+            "type": "modal",
+            "callback_id": str(ActionId.NOTICE_MODAL),
+            "title": plain(say("form.compare")),
+            "close": plain(say("form.close")),
+            "blocks": [
+                named(self.approval),
+                rich(line(literal(say("form.compare_now", n=version), "bold")), new),
+                rich(line(literal(say("form.compare_before", n=version - 1), "bold")), old),
+            ],
+        }
+
+    def _changed_quote(self) -> Block | None:
+        change = self._change
+        if change is None or not change.is_readable:
+            return None
+        return changed_quote(change, CONTENT)
+
+    @cached_property
+    def _change(self) -> TextChange | None:
+        """The words that are others than in the version before; None where they are too many."""
+        previous = self._text("previous")
+        if not previous:
+            return None
+        sides = (previous, content_of(self.approval))
+        if max(map(len, sides)) > _MOST_COMPARED:
+            return None
+        return compare(*(written(mask_call(one)) for one in sides))
+
+    @property
+    def _version(self) -> int:
+        found = self.arguments.get("version")
+        return found if type(found) is int and 1 < found < _MOST_VERSIONS else 1
+
+    def _text(self, name: str) -> str:
+        found = self.arguments.get(name)
+        return found.strip() if isinstance(found, str) else ""
 
 
 def content_of(approval: Approval) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar, cast
+from typing import cast
 
 from agents import InterruptContext
 from agents.core.codec import Json
@@ -15,35 +15,31 @@ from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.graph.state.shapes import misfit
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import Budget, Listed, list_arguments
+from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, line, literal, rich
+from bot.layout.facts import Naming
 from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_new_form
 from bot.layout.modals import Errors, Values, named
-from bot.layout.parts import REASON, said, worded
 from bot.layout.text import show
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
-from bot.questions.form import AnswerForm, Form, edited_digest, in_order
+from bot.questions.form import AnswerForm, Form, edited_digest, in_order, labels_in
 from bot.questions.inputs import InputsQuestion
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import few_values, object_schema, typed_answer, value_brief
-from bot.redaction.call import Words, mask_value, written
+from bot.redaction.call import Words, has_guess, length, mask_value, masks_in, written
 from bot.redaction.mask import mask_text
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
-FILLED = Budget(whole=1_600, value=500)
+_MOST_NAMES, _NAME = 12, 60
 _FIELD = "answer"
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 _SPEAKING = frozenset({"title", "description", "default"})
 """Keys of a JSON schema that ask nothing of a value."""
 _SPOKEN = frozenset({"string", "integer", "number"})
-_HINTS = {
-    "": "Choose *Answer…* for a short form.",
-    "string": "Reply in this thread, or choose *Answer…*",
-}
-_NUMBER = "Reply in this thread with a whole number, or choose *Answer…*"
 
 
 def values_json(values: Mapping[str, object]) -> str:
@@ -57,7 +53,6 @@ class FieldsQuestion(InputsQuestion):
 
     form = Form.FIELDS
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
-    outcomes: ClassVar[Mapping[Status, str]] = {Status.APPROVED: "Filled in"}
     no_form = "line.no_answer"
     no_form_title = "form.answer_title"
     starts_empty = True
@@ -148,34 +143,58 @@ class FieldsQuestion(InputsQuestion):
             return self.approval.digest
         return edited_digest(self.approval, {**self.arguments, **values})
 
-    def hint(self) -> str:
+    def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
+        """Details."""
+        if self._is_plain_question:
+            return super().needs(about)
+        return say("status.needs_details"), say("notify.needs", **about)
+
+    def ended(self, who: str, time: str) -> tuple[str, str]:
+        """Say that a call goes on without it."""
+        if self.approval.status is Status.CANCELLED and self.is_call and who:
+            return "⏭️", say("status.skipped", who=who, time=time)
+        return super().ended(who, time)
+
+    def who_can(self, who: str) -> str:
         """Say whether a reply will do."""
-        return _HINTS.get(self.spoken_type, _NUMBER)
+        match self.spoken_type:
+            case "":
+                return say("line.can_fill", who=who)
+            case "string":
+                return say("line.can_answer", who=who)
+            case _:
+                return say("line.can_number", who=who)
 
     def of_call(self) -> Listed:
-        """Return the list of the values that the call still needs."""
-        described = {
-            name: str(field.get("description") or "") if isinstance(field, dict) else ""
-            for name, field in self._properties.items()
-        }
-        lines = [f"{name}: {words}" if words else name for name, words in described.items()]
-        return said("What is missing", "\n".join(lines), 2 * REASON)
+        """Return the names of the values that the call still needs."""
+        naming = self._naming
+        names = [naming.label(name) for name in self._properties]
+        views = [show(one, _NAME, one_line=True) for one in names[:_MOST_NAMES]]
+        if not views:
+            return Listed()
+        hidden = sum(map(length, names[_MOST_NAMES:])) + sum(one.hidden for one in views)
+        masks = [mask for one in names for mask in masks_in(one)]
+        text = ", ".join(one.text or "…" for one in views)
+        head, _, tail = say("line.missing", fields="\0").partition("\0")
+        parts = [literal(head), literal(text, "bold"), *([literal(tail)] if tail else [])]
+        return Listed(
+            elements=(line(*parts),),
+            hidden=hidden,
+            masked=bool(masks),
+            guessed=has_guess(masks),
+            altered=any(one.altered for one in views),
+            turned=any(one.turned for one in views),
+        )
 
-    def outcome(self) -> str:
-        """A call is filled in, a question answered."""
-        is_filled = self.is_call and self.approval.status is Status.ANSWERED
-        return "Filled in" if is_filled else super().outcome()
-
-    def answered(self) -> Listed:
-        """The values."""
+    def answered(self) -> str:
+        """The values, by the names of the form."""
         found = self.stored.get("values")
         values = found if isinstance(found, dict) else {}
         if self.ask.is_wrapped and set(values) == {_FIELD}:  # our own name says nothing
-            return worded("Answer", written(mask_value(_FIELD, values[_FIELD])), 4 * REASON)
-        listed = list_arguments(values.items(), FILLED, self.ask.masks)
-        if not listed.elements:
-            return Listed()
-        return replace(listed, elements=(line(literal("Answer", "bold")), *listed.elements))
+            return written(mask_value(_FIELD, values[_FIELD])).strip()
+        naming = self._naming
+        pairs = [(naming.label(name), naming.words(name, value)) for name, value in values.items()]
+        return "\n".join(f"{written(label)}: {written(words)}" for label, words in pairs)
 
     def final(self, decision: Decision) -> Approval:
         """The completed call, in its tool's words."""
@@ -188,25 +207,31 @@ class FieldsQuestion(InputsQuestion):
     def more_details(self) -> Iterator[tuple[str, Words]]:
         """Yield the missing fields, whole."""
         if self.is_call:
-            yield "What is missing", mask_value("", (self.ask.schema or {}).get("properties"))
+            yield (
+                say("form.part_missing"),
+                mask_value("", (self.ask.schema or {}).get("properties")),
+            )
 
     def yes(self) -> Iterator[Block]:
-        """*Answer…*; of a call, *Fill in…*."""
+        """*Answer…*."""
         if not self.obstacle:
-            label = "Fill in…" if self.is_call else "Answer…"
-            yield self.button(label, ActionId.ANSWER, "primary")
+            yield self.button(say("button.answer"), ActionId.ANSWER, "primary")
 
     def no(self) -> Iterator[Block]:
-        """*Cancel…*."""
+        """*Skip…*: the agent goes on without the call."""
         if self.is_call:
-            yield self.button(f"{self.no_label()}…", ActionId.REJECT)
+            yield self.button(say("button.skip"), ActionId.REJECT)
 
-    def no_label(self) -> str:
+    def no_words(self) -> tuple[str, str]:
         """It is called off."""
-        return "Cancel"
+        return say("form.skip"), say("form.skip_submit")
+
+    def no_help(self) -> str:
+        """Say what becomes of the call."""
+        return say("form.skip_help")
 
     def can_withdraw(self) -> bool:
-        """The *Cancel* of a call does the same."""
+        """The *Skip…* of a call does the same."""
         return not self.is_call
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
@@ -217,7 +242,7 @@ class FieldsQuestion(InputsQuestion):
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
         """The form of the values."""
-        words = "Fill in" if self.is_call else "Answer"
+        words = say("form.answer_title")
         return self.inputs_modal(ActionId.ANSWER_MODAL, (words, words), self._about(), draft)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
@@ -239,10 +264,6 @@ class FieldsQuestion(InputsQuestion):
         given = proposal.arguments
         return self._draft({name: call.arguments.get(name, given[name]) for name in proposal.names})
 
-    def reject_words(self) -> str:
-        """The modal has a *Cancel* of its own."""
-        return "Cancel request"
-
     def _draft(self, values: Mapping[str, object]) -> DecisionDraft:
         return replace(self.draft(answer=values_json(values)), digest=self.digest_of(values))
 
@@ -252,6 +273,16 @@ class FieldsQuestion(InputsQuestion):
             return named(self.approval)
         question = mask_text(questions_of(self.approval)[0])
         return rich(line(literal(show(question, QUESTION_WHOLE, lines=40).text or "…")))
+
+    @property
+    def _naming(self) -> Naming:
+        schema = cast("Mapping[str, Json]", self.ask.schema or {})
+        return Naming(labels={**self.ask.labels, **labels_in(schema)}, masks=self.ask.masks)
+
+    @property
+    def _is_plain_question(self) -> bool:
+        """Whether it asks for one value, in the words of its title."""
+        return self.ask.is_wrapped and not self.is_call
 
     @property
     def _properties(self) -> dict[str, Json]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 from agents.gates.human import HumanInterrupt, HumanResponse, accept, edit, ignore, respond
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import Listed
 from bot.layout.blocks import Block
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
-from bot.layout.parts import REASON, said
 from bot.questions.base import Brief
 from bot.questions.call import CallQuestion, call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, answers_of, register
 from bot.questions.form import Form
 from bot.questions.texts import texts_json, texts_of
+from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Decision, Status
 
@@ -32,10 +30,6 @@ class HumanQuestion(CallQuestion):
     """Asks what becomes of a call, as a human gate does."""
 
     form = Form.HUMAN
-    outcomes: ClassVar[Mapping[Status, str]] = {
-        Status.ANSWERED: "Answered in place of a run",
-        Status.REJECTED: "Ignored",
-    }
 
     @classmethod
     def read(cls, info: object) -> Brief | None:
@@ -92,14 +86,22 @@ class HumanQuestion(CallQuestion):
         """Whether people can agree to something: *Approve* or *Edit…* is allowed."""
         return not {"accept", "edit"}.isdisjoint(self.ask.allowed)
 
-    def answered(self) -> Listed:
+    def ended(self, who: str, time: str) -> tuple[str, str]:
+        """Say that the agent was told something, or that it was skipped."""
+        match self.approval.status:
+            case Status.ANSWERED:
+                return "💬", say("status.instead", who=who, time=time)
+            case Status.REJECTED:
+                return "⏭️", say("status.skipped", who=who, time=time)
+            case _:
+                return super().ended(who, time)
+
+    def answered(self) -> str:
         """Return the text that the agent reads."""
-        if not self.approval.decision or not self.approval.decision.answer_json:
-            return Listed()
-        return said("What the agent is told", "\n".join(answers_of(self.approval)), REASON)
+        return "\n".join(mask_text(one) for one in answers_of(self.approval)).strip()
 
     def yes(self) -> Iterator[Block]:
-        """*Approve*, *Edit…* and *Respond…*."""
+        """*Approve*, *Edit…* and *Answer instead…*."""
         if "accept" in self.ask.allowed:
             yield from super().yes()
         if "edit" in self.ask.allowed:
@@ -108,7 +110,7 @@ class HumanQuestion(CallQuestion):
             yield self.button(say("button.instead"), ActionId.RESPOND)
 
     def no(self) -> Iterator[Block]:
-        """*Ignore*."""
+        """*Skip*: the agent goes on without it."""
         if "ignore" in self.ask.allowed:
             yield self.button(say("button.ignore"), ActionId.IGNORE)
 
@@ -130,12 +132,11 @@ class HumanQuestion(CallQuestion):
             return super().submit(modal_id, values)
         text = read_text(values, RESPONSE)
         if not text:
-            return {RESPONSE: "Please write what the agent should be told."}
+            return {RESPONSE: say("error.instead")}
         return self.draft(status=Status.ANSWERED, answer=texts_json([text]))
 
     def _respond_modal(self) -> Block:
-        hint = "The call does not run. The agent gets this in place of its result."
-        label = "What should the agent be told?"
+        label, hint = say("form.instead_what"), say("form.instead_hint")
         block = text_input(RESPONSE, label, MOST_ANSWER, hint=hint, optional=False)
-        words = ("Respond", "Respond")
+        words = (say("form.instead"), say("form.instead"))
         return modal(self.approval, ActionId.RESPOND_MODAL, words, [named(self.approval), block])

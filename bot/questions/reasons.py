@@ -257,7 +257,7 @@ def _select(reasons: tuple[str, ...]) -> Block:
     return {
         "type": "input",
         "block_id": CANNED,
-        "label": plain("Choose a reason"),
+        "label": plain(say("form.canned")),
         "optional": True,
         "element": {
             "type": "static_select",

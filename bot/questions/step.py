@@ -1,10 +1,10 @@
-"""May a graph or an agent go on? Continue, stop, or edit the state that it goes on with."""
+"""May a graph or an agent go on? Approve, reject, or edit the state that it goes on with."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import ClassVar, TypeGuard, cast
+from typing import TypeGuard, cast
 
 from agents.core.address import Address
 from agents.core.codec import Json, encode
@@ -16,6 +16,7 @@ from bot.questions.call import CallQuestion
 from bot.questions.drawing import register
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.values import object_schema, readable
+from bot.words import say
 from storage.records import Decision, Kind, Status
 
 _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -26,13 +27,6 @@ class StepQuestion(CallQuestion):
     """Asks whether to go on, where an agent or a graph was told to stop."""
 
     form = Form.STEP
-    outcomes: ClassVar[Mapping[Status, str]] = {
-        Status.APPROVED: "Continued",
-        Status.REJECTED: "Stopped",
-    }
-    yes_label = "Continue"
-    edited_label = "Edited and continued"
-    edit_words = ("Edit and continue", "Continue")
 
     @classmethod
     def read(cls, info: object) -> Brief | None:
@@ -80,10 +74,6 @@ class StepQuestion(CallQuestion):
             node.type == "node" and self.approval.rule == f"before {node.id}"
         )
 
-    def no_label(self) -> str:
-        """It stops."""
-        return "Stop"
-
     def edited_title(self, decision: Decision) -> str:  # noqa: ARG002 - it names the step
         """The title names the step, whatever the state is."""
         return self.approval.title
@@ -106,12 +96,12 @@ class StepQuestion(CallQuestion):
 
 
 def _of_stage(info: StageInfo) -> Brief:
-    stage = "it thinks" if info.stage == "agent" else "its tools run"
+    what = "think" if info.stage == "agent" else "tools"
     return Brief(
         kind=Kind.APPROVAL,
-        title=f"“{info.agent_name}” stopped {info.when} {stage}",
+        title=say(f"card.{info.when}_{what}", agent=info.agent_name),
         arguments={"calls": [dict(call) for call in info.calls]} if info.calls else {},
-        ask=AnswerForm(form=Form.STEP, label="What it wants to call"),
+        ask=AnswerForm(form=Form.STEP, label=say("card.wants")),
         why=info.said,
         digest=info.digest,
     )
@@ -121,9 +111,9 @@ def _of_breakpoint(info: Question) -> Brief:
     state = {name: readable(encode(value)) for name, value in (info.state or {}).items()}
     return Brief(
         kind=Kind.APPROVAL,
-        title=f"The graph stopped {info.kind} “{info.node}”",
+        title=say(f"card.go_on_{info.kind}", node=info.node),
         arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),
-        ask=AnswerForm(form=Form.STEP, label="State", schema=_state_schema(info)),
+        ask=AnswerForm(form=Form.STEP, label=say("card.state"), schema=_state_schema(info)),
         rule=f"{info.kind} {info.node}",
     )
 

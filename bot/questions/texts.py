@@ -13,7 +13,6 @@ from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, tex
 from bot.layout.text import clip, show
 from bot.questions.base import Brief
 from bot.questions.drawing import (
-    MOST_QUESTIONS,
     DecisionDraft,
     DrawnQuestion,
     OpenModal,
@@ -25,6 +24,7 @@ from bot.questions.drawing import (
 from bot.questions.form import Form, in_order
 from bot.questions.values import text_brief, value_brief
 from bot.redaction.mask import mask_text
+from bot.words import say
 from storage.records import Decision, Kind
 
 MOST_ANSWERS = 90
@@ -61,7 +61,7 @@ class TextsQuestion(DrawnQuestion):
         """Read questions, plain values, and what a node asks without saying what it wants."""
         match info:
             case FollowUpInfo():
-                return text_brief([str(question) for question in info.questions])
+                return text_brief([str(one) for one in info.questions], about=info.about)
             case Question(kind="node", schema=None):
                 return value_brief(info.value)
             case None | str() | int() | float() | list() | dict():
@@ -86,27 +86,27 @@ class TextsQuestion(DrawnQuestion):
         """A text agrees to nothing."""
         return False
 
-    def hint(self) -> str:
+    def who_can(self, who: str) -> str:
         """Say that a reply will do."""
-        return "Reply in this thread, or choose *Answer…*"
+        return say("line.can_answer", who=who)
 
-    def answers(self) -> dict[int, str]:
-        """The answers by question; a single one, such as a reply, is below the last."""
-        answers = answers_of(self.approval)
+    def answered(self) -> str:
+        """The answers, with the numbers of their questions; one alone has none."""
+        answers = [mask_text(one).strip() for one in answers_of(self.approval)]
         if len(answers) == 1:
-            return {min(len(questions_of(self.approval)), MOST_QUESTIONS) - 1: answers[0]}
-        return dict(enumerate(answers))
+            return answers[0]
+        return "\n".join(f"{at}. {one}" for at, one in enumerate(answers, 1))
 
     def yes(self) -> Iterator[Block]:
         """*Answer…*."""
-        yield self.button("Answer…", ActionId.ANSWER, "primary")
+        yield self.button(say("button.answer"), ActionId.ANSWER, "primary")
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Open the form."""
         if action != ActionId.ANSWER:
             return super().press(action)
         blocks = [*self._inputs()][:100]
-        words = ("Answer", "Answer")
+        words = (say("form.answer_title"), say("form.answer_title"))
         return OpenModal(view=modal(self.approval, ActionId.ANSWER_MODAL, words, blocks))
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
@@ -117,7 +117,7 @@ class TextsQuestion(DrawnQuestion):
         texts = [read_text(values, answer_id(index)) for index in range(count)]
         missing = [answer_id(index) for index, text in enumerate(texts) if not text]
         if missing:
-            return dict.fromkeys(missing, "Please write an answer.")
+            return dict.fromkeys(missing, say("error.answer"))
         return self.draft(answer=texts_json(texts))
 
     def _inputs(self) -> Iterator[Block]:
@@ -126,5 +126,5 @@ class TextsQuestion(DrawnQuestion):
             label = clip(clean, _LABEL)
             if show(clean, _LABEL).hidden:
                 yield rich(line(literal(show(clean, QUESTION_WHOLE).text)))
-                label = f"Question {index + 1}"
+                label = say("form.question_n", n=index + 1)
             yield text_input(answer_id(index), label, MOST_ANSWER, optional=False)

@@ -14,6 +14,7 @@ from bot.questions.call import call_brief
 from bot.questions.drawing import DrawnQuestion, register
 from bot.questions.form import AnswerForm, Form
 from bot.questions.values import text_brief
+from bot.words import say
 from storage.records import Decision
 
 _MOST_ERROR = 300
@@ -50,15 +51,15 @@ class UnknownQuestion(DrawnQuestion):
 
     def reply_hint(self) -> str:
         """Say that nobody can answer it here."""
-        return "This cannot be answered here: only a program can. The card says more."
+        return say("refuse.reply_program")
 
     def can_agree(self) -> bool:
         """Nobody can."""
         return False
 
-    def hint(self) -> str:
-        """Say that nobody can answer it here."""
-        return "This cannot be answered here."
+    def who_can(self, who: str) -> str:  # noqa: ARG002 - a port
+        """Say that nobody can answer it here, where nothing else says it."""
+        return "" if self.ask.program else say("line.only_program")
 
     def content(self) -> tuple[Listed, ...]:
         """Return the question, and the reason why only a program can answer."""
@@ -66,7 +67,7 @@ class UnknownQuestion(DrawnQuestion):
 
     def of_call(self) -> Listed:
         """Why only a program can answer."""
-        return said("Only a program can answer this", self.ask.program, REASON)
+        return said(say("line.only_program"), self.ask.program, REASON)
 
 
 def _words(info: object) -> str:

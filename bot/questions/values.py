@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -13,6 +13,7 @@ from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
 from bot.questions.base import Brief
 from bot.questions.form import AnswerForm, Form
+from bot.words import say
 from storage.records import Kind
 
 VERDICT = schema_of(ApprovalResult)
@@ -26,12 +27,23 @@ def typed_answer(info: object) -> dict[str, Json] | None:
     return info.schema
 
 
-def text_brief(questions: list[str]) -> Brief:
+def title_of_questions(questions: Sequence[str], *, about: str = "") -> str:
+    """The title of a card: the question itself, or how many there are, and about what."""
+    if len(questions) > 1:
+        count = len(questions)
+        return (
+            say("card.questions_about", n=count, about=about)
+            if about.strip()
+            else say("card.questions", n=count)
+        )
+    return "".join(questions).strip().split("\n")[0].strip() or say("card.question")
+
+
+def text_brief(questions: list[str], *, about: str = "") -> Brief:
     """Questions that a text answers, each."""
-    one = len(questions) == 1
     return Brief(
         kind=Kind.QUESTION,
-        title="A question for you" if one else "Some questions for you",
+        title=title_of_questions(questions, about=about),
         arguments={"questions": questions},
         ask=AnswerForm(form=Form.TEXTS),
     )
@@ -46,15 +58,15 @@ def value_brief(value: object) -> Brief:
         return text_brief([json.dumps(data, ensure_ascii=False)])
     text = data.get("question")
     has_question = isinstance(text, str) and text.strip()
-    question = cast("str", text) if has_question else "What is your answer to this?"
+    question = cast("str", text) if has_question else say("card.answer_this")
     rest = {name: item for name, item in data.items() if not has_question or name != "question"}
     brief = text_brief([question])
     return replace(brief, arguments={**brief.arguments, "shown": rest} if rest else brief.arguments)
 
 
-def first_question(brief: Brief) -> str:
-    """The question of a value."""
-    return cast("list[str]", brief.arguments["questions"])[0]
+def questions_in(brief: Brief) -> list[str]:
+    """The questions of a value."""
+    return cast("list[str]", brief.arguments["questions"])
 
 
 def few_values(schema: Mapping[str, Json]) -> list[Json]:

@@ -67,7 +67,7 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         assert buttons(card) == [ACCEPT, ANSWER, MORE]
         await stage.say("Rosa", "Make it *shorter*, please", thread_ts=ts)
         await stage.said("Second draft")
-        assert "shorter" in str(await final(stage, "Feedback given"))
+        assert "shorter" in str(await final(stage, "Changes requested by"))
         second = await stage.card(number=2, word="Second draft")
         await stage.click("Ada", second, ANSWER)
         await fill(stage, "Ada", {"answer_0": "And friendlier."})
@@ -75,14 +75,14 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         await final(stage, "friendlier", number=2)
         third = await stage.card(number=3, word="Third draft")
         await stage.click("Ben", third, ACCEPT)
-        assert stage.user("Ben") in str(await final(stage, "Accepted as it is", number=3))
+        assert stage.user("Ben") in str(await final(stage, "Approved by", number=3))
 
 
 async def test_feedback_loop_ends_with_the_documented_words(opened: Open) -> None:
     async with opened("feedback") as (stage, ts):
         await stage.card(word="First")
         await stage.say("Rosa", "No need to edit", thread_ts=ts)
-        await final(stage, "Accepted as it is")
+        await final(stage, "Approved by")
         assert "Second draft" not in stage.texts()
 
 
@@ -109,7 +109,13 @@ async def test_choice_by_reply_and_a_reply_that_is_none(opened: Open) -> None:
 
 async def test_none_of_the_options(opened: Open) -> None:
     async with opened("choose") as (stage, _):
-        await stage.click("Rosa", await stage.card(word="Where to?"), REJECT)
+        card = await stage.card(word="Where to?")
+        menu = next(
+            one for row in card["blocks"] for one in row.get("elements", ()) if "options" in one
+        )
+        (none,) = [one["value"] for one in menu["options"] if one["value"].startswith(REJECT)]
+        rosa = stage.user("Rosa")
+        await stage.sandbox.click(rosa, stage.channel, card["ts"], MORE, selected_option=none)
         await fill(stage, "Rosa", {"reason": "I stay at home."})
         await stage.said("Good")
         assert "stay at home" in str(await final(stage, "None chosen"))
@@ -136,7 +142,7 @@ async def test_several_options(opened: Open) -> None:
         )
         await stage.said("Good")
         chosen = await final(stage, "Chosen")
-        assert "Rome\\nLima" in str(chosen)
+        assert "1. Rome\\n3. Lima" in str(chosen)
 
 
 async def test_choice_that_runs_a_call_is_for_approvers(opened: Open) -> None:
@@ -157,7 +163,7 @@ async def test_choice_that_runs_a_call_is_for_approvers(opened: Open) -> None:
 
 async def test_missing_arguments_are_filled_in(opened: Open) -> None:
     async with opened("complete") as (stage, ts):
-        card = await stage.card(word="What is missing")
+        card = await stage.card(word="Missing: ")
         await stage.say("Rosa", "four", thread_ts=ts)
         await stage.whispered("Rosa", "buttons")
         await stage.click("Rosa", card, ANSWER)
@@ -172,17 +178,17 @@ async def test_missing_arguments_are_filled_in(opened: Open) -> None:
 
 async def test_missing_arguments_are_called_off(opened: Open) -> None:
     async with opened("complete") as (stage, _):
-        await stage.click("Ada", await stage.card(word="What is missing"), REJECT)
+        await stage.click("Ada", await stage.card(word="Missing: "), REJECT)
         await fill(stage, "Ada", {"reason": "Nobody knows."})
         await stage.said("Booked")
         assert RAN == []
-        assert "Nobody knows" in str(await final(stage, "Cancelled"))
+        assert "Nobody knows" in str(await final(stage, "Skipped by"))
 
 
 async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: Open) -> None:
     async with opened("complete_approved") as (stage, _):
         await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
-        card = await stage.card(number=2, word="What is missing")
+        card = await stage.card(number=2, word="Missing: ")
         await stage.click("Rosa", card, ANSWER)
         await stage.whispered("Rosa", "Somebody else")
         await stage.click("Ben", card, ANSWER)
@@ -218,7 +224,7 @@ async def test_human_responds(opened: Open) -> None:
         await fill(stage, "Ada", {"response": "It is deployed already."})
         await stage.said("Done")
         assert RAN == []
-        assert "deployed already" in str(await final(stage, "Answered instead"))
+        assert "deployed already" in str(await final(stage, "did not run"))
 
 
 async def test_human_ignores(opened: Open) -> None:
@@ -337,7 +343,7 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
 
 async def test_graph_goes_on_from_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
-        card = await stage.card(word="The graph stopped before “pay”")
+        card = await stage.card(word="Go on with “pay”?")
         assert buttons(card) == [APPROVE, REJECT, EDIT, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Paid 5 in Rome")

@@ -132,7 +132,7 @@ async def test_p3_feedback_loop(visit: Visit) -> None:
     assert "pound for pound" not in str(card)
     await visit.stage.say("Ada", "mention butter", thread_ts=root)
     await visit.decide(await visit.next_card("mention butter"), ActionId.ACCEPT)
-    await visit.is_final(3, "Accepted as it is")
+    await visit.is_final(3, "Approved by")
     assert len(visit.stage.cards()) == 3
 
 

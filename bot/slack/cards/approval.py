@@ -1,4 +1,4 @@
-"""The card of a call, or of a step of an agent: what it is about, and how it ended."""
+"""The card of a record: of a call, of a step of an agent, or of a question."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from bot.layout.preview import preview
 from bot.layout.shape import bold_title, notes, open_card, small_lines
 from bot.layout.text import show
 from bot.questions.drawing import DrawnQuestion, drawn_question
+from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import anew, claimed, wrote_since
 from bot.slack.cards.buttons import choices
@@ -42,7 +43,7 @@ _TEXT = 400
 def approval_card(
     question: DrawnQuestion, *, approvers_text: str, lead: Sequence[str] = ()
 ) -> Card:
-    """Draw the card of a call, or of a step, as the record stands.
+    """Draw the card of a record as it stands.
 
     Args:
         question: Of the record.
@@ -64,8 +65,8 @@ def approval_card(
     row = choices(question, hidden=bool(about.hidden), guessed=bool(guessed))
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)
     stuck = [stuck_words(approval)] if approval.stuck else []
-    print_lines = small_print(approval, approvers_text, lead)
-    blocks += small_lines([*stuck, *print_lines, *claimed(approval)])
+    small = small_print(approval, approvers_text, question.who_can, lead)
+    blocks += small_lines([*stuck, *small, *claimed(approval)])
     blocks += row.blocks
     found, title = pending_status(question), title_of(approval)
     state, text = found.line(approval), _text(question, found.spoken)
@@ -78,6 +79,8 @@ def approval_card(
 def describe(approval: Approval) -> Body:
     """Show what will happen, the arguments that the title does not show, and what is asked for."""
     question = drawn_question(approval)
+    if is_question(approval):
+        return _asked(question)
     title = title_of(approval)
     hidden = title_hidden(approval)
     head = Body(blocks=(), hidden=hidden, masked=REDACTED in title, altered=False)
@@ -99,10 +102,33 @@ def describe(approval: Approval) -> Body:
     )
 
 
+def is_question(approval: Approval) -> bool:
+    """Whether it is about no call: what is missing of a call has the card of that call."""
+    return approval.kind is Kind.QUESTION and not approval.tool.strip()
+
+
+def _asked(question: DrawnQuestion) -> Body:
+    """Show the questions; all of one that is longer than the title stands below it."""
+    approval = question.approval
+    title = title_of(approval)
+    is_begin = any(one.strip().startswith(approval.title.strip()) for one in question.asked())
+    about = body(question.content())
+    view = show(title, HEADER, one_line=True)
+    return replace(
+        about,
+        blocks=(*about.blocks, *question.small()),
+        hidden=about.hidden + (0 if is_begin else view.hidden),
+        masked=about.masked or REDACTED in title,
+        altered=about.altered or view.altered,
+        turned=about.turned or view.turned,
+    )
+
+
 def _arguments(question: DrawnQuestion, title: str) -> Body:
     ask = question.ask
     if text := question.only_text():
-        return body([agreed(ask.label, text, _TEXT)])
+        is_title = title == written(mask_call(text)).strip()
+        return body([] if is_title else [agreed(ask.label, text, _TEXT)])
     naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
     return facts(read_pairs(question.approval.arguments_json), naming)
 
@@ -133,4 +159,4 @@ def _text(question: DrawnQuestion, state: str) -> str:
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
     wrote = [say("notify.wrote", who=mention(one.by)) for one in said_of(approval)[-1:]]
-    return spoken(state, edited, *wrote)
+    return spoken(state, edited, *wrote).replace("?. ", "? ")

@@ -35,6 +35,7 @@ def choices(question: DrawnQuestion, *, hidden: bool, guessed: bool) -> ButtonRo
     is_too_long = question.needs_all() and not fits(question)
     can_approve = not approval.stuck and not is_too_long
     review = hidden or guessed or risk_of(approval) == "critical"
+    yes: list[Block] = []
     if can_approve:
         yes = [_reviewed(one, question) if review else one for one in question.yes()]
         buttons = [*yes, *question.no(), *_edits(question)]
@@ -48,7 +49,8 @@ def choices(question: DrawnQuestion, *, hidden: bool, guessed: bool) -> ButtonRo
         named = [(label, encode_option(action, *value)) for label, action in options]
         buttons.append(menu(ActionId.MORE, named[:MOST_OPTIONS]))
     blocks = [actions(*buttons)] if buttons else []
-    return ButtonRow(blocks=blocks, notes=notes, can_review=can_approve and hidden)
+    can_review = can_approve and hidden and any(one["action_id"] == ActionId.APPROVE for one in yes)
+    return ButtonRow(blocks=blocks, notes=notes, can_review=can_review)
 
 
 def _reviewed(button: Block, question: DrawnQuestion) -> Block:
@@ -70,6 +72,7 @@ def _options(question: DrawnQuestion) -> Iterator[tuple[str, ActionId]]:
     """The menu of all that decides nothing, and of what takes it back."""
     approval = question.approval
     yield say("button.details"), ActionId.DETAILS
+    yield from question.more()
     if approval.kind is Kind.QUESTION:
         if question.can_withdraw():
             yield say("button.withdraw"), ActionId.WITHDRAW

@@ -1,4 +1,4 @@
-"""Picks the card of a record by its kind."""
+"""The card of any record, with the note of what a restored database does not know."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from bot.questions.drawing import DrawnQuestion, drawn_question
 from bot.redaction.call import mask_call, masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import approval_card, describe
-from bot.slack.cards.question import describe_question, question_card
-from storage.records import Approval, Kind
+from storage.records import Approval
 
 _SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
 """A text that fits where a title fits: one line of ASCII, and nothing that Slack escapes."""
@@ -37,16 +36,12 @@ def card_for(approval: Approval, *, approvers_text: str, lead: Sequence[str] = (
     """
     with masked_once():
         question = drawn_question(approval)
-        if _is_question(approval):
-            return restored(question_card(question, approvers_text=approvers_text), approval)
         card = approval_card(question, approvers_text=approvers_text, lead=lead)
         return restored(card, approval)
 
 
 def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
-    if _is_question(approval):
-        return describe_question(drawn_question(approval)).hidden > 0
     question = drawn_question(approval)
     return not _is_surely_whole(question) and describe(approval).hidden > 0
 
@@ -70,8 +65,3 @@ def _is_surely_whole(question: DrawnQuestion) -> bool:
     words = [mask_call(one) for one in (*lines, *labels)]
     words += [parts for _, parts in question.agreed_parts()]
     return all(isinstance(part, str) for parts in words for part in parts)
-
-
-def _is_question(approval: Approval) -> bool:
-    """Whether it is about no call: what is missing of a call has the card of that call."""
-    return approval.kind is Kind.QUESTION and not approval.tool.strip()

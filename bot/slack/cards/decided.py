@@ -26,6 +26,7 @@ OUTCOME = 120
 """Characters of a result, or of an error, that a card shows."""
 _REASON = 300
 _OWN = 500
+_ANSWERS = 6
 _SPOKEN = 200
 _NEXT = {
     Status.REJECTED: "line.nothing_ran",
@@ -35,6 +36,11 @@ _NEXT = {
     Status.CANCELLED: "line.cancelled_next",
     Status.DENIED: "line.nothing_ran",
     Status.UNDECIDABLE: "line.nothing_ran",
+}
+
+_NEXT_OF_QUESTION = {
+    Status.EXPIRED: "line.unanswered_next",
+    Status.SUPERSEDED: "line.replaced_next",
 }
 
 
@@ -51,7 +57,7 @@ def decided_card(question: DrawnQuestion) -> Card:
         blocks += small_lines([say("line.masked")])
     ended = state.words.replace(" · ", ", ")
     text = say("notify.ended", status=ended, title=spoken_title(final), rest=_said(third))
-    return Card(text=text.strip(), blocks=blocks)
+    return Card(text=text.strip().replace("?. ", "? "), blocks=blocks)
 
 
 def _said(third: Block) -> str:
@@ -84,6 +90,8 @@ def _next(approval: Approval) -> str:
         return ""
     if approval.kind is Kind.DOUBT:
         return say("line.doubt_open")
+    if approval.kind is Kind.QUESTION and not approval.tool.strip():
+        return say(_NEXT_OF_QUESTION.get(approval.status, "line.told_agent"))
     is_by_person = approval.decision is not None and bool(approval.decision.by)
     if approval.status is Status.CANCELLED and is_by_person:
         return say("line.nothing_ran")
@@ -97,9 +105,8 @@ def _words_of_people(question: DrawnQuestion) -> Iterator[Block]:
         yield from reasons_of(decision.emergency_json)
     if texts := [_plain_text(block["elements"]) for block in changes_of(approval).blocks]:
         yield plain("\n".join(texts))
-    if (answer := question.answered()).elements:
-        rest = answer.elements[1:] or answer.elements  # without what stands above it
-        yield third_line(_plain_text(rest), _REASON)
+    if answer := question.answered():
+        yield third_line(answer, _REASON, lines=_ANSWERS)
     if decision is not None and decision.reason.strip():
         yield _reason(approval, decision.reason)
 

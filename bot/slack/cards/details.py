@@ -143,6 +143,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     for name, words in question.more_details():
         yield from _argument((name,), words)
     yield from _whole(say("line.only_program"), mask_text(ask.program))
+    yield from _whole(say("form.part_answer"), question.answered())
 
 
 def _written_out(name: str, value: object, naming: Naming) -> tuple[Words, Words]:

@@ -32,6 +32,7 @@ from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.grants import next_time
+from bot.slack.cards.status import final_status
 from bot.words import say
 from bot.words.mrkdwn import date
 from storage.records import Approval, Kind, Status
@@ -151,7 +152,7 @@ class _ReviewPage:
         return self._reader.has_read or self._count == 0 or (is_last and is_next)
 
     def _head(self) -> list[Block]:
-        blocks = [_titled(self._approval, self._question)]
+        blocks = _titled(self._approval, self._question)
         if self._approval.status is Status.PENDING:
             blocks += self._alerts()
         return [*blocks, self._select()]
@@ -261,16 +262,19 @@ class _ReviewPage:
         ]
 
 
-def _titled(approval: Approval, question: DrawnQuestion) -> Block:
+def _titled(approval: Approval, question: DrawnQuestion) -> list[Block]:
     """The title, and how it stands: a sign and words."""
     final = what_runs(approval)
     name = line(literal(clip(title_of(final), 300), "bold"))
     if approval.status is not Status.PENDING:
-        return rich(name, line(literal(question.outcome())))
-    is_question = approval.kind is Kind.QUESTION
-    state = say("status.needs_answer" if is_question else "status.needs_approval")
+        return [rich(name), final_status(question).line(approval)]
+    state, _ = question.needs(_UNSAID)
+    sign = "💬" if approval.kind is Kind.QUESTION else "⏳"
     risk = _risk(approval)
-    return rich(name, line(literal(f"⏳ {state}" + (f"  ·  {risk}" if risk else ""))))
+    return [rich(name, line(literal(f"{sign} {state}" + (f"  ·  {risk}" if risk else ""))))]
+
+
+_UNSAID = dict.fromkeys(("title", "who", "when", "risk"), "")
 
 
 def _risk(approval: Approval) -> str:

@@ -85,17 +85,10 @@ def _states(question: DrawnQuestion) -> Iterator[CardStatus]:
 
 def _needed(question: DrawnQuestion, about: Mapping[str, str]) -> CardStatus:
     approval = question.approval
-    about = {**about, "who": asked_by(approval)}
-    match question.ask.form:
-        case Form.CHOICE:
-            return CardStatus("⏳", say("status.needs_choice"), say("notify.needs", **about))
-        case Form.FIELDS:
-            return CardStatus("⏳", say("status.needs_details"), say("notify.needs", **about))
-        case _:
-            words = say("status.needs_approval")
-            return CardStatus(
-                "⏳", words, say("notify.pending", risk=_spoken_risk(approval), **about)
-            )
+    risk = _spoken_risk(approval)
+    words, text = question.needs({**about, "who": asked_by(approval), "risk": risk})
+    is_yes = question.ask.form not in {Form.CHOICE, Form.FIELDS} and approval.kind is Kind.APPROVAL
+    return CardStatus("⏳" if is_yes else "💬", words, text)
 
 
 def _spoken_risk(approval: Approval) -> str:
@@ -149,19 +142,28 @@ def final_status(question: DrawnQuestion) -> CardStatus:
         return CardStatus("❓", say("status.doubt"))
     if approval.decision is None:
         return CardStatus("⏹️", say("status.over"))
-    if approval.kind is Kind.DOUBT and (found := _doubt(question)):
-        return found
+    symbol, words = _own(question)
+    if words:
+        return CardStatus(symbol, words)
     if approval.status in _ENDS:
         return _ended(question)
     return _let_run(question)
+
+
+def _own(question: DrawnQuestion) -> tuple[str, str]:
+    """The end as the kind of question has words for it; of a call that runs, the run's is newer."""
+    approval, decision = question.approval, question.approval.decision
+    if run_of(approval) is not None or (decision is not None and decision.emergency_json):
+        return "", ""
+    return question.ended(_who(approval), _time(approval))
 
 
 def _ended(question: DrawnQuestion) -> CardStatus:
     approval = question.approval
     symbol, key = _ENDS[approval.status]
     who, time = _who(approval), _time(approval)
-    if question.ask.form == Form.HUMAN and approval.status is Status.REJECTED:
-        symbol, key = "⏭️", "status.skipped"
+    if approval.kind is Kind.QUESTION and approval.status is Status.EXPIRED:
+        key = "status.unanswered"
     if approval.status is Status.CANCELLED and who:
         key = "status.cancelled_by"
     return CardStatus(symbol, say(key, who=who, time=time))
@@ -178,12 +180,8 @@ def _let_run(question: DrawnQuestion) -> CardStatus:
     if decision is not None and decision.emergency_json:
         key = _OVERRIDDEN.get(key, f"{key}_override")
         return CardStatus("🚨", say(key, **values))
-    if question.ask.form == Form.HUMAN and approval.status is Status.ANSWERED:
-        return CardStatus("✅", say("status.instead"))
     if approval.status is Status.ANSWERED and run is None:
-        return CardStatus("✅", say("status.answered", **values))
-    if question.ask.form == Form.CHOICE and run is None:
-        return CardStatus("✅", say("status.chosen", **values))
+        return CardStatus("💬", say("status.answered", **values))
     is_edited = bool(decision and decision.arguments_json) or is_allowed_by_rule(approval)
     if is_edited:
         symbol = "✏️" if symbol == "✅" else symbol
@@ -195,19 +193,6 @@ def _let_run(question: DrawnQuestion) -> CardStatus:
         words = say("status.edited_and", editor=editor, who=who, rest=rest)
         symbol = "✏️" if symbol == "✅" else symbol
     return CardStatus(symbol, words)
-
-
-def _doubt(question: DrawnQuestion) -> CardStatus | None:
-    """The finding of people about a call in doubt; None where that is as of any call."""
-    approval = question.approval
-    values = {"who": _who(approval), "time": _time(approval)}
-    match approval.status:
-        case Status.ANSWERED:
-            return CardStatus("✅", say("status.doubt_ran", **values))
-        case Status.REJECTED:
-            return CardStatus("⏹️", say("status.doubt_left", **values))
-        case _:
-            return None
 
 
 def _who(approval: Approval) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from bot.layout.blocks import Block, literal, quote, rich
@@ -28,12 +28,18 @@ _MOST_NOTES, _NOTE = 3, 160
 _PERSON = re.compile(r"<@[UW][A-Z0-9]{1,30}>")
 
 
-def small_print(approval: Approval, approvers_text: str, lead: Sequence[str] = ()) -> list[str]:
+def small_print(
+    approval: Approval,
+    approvers_text: str,
+    who_can: Callable[[str], str],
+    lead: Sequence[str] = (),
+) -> list[str]:
     """The lines of small print of a pending card, in mrkdwn.
 
     Args:
         approval: Pending.
         approvers_text: Who may decide, in our own words: names behind commas.
+        who_can: Makes of their names a sentence on who can answer a question.
         lead: Said in place of who asked and who may decide, on a card that one person alone has.
     """
     votes = [*vote_lines(approval)]
@@ -41,13 +47,16 @@ def small_print(approval: Approval, approvers_text: str, lead: Sequence[str] = (
     given = progress_of(approval).votes
     is_begun = any(one.stage == approval.stage for one in given)
     is_begun |= bool(given) and approval.escalated_ms is None  # whose is missing stands above
-    who = "" if is_begun or approval.stuck else who_line(approval, approvers_text)
+    who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     return [*votes, *(lead or [f"{requested} {who}".strip()]), _deadline(approval)]
 
 
-def who_line(approval: Approval, approvers_text: str) -> str:
-    """Say who may decide."""
+def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:
+    """Say who may decide, or answer."""
     names = [own_words(one.strip(), _NAME) for one in approvers_text.split(",") if one.strip()]
+    if approval.kind is Kind.QUESTION:
+        people = joined([_part(approval, one) for one in names]) or say("line.somebody")
+        return who_can(_begun(people))
     if approval.kind is Kind.APPROVAL and (needed := _needed(approval, names)):
         return needed
     who = _decide(approval, names)
@@ -250,6 +259,8 @@ def _deadline(approval: Approval) -> str:
     when = day_and_time(approval.expires_ms)
     if approval.kind is Kind.DOUBT:
         return say("line.expires_doubt", when=when)
+    if approval.kind is Kind.QUESTION and not approval.tool.strip():
+        return say("line.expires_answer", when=when)
     return say("line.expires_end" if ends_then(approval) else "line.expires_run", when=when)
 
 

@@ -33,6 +33,7 @@ def test_names_are_frozen() -> None:
         "pick_4",
         "reveal",
         "withdraw",
+        "compare",
         "take_back",
         "claim",
         "let_go",

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents import ResumeDataError, register
-from bot.layout.arguments import Listed
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
-from bot.layout.parts import said
 from bot.questions.base import Brief
 from bot.questions.drawing import (
     DecisionDraft,
@@ -77,15 +75,16 @@ class RatingQuestion(DrawnQuestion):
     def can_agree(self) -> bool:
         return False
 
-    def hint(self) -> str:
-        return "Choose below, or reply with a number from 1 to 5."
+    def who_can(self, who: str) -> str:
+        return f"{who} can rate it; a number from 1 to 5 as a reply works, too."
 
-    def outcome(self) -> str:
-        return "Rated" if self.approval.status is Status.ANSWERED else super().outcome()
+    def ended(self, who: str, time: str) -> tuple[str, str]:
+        is_rated = self.approval.status is Status.ANSWERED
+        return ("⭐", f"Rated by {who} · {time}") if is_rated else super().ended(who, time)
 
-    def answered(self) -> Listed:
+    def answered(self) -> str:
         decision = self.approval.decision
-        return said("Stars", decision.answer_json, 100) if decision else Listed()
+        return f"{decision.answer_json} stars" if decision else ""
 
     def yes(self) -> Iterator[Block]:
         yield self.button("Five stars", BEST, "primary")

@@ -225,7 +225,7 @@ def test_a_key_of_the_state_never_hides_what_a_send_gets() -> None:
 def test_breakpoint_without_anything_to_edit() -> None:
     info = replace(BREAK, state={"trail": ("a",)}, kind="after")
     approval = approval_of(info)
-    assert approval.title == "The graph stopped after “pay”"
+    assert approval.title == "Go on after “pay”?"
     assert ask_of(approval).schema is None
     new: dict[str, object] = {"trail": ["b"]}
     told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
@@ -255,4 +255,4 @@ def test_stage() -> None:
     assert stop == StageResult(proceed=False, reason="no", digest=STAGE.digest, by=BY)
     is_refused(approval, Status.APPROVED, arguments_json="{}", digest=edited_digest(approval, {}))
     thinks = approval_of(replace(STAGE, stage="agent", when="after", calls=()))
-    assert thinks.title == "“A” stopped after it thinks"
+    assert thinks.title == "Let “A” go on with its thoughts?"

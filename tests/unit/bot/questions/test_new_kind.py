@@ -60,6 +60,7 @@ async def test_its_button_decides_and_resumes(counter: Counter) -> None:
     card = json.dumps(card_for(approval, approvers_text="").blocks)
     assert "Rated" in card
     assert actions_in(approval) == []
+    assert "5 stars" in card
 
 
 async def test_its_form_opens_refuses_and_decides(counter: Counter) -> None:

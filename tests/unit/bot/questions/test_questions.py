@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agents import (
@@ -33,7 +35,8 @@ from tests.unit.bot.questions.info_samples import (
 def test_follow_up(texts: list[str], words: str) -> None:
     info = FollowUpInfo(questions=("a", "b"))
     approval = approval_of(info)
-    assert approval.title == "Some questions for you"
+    assert approval.title == "2 questions"
+    assert approval_of(replace(info, about="the deploy")).title == "2 questions about the deploy"
     done = decided(approval, Status.ANSWERED, answer_json=texts_json(texts))
     assert answer_from(done, info) == info.answer(words)
     for wrong in ("[]", '[" "]', "{}", '"x"', ""):

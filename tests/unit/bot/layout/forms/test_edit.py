@@ -388,7 +388,7 @@ def test_answers_are_read_and_needed() -> None:
     approval = a_question()
     values = submitted(answer_modal(approval)["blocks"], answer_0=" 1.4.2 ", answer_1="  ")
     errors = errors_of(approval, ActionId.ANSWER_MODAL, values)
-    assert errors == {"answer_1": "Please write an answer."}
+    assert errors == {"answer_1": "Write an answer"}
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def a_question(**changes: Any) -> Approval:
     """A pending question."""
     fields: dict[str, Any] = {
         "kind": Kind.QUESTION,
-        "title": "Some questions for you",
+        "title": "2 questions about the deploy",
         "tool": "",
         "rule": "",
         "preview": "",
@@ -186,17 +186,25 @@ STATE_SCHEMA: dict[str, Any] = {
 def a_choice(ask: AnswerForm = CHOICE) -> Approval:
     """A pending question with options."""
     listed = json.dumps({"question": "Where to?", "options": [], "multiple": False})
-    return asking(ask, kind=Kind.QUESTION, title="A choice for you", arguments_json=listed)
+    return asking(ask, kind=Kind.QUESTION, title="Where to?", arguments_json=listed)
 
 
-def a_feedback() -> Approval:
-    """A pending request for feedback."""
+def a_feedback(**changes: Any) -> Approval:
+    """A pending request for feedback, to be changed by the names of its arguments."""
+    content = "# Plan\n*First* <!channel>\n```code```"
     return asking(
         AnswerForm(form=Form.FEEDBACK),
         kind=Kind.QUESTION,
-        title="Review this text",
-        arguments_json=json.dumps({"content": "# Plan\n*First* <!channel>\n```code```"}),
+        title="Plan of the day",
+        arguments_json=json.dumps({"content": content, **changes}),
+        why="",
     )
+
+
+POEM = """Oh potatoes, plain and good,
+you do what others never would:
+you wait in silence, calm and round,
+and make us happy, pound for pound."""
 
 
 def a_call_choice() -> Approval:
@@ -215,9 +223,7 @@ def a_typed_question() -> Approval:
     """A pending question of a graph, with a typed answer."""
     shown = {"questions": ["Which trip?"], "shown": {"draft": "Rome", "token": "hunter2"}}
     ask = AnswerForm(form=Form.FIELDS, schema=TRIP)
-    return asking(
-        ask, kind=Kind.QUESTION, title="A question for you", arguments_json=json.dumps(shown)
-    )
+    return asking(ask, kind=Kind.QUESTION, title="Which trip?", arguments_json=json.dumps(shown))
 
 
 def a_human(*allowed: str) -> Approval:
@@ -232,7 +238,7 @@ def a_step(**changes: Any) -> Approval:
     fields: dict[str, Any] = {
         "tool": "",
         "rule": "before pay",
-        "title": "The graph stopped before “pay”",
+        "title": "Go on with “pay”?",
         "why": "",
         "preview": "",
         "arguments_json": json.dumps(STATE),
@@ -247,7 +253,7 @@ def a_program() -> Approval:
     return asking(
         ask,
         kind=Kind.QUESTION,
-        title="A question for you",
+        title="Measure the temperature.",
         arguments_json=json.dumps({"questions": ["Measure the temperature."]}),
     )
 
@@ -342,6 +348,14 @@ CARDS: dict[str, Callable[[], Card]] = {
         decided(a_call_choice(), Status.APPROVED, answer_json='{"selected": ["a"]}')
     ),
     "feedback_pending": lambda: _card(a_feedback()),
+    "feedback_pending_version": lambda: _card(
+        a_feedback(
+            version=2,
+            previous=POEM,
+            content="To potatoes\n\n" + POEM.replace("would", "could"),
+            wanted="shorter, and it needs a title",
+        )
+    ),
     "feedback_given": lambda: _card(
         decided(a_feedback(), Status.ANSWERED, answer_json='{"feedback": "Shorter <!here>."}')
     ),
@@ -430,6 +444,10 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_edit": lambda: edit_modal(an_approval()),
     "modal_answer": lambda: answer_modal(a_question()),
     "modal_feedback": lambda: answer_modal(a_feedback()),
+    "modal_compare": lambda: modal_of(
+        a_feedback(version=2, previous=POEM, content=POEM.replace("would", "could")),
+        ActionId.COMPARE,
+    ),
     "modal_fill": lambda: answer_modal(a_form()),
     "modal_typed": lambda: answer_modal(a_typed_question()),
     "modal_choose": lambda: choose_modal(a_choice(ask=replace(CHOICE, options=CITIES))),

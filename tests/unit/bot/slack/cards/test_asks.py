@@ -24,18 +24,19 @@ from tests.unit.bot.asked import (
     details_of,
     draft_of,
     errors_of,
+    modal_of,
     proposal_of,
     reject_modal,
 )
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,
-    TRIP,
     a_call_choice,
     a_choice,
     a_feedback,
     a_form,
     a_human,
     a_program,
+    a_question,
     a_step,
     a_typed_question,
     an_approval,
@@ -70,7 +71,7 @@ PICKS = ["pick_1", "pick_2", "pick_3"]
         (a_human(), ["more"]),
         (a_step(), ["approve", "reject", "edit", "more"]),
         (a_feedback(), ["accept", "answer", "more"]),
-        (a_choice(), [*PICKS, "reject", "more"]),
+        (a_choice(), [*PICKS, "more"]),
         (a_choice(replace(CHOICE, can_decline=False)), [*PICKS, "more"]),
         (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject", "more"]),
         (a_choice(replace(CHOICE, options=())), ["reject", "more"]),
@@ -102,8 +103,8 @@ def many(count: int) -> Approval:
 def test_options_that_fit_a_menu() -> None:
     card = draw(many(100))
     assert actions_of(card) == ["choose", "reject", "more"]
-    assert "20. " in said(card)
-    assert "21. " not in said(card)
+    assert "Option 19" in said(card)
+    assert "Option 20" not in said(card)
     view = choose_modal(many(100))
     assert view_errors(view) == []
     assert view["blocks"][1]["element"]["type"] == "static_select"
@@ -235,9 +236,9 @@ def test_damaged_content_is_said() -> None:
     [
         (an_approval(), "Reject this?"),
         (a_step(), "Reject this?"),
-        (a_choice(), "None of these"),
+        (a_choice(), "None of these?"),
         (a_call_choice(), "Reject this?"),
-        (a_form(), "Cancel request"),
+        (a_form(), "Skip this?"),
     ],
 )
 def test_words_of_a_no(approval: Approval, title: str) -> None:
@@ -263,24 +264,119 @@ def test_secret_of_an_answer_is_masked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("approval", "status", "words"),
+    ("approval", "line"),
     [
-        (a_choice(), Status.EXPIRED, "Expired"),
-        (a_step(), Status.CANCELLED, "Cancelled"),
-        (replace(a_form(), kind=Kind.APPROVAL), Status.APPROVED, "Filled in"),
-        (a_typed_question(), Status.REJECTED, "Not answered"),
-        (a_human("ignore"), Status.PENDING, "Waiting for a decision"),
-        (a_program(), Status.PENDING, "Waiting for an answer"),
+        (a_choice(), "💬 *Needs a choice*"),
+        (a_question(), "💬 *Needs an answer*"),
+        (a_feedback(), "💬 *Needs feedback*"),
+        (a_feedback(version=2), "💬 *Needs feedback*  ·  version 2"),
+        (a_form(), "💬 *Needs details*"),
+        (a_program(), "💬 *Needs an answer*"),
+        (a_step(), "⏳ *Needs approval*"),
+        (decided(a_choice(), Status.ANSWERED), "💬 *Chosen by <@U0BEN>*"),
+        (decided(a_choice(), Status.REJECTED), "💬 *None chosen by <@U0BEN>*"),
+        (decided(a_choice(), Status.EXPIRED, by=""), "⏰ *Expired"),
+        (decided(a_call_choice(), Status.REJECTED), "⛔ *Rejected by <@U0BEN>*"),
+        (decided(a_step(), Status.CANCELLED), "⏹️ *Cancelled by <@U0BEN>*"),
+        (decided(a_form(), Status.CANCELLED), "⏭️ *Skipped by <@U0BEN>*"),
+        (decided(a_typed_question(), Status.ANSWERED), "💬 *Answered by <@U0BEN>*"),
+        (decided(a_human("ignore"), Status.REJECTED), "⏭️ *Skipped by <@U0BEN>*"),
+        (
+            decided(a_feedback(), Status.ANSWERED, answer_json=feedback_json("x")),
+            "✏️ *Changes requested by <@U0BEN>*",
+        ),
+        (
+            decided(a_feedback(), Status.ANSWERED, answer_json=feedback_json("")),
+            "✅ *Approved by <@U0BEN>*",
+        ),
     ],
 )
-def test_outcomes(approval: Approval, status: Status, words: str) -> None:
-    assert drawn_question(replace(approval, status=status)).outcome() == words
+def test_the_first_line_says_how_it_stands(approval: Approval, line: str) -> None:
+    assert draw(approval).blocks[0]["text"]["text"].startswith(line)
+
+
+def test_a_question_is_its_title_and_is_said_once() -> None:
+    asked = json.dumps({"questions": ["Which market?"]})
+    card = draw(a_question(title="Which market?", arguments_json=asked, why=""))
+    assert [one["type"] for one in card.blocks] == ["section", "header", "context", "actions"]
+    assert said(card).count('"Which market?"') == 1
+    assert card.text.startswith("Answer needed: Which market? Requested by")
+
+
+def test_a_long_question_is_whole_below_its_title() -> None:
+    text = "Which market " + "and which of its regions " * 12 + "counts?"
+    approval = a_question(title=text, arguments_json=json.dumps({"questions": [text]}), why="")
+    card = draw(approval)
+    assert card.blocks[2]["elements"][0]["elements"][0]["text"] == text
+    assert "more character" not in json.dumps(card.blocks[2:])
+
+
+def test_several_questions_are_a_numbered_list() -> None:
+    card = draw(a_question(why=""))
+    (listed,) = card.blocks[2]["elements"]
+    assert (listed["type"], listed["style"]) == ("rich_text_list", "ordered")
+    texts = [one["elements"][0]["text"] for one in listed["elements"]]
+    assert texts == ["Which version?", "Which environment?"]
+
+
+def menu_of(card: Card) -> list[str]:
+    row = next(part["elements"] for part in card.blocks if part["type"] == "actions")
+    return [one["text"]["text"] for one in row[-1]["options"]]
+
+
+def test_options_on_buttons_are_not_listed_and_none_of_them_is_in_the_menu() -> None:
+    options = tuple(Option(id=one, label=one) for one in ("Germany", "France", "Both"))
+    card = draw(a_choice(replace(CHOICE, options=options)))
+    assert said(card).count("Germany") == 2  # its button, and what a screen reader says
+    assert "None of these…" in menu_of(card)
+    assert "rich_text_list" not in said(card)
+
+
+def a_round(before: str, after: str) -> Approval:
+    return a_feedback(version=2, content=after, previous=before, wanted="could, not <!here> would")
+
+
+def test_a_second_version_shows_what_changed_and_what_was_asked_for() -> None:
+    card = draw(
+        a_round("you do what others never would:\nwait", "you do what others never could:\nwait")
+    )
+    (quoted,) = card.blocks[2]["elements"]
+    styles = {one["text"].strip(): one.get("style") for one in quoted["elements"]}
+    assert styles["would:"] == {"strike": True}
+    assert styles["could:"] == {"bold": True}
+    assert styles["you do what others never"] is None
+    small = [one["text"] for one in card.blocks[3]["elements"]]
+    assert small == ["You asked for: “could, not <!here> would”", "Changed: 2 words"]
+    assert "Compare versions" in menu_of(card)
+
+
+def test_a_text_that_is_mostly_new_stands_alone() -> None:
+    card = draw(a_round("one two three four", "five six seven four"))
+    (quoted,) = card.blocks[2]["elements"]
+    assert [one["text"] for one in quoted["elements"]] == ["five six seven four"]
+    assert "Changed" not in said(card)
+    view = modal_of(a_round("one two three four", "five six seven four"), ActionId.COMPARE)
+    assert view_errors(view) == []
+    assert '"strike": true' in json.dumps(view)
+    assert "submit" not in view
+
+
+def test_a_first_version_has_nothing_to_compare() -> None:
+    assert "Compare versions" not in menu_of(draw(a_feedback()))
+    with pytest.raises(InvalidInputError):
+        drawn_question(a_feedback()).press(ActionId.COMPARE)
+
+
+def test_texts_of_any_size_are_compared_in_time() -> None:
+    long = a_round("a b " * 100_000, "b a " * 100_000)
+    assert '"strike"' not in said(draw(long))
+    assert '"strike"' not in said(draw(a_round("a b " * 2_000, "b a " * 2_000)))
 
 
 def test_trip_form_names_what_is_missing() -> None:
     card = draw(a_form())
-    assert "What is missing" in said(card)
-    assert all(name in said(card) for name in TRIP["properties"])
+    assert '"Missing: "' in said(card)
+    assert "Place, Days, Who, Direct" in said(card)
     assert card.text.startswith("Something is missing: Book.")
 
 
@@ -308,13 +404,10 @@ def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
 @pytest.mark.parametrize(
     ("schema", "hint"),
     [
-        ({"type": "string", "title": "Answer"}, "Reply in this thread, or choose *Answer…*"),
-        (
-            {"type": "integer"},
-            "Reply in this thread with a whole number, or choose *Answer…*",
-        ),
-        ({"type": "integer", "minimum": 2}, "Choose *Answer…* for a short form."),
-        ({"type": "boolean"}, "Choose *Answer…* for a short form."),
+        ({"type": "string", "title": "Answer"}, "<@U0BEN> can answer; a reply works, too."),
+        ({"type": "integer"}, "<@U0BEN> can answer; a whole number as a reply works, too."),
+        ({"type": "integer", "minimum": 2}, "<@U0BEN> can answer."),
+        ({"type": "boolean"}, "<@U0BEN> can answer."),
     ],
 )
 def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) -> None:
@@ -328,19 +421,23 @@ def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) ->
     approval = asking(ask, kind=Kind.QUESTION, tool="", arguments_json=asked)
     assert hint in said(draw(approval))
     card = draw(decided(approval, Status.ANSWERED, answer_json='{"values": {"answer": 7}}'))
-    assert "7" in quotes_of(card)
+    assert card.blocks[2]["text"]["text"] == "7"
     assert '"answer: "' not in said(card)
 
 
-def test_one_reply_to_several_questions_is_below_the_last() -> None:
-    asked = json.dumps({"questions": ["Which period?", "Which region?"]})
-    approval = asking(
-        AnswerForm(form=Form.TEXTS), kind=Kind.QUESTION, tool="", arguments_json=asked
-    )
-    texts = said(draw(decided(approval, Status.ANSWERED, answer_json='["2027, Europe"]')))
-    assert texts.index("Which region?") < texts.index("2027, Europe")
-    each = said(draw(decided(approval, Status.ANSWERED, answer_json='["2027", "Europe"]')))
-    assert each.index('"2027"') < each.index("Which region?") < each.index('"Europe"')
+def test_answers_have_the_numbers_of_their_questions() -> None:
+    one = draw(decided(a_question(), Status.ANSWERED, answer_json='["2027, Europe"]'))
+    assert one.blocks[2]["text"]["text"] == "2027, Europe"
+    each = draw(decided(a_question(), Status.ANSWERED, answer_json='["2027", "Europe"]'))
+    assert each.blocks[2]["text"]["text"] == "1. 2027\n2. Europe"
+    assert each.text.endswith(". 1. 2027; 2. Europe")
+
+
+def test_a_long_answer_is_whole_in_the_details() -> None:
+    answer = "".join(f"{number:05d} " for number in range(600)).strip()
+    done = decided(a_question(), Status.ANSWERED, answer_json=json.dumps([answer, "b"]))
+    assert "…" in draw(done).blocks[2]["text"]["text"]
+    assert "00599" in json.dumps(details_of(done))
 
 
 def quotes_of(card: Card) -> list[str]:
