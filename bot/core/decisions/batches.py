@@ -17,7 +17,7 @@ from bot.ports import Clock
 from storage.base import ApprovalStore
 from storage.records import Approval, Status
 
-MOST_CARDS = 30
+MOST_CARDS = 100
 """Cards of one batch; the others wait for the next."""
 _AT_ONCE = 5
 

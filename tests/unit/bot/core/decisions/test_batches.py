@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,9 @@ from agents.models import call, say
 from bot.core.decisions.batches import MOST_CARDS, Batches, Chosen
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, encode
+from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards import card_for
+from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -52,7 +55,7 @@ async def states(storage: Storage) -> dict[str, Status]:
 
 def offered(counter: Counter) -> list[str]:
     blocks = counter.views.opened[-1]["blocks"]
-    boxes = [one["element"] for one in blocks if one["type"] == "input"]
+    boxes = [one["element"] for one in blocks if one.get("element", {}).get("type") == "checkboxes"]
     assert all(one["options"] == one["initial_options"] for one in boxes)
     return [option["value"].split(".")[0] for one in boxes for option in one["options"]]
 
@@ -73,6 +76,93 @@ async def test_what_is_left_out_stays_open(storage: SqliteStorage) -> None:
     counter, cards = await asked(storage, "a", "b")
     await submitted(counter, cards[0], ticked(cards[1]))
     assert await states(storage) == {"a": Status.PENDING, "b": Status.APPROVED}
+
+
+def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = "") -> dict[str, Any]:
+    """The open form as it comes back, with these cards ticked."""
+    values: dict[str, Any] = {}
+    chosen = {encode(one.approval_id, one.digest) for one in cards}
+    for block in counter.views.opened[-1]["blocks"]:
+        element = block.get("element", {})
+        if element.get("type") == "checkboxes":
+            options = [one for one in element["options"] if one["value"] in chosen]
+            values[block["block_id"]] = {
+                "countersign:value": {"type": "checkboxes", "selected_options": options}
+            }
+    picked = {"type": "radio_buttons", "selected_option": {"value": rest}}
+    typed = {"type": "plain_text_input", "value": why}
+    return {
+        **values,
+        "rest": {"countersign:value": picked},
+        "reason": {"countersign:value": typed},
+    }
+
+
+async def test_a_hundred_cards_have_one_form(storage: SqliteStorage) -> None:
+    _, cards = await asked(storage, "a")
+    many = [
+        replace(
+            cards[0], approval_id=f"apr_{n:032x}", arguments_json=json.dumps({"what": "x" * 90})
+        )
+        for n in range(MOST_CARDS)
+    ]
+    view = batch_modal(cards[0], many)
+    assert view_errors(view) == []
+    groups = [one for one in view["blocks"] if one.get("element", {}).get("type") == "checkboxes"]
+    assert [len(one["element"]["options"]) for one in groups] == [10] * 10
+
+
+async def test_what_is_not_ticked_is_rejected_if_so_chosen(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", "c")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    values = listed(counter, cards[0], cards[2], rest="reject", why="refunded by hand")
+    assert await submitted(counter, cards[1], values) == ""
+    expected = {"a": Status.APPROVED, "b": Status.REJECTED, "c": Status.APPROVED}
+    assert await states(storage) == expected
+    stored = await storage.approvals.get(cards[1].approval_id)
+    assert stored.decision is not None
+    assert stored.decision.reason == "refunded by hand"
+
+
+async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", "long " * 2_000)
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    assert await submitted(counter, cards[1], listed(counter, cards[0], rest="reject")) == ""
+    assert list((await states(storage)).values()).count(Status.PENDING) == 1
+
+
+async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
+    storage: SqliteStorage,
+) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    values = listed(counter, cards[0], rest="reject")
+    choice = read_batch(cards[0], values)
+    assert isinstance(choice, BatchChoice)
+    assert [one.approval_id for one in choice.left(cards)] == [cards[1].approval_id]
+    assert choice.left([replace(cards[1], digest="e" * 64)]) == []
+
+
+async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    values = listed(counter)
+    answer = json.loads(await submitted(counter, cards[1], values))
+    assert answer["errors"] == {next(iter(values)): "Tick at least one"}
+    assert set((await states(storage)).values()) == {Status.PENDING}
+
+
+async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    await counter.send(a_click(cards[1], ActionId.BATCH, BEN))
+    await asyncio.gather(
+        submitted(counter, cards[1], listed(counter, cards[0])),
+        submitted(counter, cards[1], listed(counter, cards[1]), by=BEN),
+    )
+    assert set((await states(storage)).values()) == {Status.APPROVED}
+    found = [await storage.approvals.get(one.approval_id) for one in cards]
+    assert [one.decision.by for one in found if one.decision] == [ADA, BEN]
 
 
 async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStorage) -> None:
