@@ -67,6 +67,7 @@ class SlackNotices:
         )
         await self.poster.put(putting, card)
 
+    @said_to_all
     async def show_seen(
         self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
     ) -> None:

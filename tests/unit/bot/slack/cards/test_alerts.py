@@ -14,6 +14,8 @@ from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.calls import Putting
 from bot.slack.notices import SlackNotices
+from bot.words import say
+from bot.words.catalog import Catalogue, catalogue, speaking
 from storage.records import Approval, Decision, Grant, Status
 from tests.unit.bot.slack.cards.reading import parts, seen, symbols
 from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval
@@ -150,9 +152,11 @@ class Wall:
 async def test_who_has_seen_it_is_written_over_the_message_with_the_button(
     channel_id: str, can_press: bool
 ) -> None:
-    wall = Wall()
-    await SlackNotices(wall).show_seen(broken(), ["U0ADA"], channel_id=channel_id, ts="9.1")
+    wall, own = Wall(), Catalogue("de", {"button.seen": "Gelesen"}, catalogue("en").texts)
+    with speaking(own):  # whoever presses: all read the message
+        await SlackNotices(wall).show_seen(broken(), ["U0ADA"], channel_id=channel_id, ts="9.1")
     ((putting, card),) = wall.shown
     assert (putting.channel_id, putting.ts, putting.thread_ts) == (channel_id, "9.1", "")
     assert "Seen by <@U0ADA>" in card.text
     assert (ActionId.SEEN in json.dumps(card.blocks)) is can_press
+    assert (say("button.seen") in json.dumps(card.blocks)) is can_press
