@@ -190,7 +190,7 @@ async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: O
         await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
         card = await stage.card(number=2, word="Missing: ")
         await stage.click("Rosa", card, ANSWER)
-        await stage.whispered("Rosa", "Somebody else")
+        await stage.whispered("Rosa", "Someone else")
         await stage.click("Ben", card, ANSWER)
         await fill(stage, "Ben", {"argument_0": "2"})
         await stage.said("Booked")
@@ -333,7 +333,7 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
         await stage.say("Rosa", "yes", thread_ts=ts)
         await stage.whispered("Rosa", "buttons")
         await stage.click("Rosa", card, APPROVE)
-        await stage.whispered("Rosa", "Somebody else")
+        await stage.whispered("Rosa", "Someone else")
         await stage.click("Ada", card, APPROVE)
         await stage.said("You said")
         [answer] = RAN
