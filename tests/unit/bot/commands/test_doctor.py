@@ -493,7 +493,7 @@ async def test_whom_policies_name_is_looked_at_too(environ: dict[str, str]) -> N
     good = await look(environ, load=policed(ADA, ONCALL))
     assert str(good["approvers of policies"]) == f"ok  approvers of policies: {ADA}, {ONCALL}"
     wrong = (await look(environ, load=policed("U-OPS", GUS)))["COUNTERSIGN_AGENT"].text
-    assert "'U-OPS' isn't the id of a person or a group" in wrong
+    assert "'U-OPS' is not the id of a person or a group" in wrong
     assert f"{GUS} is a guest" in wrong
     anyone = (await look(environ, load=policed("channel")))["COUNTERSIGN_CHANNELS"].text
     assert "a policy names `channel`, which is nobody while this is not set" in anyone
