@@ -153,7 +153,10 @@ class Acts:
         if "grant" in given:
             action = ActionId.GRANT
         views = await self.stage.press(user, approval, action, shown=shown)
-        if views:
+        if views and not views[-1].get("submit"):  # there is no yes in it: as if there were one
+            self.said = json.dumps(await self.stage.force(user, views[-1], ActionId.REVIEW_MODAL))
+            await self.stage.close_views(user)
+        elif views:
             grant = given.get("grant") or {}
             await self._submit(
                 user,

@@ -31,6 +31,7 @@ from bot.policy.force import PolicyInForce
 from bot.policy.standing import Standing
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.server import Sandbox
+from bot.sandbox.workspace.payloads import actor_payload
 from bot.sandbox.workspace.records import (
     Payload,
     SlackChannel,
@@ -382,6 +383,20 @@ class Theatre:
         outcome = await self.sandbox.submit(user, view, filled)
         await self.settle()
         return outcome
+
+    async def force(self, user: str, view: Payload, callback_id: str) -> object:
+        """Submit a modal that has nothing to submit, as if it were another; return the answer."""
+        workspace = self.sandbox.workspace
+        payload = {
+            "type": "view_submission",
+            **actor_payload(workspace, user),
+            "trigger_id": workspace.triggers.issue(user, str(view["id"])),
+            "view": {**view, "callback_id": str(callback_id), "state": {"values": {}}},
+            "response_urls": [],
+        }
+        answer = await self.sandbox.send_interaction(payload)
+        await self.settle()
+        return answer
 
     async def close_views(self, user: str) -> None:
         """Close what is open for a person."""

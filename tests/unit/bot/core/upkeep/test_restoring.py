@@ -14,7 +14,6 @@ from bot.commands.cli import FAILED, main
 from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.errors import NotApproverError
-from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, DelegationRecord, Status
@@ -112,7 +111,7 @@ async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: D
     await drill.make_copy()
     await office.decide(approval, by=ADA)
     assert "Approved" in drawn(office, approval)
-    assert shown_buttons(office, approval) == [ActionId.DETAILS]
+    assert shown_buttons(office, approval) == []
 
     office = await drill.go_back(office, say("Paid again."))
     await look(office)
@@ -235,7 +234,7 @@ async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) 
     assert await office.open_approvals() == []
     thread = await office.storage.threads.get(THREAD_ID)
     assert (thread.turn_open, thread.restored_ms, thread.due_ms) == (False, 0, None)
-    assert shown_buttons(office, approval) == [ActionId.DETAILS]
+    assert shown_buttons(office, approval) == []
 
 
 async def test_a_message_that_the_copy_has_as_unread_is_left_alone(drill: Drill) -> None:
