@@ -15,7 +15,9 @@ from bot.slack.http import web_app
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 FILES = sorted(
-    path for path in [*DEPLOY.rglob("*"), *(ROOT / "examples").rglob("*.*")] if path.is_file()
+    path
+    for path in [*DEPLOY.rglob("*"), *(ROOT / "examples").rglob("*.*")]
+    if path.is_file() and "__pycache__" not in path.parts
 )
 
 

@@ -45,6 +45,8 @@ _HEAD_LINES, _LONG_LINES = 4, 12
 _ON_ONE_LINE = 70
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.0+)?)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
+_MOST_READ = 300
+"""Characters of a text that may look like data."""
 _OUR_WORDS = frozenset({"yes", "no", "none"})
 _MISSING = object()
 
@@ -298,15 +300,28 @@ def _text(value: str) -> str | None:
     if _DATE.fullmatch(value) or _TIME.fullmatch(value):
         return _moment(value)
     is_padded = value != value.strip() and "\n" not in value.strip()
-    if is_padded or value.lower() in _OUR_WORDS or value[0] in '"“':
+    if is_padded or value.lower() in _OUR_WORDS or value[0] in '"“' or _is_data(value):
         return json.dumps(value, ensure_ascii=False)
     return value
+
+
+def _is_data(text: str) -> bool:
+    """Whether a text would read as a number, or as data that has parts."""
+    if len(text) > _MOST_READ:
+        return False
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, int | float | list | dict) and not isinstance(found, bool)
 
 
 def _listed(values: Sequence[object]) -> str | None:
     """A list of plain values, unless it could be read in two ways."""
     if not values:
         return say("line.none")
+    if len(values) == 1 or any(one in ("", None) for one in values):
+        return None  # it would read as a text, or as nothing at all
     texts = [_simple(one) for one in values if not isinstance(one, list | tuple | dict)]
     whole = [one for one in texts if one and ", " not in one and "\n" not in one]
     return ", ".join(whole) if len(whole) == len(values) else None

@@ -139,7 +139,11 @@ async def test_skipped_time_brings_the_reminder_the_wider_ask_and_the_expiry(
     label = "Let time pass, 1 day 1 hour ahead"
     await expect(page.get_by_test_id("time-toggle")).to_have_attribute("aria-label", label)
     await expect(page.locator(APPROVE)).to_have_count(0)
-    await expect(messages.last).to_contain_text("nobody decided")
+    card = messages.filter(has=page.locator('[data-action-id="countersign:details"]'))
+    await expect(card).to_contain_text(re.compile(r"Expired .*nobody decided"))
+    await expect(card).to_contain_text("Nothing ran")
+    await expect(beside_the_card.filter(has_text="Expired, nobody decided")).to_have_count(2)
+    await expect(messages.last).to_contain_text("nobody answered in time")
 
 
 async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> None:

@@ -214,8 +214,8 @@ async def test_bodies_that_are_no_payloads(edge: Edge, data: st.DataObject) -> N
 NOT_OURS = "Only people of this workspace"
 GRID = {"team": None, "enterprise": {"id": "E9GRID", "name": "Grid"}, "is_enterprise_install": True}
 CROWD = [
-    ("guest", GUS, TEAM, {}, "Guests can't decide here"),
-    ("guest on grid", GUS, TEAM, GRID, "Guests can't decide here"),
+    ("guest", GUS, TEAM, {}, "Guests can't"),
+    ("guest on grid", GUS, TEAM, GRID, "Guests can't"),
     ("requester", ROSA, TEAM, {}, "approve your own request"),
     ("requester on grid", ROSA, TEAM, GRID, "approve your own request"),
     ("shared channel", EVE, "T9OTHERCOR", {}, NOT_OURS),

@@ -92,10 +92,10 @@ def all_texts(payload: object) -> list[str]:
 async def test_an_argument_that_nobody_can_read_cannot_be_approved(opened: Opening) -> None:
     async with opened("huge") as stage:
         await stage.say("Rosa", ASK)
-        card = await stage.card(word=DETAILS)
+        card = await stage.card(word="Too long")
         assert all_faults(stage) == []
         assert APPROVE not in buttons(card)
-        await stage.click("Ada", card, DETAILS)
+        await stage.choose("Ada", card, DETAILS)
         assert "Too long to show in full" in str(await stage.modal("Ada"))
     assert agents.RAN == []
 
@@ -184,7 +184,7 @@ async def test_a_replayed_click(opened: Opening) -> None:
         for _ in range(3):
             await stage.sandbox.send_interaction(click)
         await stage.said("Sent")
-        await stage.whispered("Ada", "already approved")
+        await stage.whispered("Ada", "was first: approved")
     assert agents.RAN == ["hello"]
 
 

@@ -206,7 +206,7 @@ async def test_2_tool_that_blocks_delays_no_click(tmp_path: Path, transport: Tra
             await stage.click("Ada", card, APPROVE)
             assert await asyncio.to_thread(Gate.begun.wait, 5)
             await sandbox.send_interaction(late)
-            assert "already" in await stage.whispered("Ben", ".")
+            assert "was first" in await stage.whispered("Ben", ".")
             assert max(sandbox.stats.ack_ms()) < 1_000
         finally:
             Gate.open.set()
@@ -484,7 +484,7 @@ async def test_9_of_many_clicks_at_once_one_decides(stage: Stage) -> None:
         one["text"] for who in ("Ada", "Ben") for one in stage.sandbox.ephemerals(stage.user(who))
     ]
     assert told
-    assert all("already" in text or "approved" in text.lower() for text in told)
+    assert all("was first" in text or "approved" in text.lower() for text in told)
 
 
 # ---- 12: the environment ------------------------------------------------------------------------

@@ -155,7 +155,7 @@ async def test_a_late_click_is_told_who_won(stage: Stage) -> None:
     await stage.click("Ada", card, APPROVE)
     await stage.card(word="Approved")
     await stage.sandbox.send_interaction(stale)
-    assert stage.user("Ada") in await stage.whispered("Ben", "already approved")
+    assert stage.user("Ada") in await stage.whispered("Ben", "was first: approved")
 
 
 async def test_expiry_without_a_click(stage: Stage) -> None:

@@ -248,7 +248,7 @@ async def test_graph_form(visit: Visit) -> None:
 
 async def test_graph_breakpoint_with_an_edit(visit: Visit) -> None:
     await visit.ask("#graph", "newsletter about our new office")
-    card = await visit.next_card("recipients")
+    card = await visit.next_card("Recipients")
     await visit.decide(card, ActionId.EDIT, recipients="12")
     await visit.stage.said("Sent “News about our new office” to 12 people")
 

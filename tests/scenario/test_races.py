@@ -329,5 +329,5 @@ def check_told(answer: Answer, card: Approval) -> None:
         assert TOLD[answer.click.who] in str(error)
         return
     assert isinstance(error, ApprovalClosedError)
-    assert f"already {card.status}" in str(error)
+    assert f"was first: {card.status}" in str(error)
     assert f"<@{card.decision.by}>" in str(error)

@@ -228,5 +228,5 @@ def check(street: Street) -> None:
             assert len(texts) >= street.clicks[number, who] - (who == winner)
             for text in texts:
                 refused = who in TOLD and TOLD[who] in text
-                by = f"already approved by <@{street.sandbox.user_id(winner)}>"
+                by = f"<@{street.sandbox.user_id(winner)}> was first: approved"
                 assert refused or by in text, text

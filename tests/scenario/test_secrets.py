@@ -154,7 +154,7 @@ def sent(stage: Stage) -> str:
 
 def is_reveal(method: str, args: object) -> bool:
     """Whether a call opens, for who may decide, what only looks like a secret."""
-    return method == "views.open" and "'text': 'Revealed'" in str(args)
+    return method.startswith("views.") and "'text': 'Revealed'" in str(args)
 
 
 async def put_on_record(stage: Stage) -> str:
@@ -193,7 +193,9 @@ async def assert_nothing_leaked(stage: Stage, log: io.StringIO) -> None:
     assert [one for one in records if one["level"] != "DEBUG" and NO_MATTER in str(one)] == []
 
 
-async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) -> None:
+async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
+    stage: Stage, log: io.StringIO
+) -> None:
     await stage.say("Rosa", f"@countersign rotate it, the old password is {ASKED} {NO_MATTER}")
     card = await stage.card(word=APPROVE)
     assert "shown as “•••• redacted”" in str(card)
@@ -204,7 +206,10 @@ async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) ->
     await stage.whispered("Rosa", "own request|not an approver")
     await stage.click("Ada", card, EDIT)
     await stage.whispered("Ada", "Press Reveal")
-    await stage.click("Ada", card, "countersign:reveal")
+    await stage.choose("Ada", card, "countersign:details")
+    ada = stage.user("Ada")
+    details = await stage.modal("Ada")
+    await stage.sandbox.click_in_view(ada, details, "countersign:reveal")
     assert found_in(str(await stage.modal("Ada"))) == {ARGUMENT, NESTED, NAMED, CARD, CUSTOM}
     await stage.click("Ada", card, EDIT)
     ada = stage.user("Ada")

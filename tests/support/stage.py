@@ -145,6 +145,16 @@ class Stage:
         await self.sandbox.until(lambda: bool(found()))
         return found()[-1]
 
+    async def choose(self, user: str, card: dict[str, Any], action_id: str) -> None:
+        """Choose what a card's menu has."""
+        rows = [row.get("elements", ()) for row in card["blocks"] if row["type"] == "actions"]
+        (menu,) = [one for row in rows for one in row if one["type"] == "overflow"]
+        (value,) = [
+            one["value"] for one in menu["options"] if one["value"].startswith(f"{action_id}=")
+        ]
+        place = (self.user(user), self.channel, card["ts"], menu["action_id"])
+        await self.sandbox.click(*place, selected_option=value)
+
     async def click(self, user: str, card: dict[str, Any], action_id: str) -> None:
         await self.sandbox.click(self.user(user), self.channel, card["ts"], action_id)
 

@@ -165,6 +165,7 @@ class Acts:
                     "for": grant.get("time", ""),
                     "times": str(grant.get("uses", "")),
                     "only": [],  # all varies that the rule lets vary
+                    "name": _name_in(views[-1]),
                 },
             )
 
@@ -366,3 +367,9 @@ class Acts:
 def local_ms(text: str) -> int:
     """A local time of a case in milliseconds since the epoch."""
     return round(datetime.fromisoformat(text).replace(tzinfo=ZONE).timestamp() * 1_000)
+
+
+def _name_in(view: Data) -> str:
+    """The name that a form wants to be typed; empty where it wants none."""
+    blocks = [one for one in view["blocks"] if one.get("block_id") == "name"]
+    return str(blocks[0]["element"]["placeholder"]["text"]) if blocks else ""

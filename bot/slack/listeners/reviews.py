@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +107,8 @@ async def submit_review(
         return FormNotice(view=await _page(desk, approval, actor, page, values))
     result = question.submit(ActionId.REVIEW_MODAL, values)
     if not isinstance(result, DecisionDraft):
-        return result if isinstance(result, dict) else {}
+        errors = result if isinstance(result, dict) else {}
+        return await _without_reason(desk, approval, actor, errors)
     allowance = read_next_time(approval, values)
     try:
         decided = await desk.record(question.approval, result, actor)
@@ -116,6 +118,19 @@ async def submit_review(
         return {REASON: say("refuse.reason")}
     desk.spawn(desk.approvals.follow_up(decided))
     return await desk.allow(decided, allowance)
+
+
+async def _without_reason(
+    desk: ListenerContext, approval: Approval, actor: Actor, errors: Errors
+) -> Errors:
+    """Put on record that a yes lacked the reason that it needs; return what the form says."""
+    if REASON not in errors:
+        return errors
+    code = RefusalCode.REASON_REQUIRED
+    with suppress(RefusalError):
+        async with desk.approvals.noting(approval, actor):
+            raise RefusalError(code.value, code.words)
+    return {**errors, REASON: say("refuse.reason")}
 
 
 async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> FormReader:

@@ -41,6 +41,9 @@ from tests.property.worlds.relay import Planned
 from tests.support.stage import buttons
 from tests.unit.bot.office import KilledError
 
+_LASTING = {"countersign:details", "countersign:seen"}
+"""Buttons that stay after the end: they decide nothing."""
+
 
 def _tool(*names: str) -> Data:
     fields = {name: {"type": "string"} for name in names}
@@ -372,7 +375,7 @@ class Playhouse:
                 cards = [one for one in about if one["metadata"]["event_type"] in CARDS]
                 if len(cards) > 1:
                     found.append(f"{len(cards)} cards in {channel}")
-                left = {name for one in about for name in buttons(one)} - {"countersign:details"}
+                left = {name for one in about for name in buttons(one)} - _LASTING
                 if left:
                     found.append(f"buttons in {channel}: {left}")
         return found

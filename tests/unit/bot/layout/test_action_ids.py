@@ -50,6 +50,7 @@ def test_names_are_frozen() -> None:
         "page",
         "page_back",
         "page_next",
+        "seen",
     )
     forms = (
         "approve",

@@ -28,7 +28,7 @@ async def test_stop_ends_it_and_the_root_says_so(tmp_path: Path) -> None:
         root = await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
         await stage.card()
         await stage.say("Rosa", "stop", thread_ts=root)
-        told = await stage.said("^Stopped by rosa")
+        told = await stage.said("^Stopped by Rosa")
         assert "Did not run: Deploy payments 1.4.2 to production." in told
         await stage.sandbox.until(lambda: reactions(stage) == ["black_square_for_stop"])
 

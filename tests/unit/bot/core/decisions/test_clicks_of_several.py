@@ -185,7 +185,7 @@ async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStorage)
         values = {**picked("canned", value), **typed("reason", " ")}
         sent = a_submission(approval, ActionId.REJECT_MODAL, values, CLEO)
         answer = json.loads((await counter.send(sent)).body)
-        assert answer["errors"] == {"reason": "Please fill this in"}
+        assert "needs a reason" in answer["errors"]["reason"]
     assert (await counter.office.the_approval()).votes_json == "[]"
 
 
