@@ -94,7 +94,8 @@ def _asked_text(approval: Approval) -> str:
         words = [one for one in names if not is_channel(one)]
         rest = [CHANNEL] if any(is_channel(one) for one in names) else []
         return approvers_words([*words, *rest])
-    return ", ".join(groups)
+    is_here = {name: name in terms.groups and terms.groups[name].here for name in groups}
+    return ", ".join(approvers_words([CHANNEL]) if is_here[name] else name for name in groups)
 
 
 def mentions_of(approval: Approval) -> Sequence[str]:
