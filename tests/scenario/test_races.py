@@ -41,7 +41,7 @@ EVE, MAX = "UEVE", "UMAX"
 CROWD = (ADA, ADA, ADA, BEN, BEN, BEN, ROSA, GUS, EVE, MAX)
 TOLD = {
     ROSA: "approve your own request",
-    GUS: "Guests can't decide here",
+    GUS: "Guests can't",
     EVE: "Only people of this workspace",
     MAX: "not an approver for this",
 }

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 APPROVE = "countersign:approve"
 CARDS, CLICKS = size(3, 5), size(20, 40)
 CROWD = ("Ada", "Ada", "Ben", "Mia", "Rosa", "Gus")
-TOLD = {"Rosa": "approve your own request", "Gus": "Guests can't decide here"}
+TOLD = {"Rosa": "approve your own request", "Gus": "Guests can't"}
 
 
 class Bots:

@@ -11,7 +11,7 @@ from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import an_actor
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE, with_many
 
-MOST_S = 0.05
+MOST_S = 0.2
 
 
 async def test_a_home_with_a_hundred_items_costs_little(storage: SqliteStorage) -> None:
