@@ -129,8 +129,28 @@ _RUNS = {
     RunState.FAILED: ("⚠️", "status.failed"),
     RunState.STOPPED: ("⚠️", "status.stopped"),
 }
-_EDITED = {"status.ran": "status.edited"}
-_OVERRIDDEN = {"status.ran": "status.override"}
+_EDITED = {
+    "status.accepted": "status.accepted_edited",
+    "status.running": "status.running_edited",
+    "status.ran": "status.edited",
+    "status.failed": "status.failed_edited",
+    "status.stopped": "status.stopped_edited",
+}
+_OVERRIDDEN = {
+    "status.accepted": "status.accepted_override",
+    "status.running": "status.running_override",
+    "status.ran": "status.override",
+    "status.failed": "status.failed_override",
+    "status.stopped": "status.stopped_override",
+}
+_AGAIN = {
+    "status.accepted": "status.accepted_again",
+    "status.running": "status.running_again",
+    "status.ran": "status.again",
+    "status.failed": "status.failed_again",
+    "status.stopped": "status.stopped_again",
+}
+"""Of a call in doubt, to which somebody said that it is to run again."""
 
 
 def final_status(question: DrawnQuestion) -> CardStatus:
@@ -178,14 +198,16 @@ def _let_run(question: DrawnQuestion) -> CardStatus:
     time = moment(run.at_ms, since_ms=approval.created_ms) if run else _time(approval)
     values = {"who": who, "time": time}
     if decision is not None and decision.emergency_json:
-        key = _OVERRIDDEN.get(key, f"{key}_override")
+        key = _OVERRIDDEN[key]
         return CardStatus("🚨", say(key, **values))
     if approval.status is Status.ANSWERED and run is None:
         return CardStatus("💬", say("status.answered", **values))
+    if approval.kind is Kind.DOUBT:
+        return CardStatus(symbol, say(_AGAIN[key], **values))
     is_edited = bool(decision and decision.arguments_json) or is_allowed_by_rule(approval)
     if is_edited:
         symbol = "✏️" if symbol == "✅" else symbol
-        key = _EDITED.get(key, f"{key}_edited")
+        key = _EDITED[key]
     words = say(key, **values)
     if approval.edited_by and not is_edited and symbol in {"✅", "⚙️"}:
         _, _, rest = words.partition(" · ")

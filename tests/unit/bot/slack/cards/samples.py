@@ -395,6 +395,9 @@ CARDS: dict[str, Callable[[], Card]] = {
     "program_expired": lambda: _card(decided(a_program(), Status.EXPIRED, by="")),
     "doubt_pending": lambda: _card(a_doubt()),
     "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
+    "doubt_again": lambda: _card(
+        replace(decided(a_doubt(), Status.APPROVED), run_json=_run("ran", "done").run_json)
+    ),
     "doubt_given_up": lambda: _card(
         decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))
     ),
