@@ -48,6 +48,13 @@ def members(node: ast.ClassDef) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_begins_with_its_title_alone(page: Path) -> None:
+    first, second, *_ = page.read_text("utf-8").splitlines()
+    assert re.fullmatch(r"# \S.{0,78}", first)
+    assert second == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_files_and_tests_that_a_page_names_are_there(page: Path) -> None:
     named = PATH.findall(page.read_text("utf-8"))
     assert [name for name, _ in named if not files_of(name)] == []
