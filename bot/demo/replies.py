@@ -53,6 +53,12 @@ _NAMES = {
 }
 _REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re.DOTALL)
 
+_MAY_ASK_AGAIN = {
+    "ask again later": "You can ask me again later.",
+    "ask again with other values": "Tell me the right details, and I will ask again.",
+}
+"""Words of reasons that let the agent ask again, and what people should do then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -109,7 +115,7 @@ def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
     match quiet["kind"]:
         case "Rejected by a person":
             why = f'The reason: "{reason}".' if reason else "No reason was given."
-            return f"{what} was rejected. {why} It did not run, and I will not try it again."
+            return f"{what} was rejected. {why} {_after_rejection(reason)}"
         case "Nobody answered in time":
             return (
                 f"{what} did not run, because nobody answered in time. "
@@ -124,6 +130,14 @@ def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
         case _:
             why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was cancelled, so it did not run.{why}"
+
+
+def _after_rejection(reason: str) -> str:
+    """Say what follows: some reasons that a form offers let the agent ask again."""
+    for words, what_now in _MAY_ASK_AGAIN.items():
+        if words in reason:
+            return f"It did not run. {what_now}"
+    return "It did not run, and I will not try it again."
 
 
 def _unanswered(quiet: re.Match[str]) -> str:

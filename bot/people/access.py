@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.config.values import CHANNEL
-from bot.errors import NotApproverError
+from bot.errors import DirectoryError, NotApproverError
 from bot.people.census import is_home
 from bot.people.requesters import editors_of, is_requester
 from bot.ports import EXCLUDED, Actor, Directory, Person
-from bot.words import say
+from bot.words import languages, say
 from storage.records import Approval, Decision, Kind, Status
 
 
@@ -70,6 +71,13 @@ class Access:
             DirectoryError: The look-up failed.
         """
         return _checked(await self.directory.writer(actor.user_id), actor, team_id)
+
+    async def locale(self, user_id: str) -> str:
+        """The locale of a person; empty where it makes no difference, or cannot be looked up."""
+        if len(languages()) > 1:
+            with suppress(DirectoryError):
+                return (await self.directory.writer(user_id)).locale
+        return ""
 
     async def _check_answerer(self, approval: Approval, user_id: str) -> None:
         if user_id == approval.requester_id:

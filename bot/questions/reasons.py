@@ -24,7 +24,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of
-from bot.words import say
+from bot.words import for_all, say
 from storage.records import Approval
 
 REASON = "reason"
@@ -214,6 +214,11 @@ def _chosen(values: Values) -> str | None:
 
 def _verdict_words(value: str) -> str:
     """A meaning in words for the agent, the card and the thread; empty for no meaning."""
+    with for_all():
+        return _said_verdict(value)
+
+
+def _said_verdict(value: str) -> str:
     match value:
         case RejectionKind.LATER:
             return say("form.reason_later_told")

@@ -13,7 +13,7 @@ from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.incoming import Incoming, plain_text
 from bot.errors import NotApproverError, UserFacingError
 from bot.ports import Actor
-from bot.words import say
+from bot.words import said_to_all, say
 from storage.errors import RecordNotFoundError
 from storage.records import Message, Thread
 
@@ -79,6 +79,7 @@ class AskingAbout:
             if thread.turn_open:  # what was written before is no answer to what it asks
                 raise AboutError(say("refuse.about_busy"))
 
+    @said_to_all
     async def ask(
         self, quoted: QuotedMessage, actor: Actor, *, ts: str, bot_user_id: str
     ) -> str | None:

@@ -26,7 +26,7 @@ from bot.people.passes import ThreadPass
 from bot.people.requesters import is_requester
 from bot.ports import NO_OFFER, Actor, Clock, Offer
 from bot.questions.base import question_of, read_reply
-from bot.words import say
+from bot.words import say, speaking
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
@@ -247,17 +247,28 @@ class ThreadInbox:
         work.has_more = len(new) >= _MOST
         questions = await self._questions(thread) if new else []
         for message in new:
-            actor = Actor(user_id=message.user_id, team_id="")
-            try:
-                await self.access.check_writer(actor, team_id=thread.team_id)
-            except NotApproverError as error:
-                await self._refuse(thread, message, say("refuse.not_passed", why=error.reason))
-                continue
-            if looks_like_stop(message.text):
-                await self._heed(work, message, admitted)
-            elif not await self._try_answer(thread, message, actor, questions):
-                admitted.append(message.message_id)
+            with speaking(await self.access.locale(message.user_id)):  # as its writer is answered
+                await self._sort_one(work, message, questions, admitted)
         return admitted
+
+    async def _sort_one(
+        self,
+        work: ThreadPass,
+        message: Message,
+        questions: Sequence[Approval],
+        admitted: list[str],
+    ) -> None:
+        """Sort a message; what the agent gets is added to what is admitted."""
+        thread, actor = work.thread, Actor(user_id=message.user_id, team_id="")
+        try:
+            await self.access.check_writer(actor, team_id=thread.team_id)
+        except NotApproverError as error:
+            await self._refuse(thread, message, say("refuse.not_passed", why=error.reason))
+            return
+        if looks_like_stop(message.text):
+            await self._heed(work, message, admitted)
+        elif not await self._try_answer(thread, message, actor, questions):
+            admitted.append(message.message_id)
 
     async def set_aside(self, thread: Thread) -> None:
         """Take new messages that cannot be sorted out of the way; no agent gets them."""

@@ -33,7 +33,8 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     ) -> None:
         thread_id: str | None = None
         if (change := changed_from(event, context)) is not None:
-            thread_id = await desk.in_time(_revise(desk, change))
+            work = desk.speak_to(change.incoming.user_id, _revise(desk, change))
+            thread_id = await desk.in_time(work)
         elif (incoming := incoming_from(event, context)) is not None:
             if typed := word_of(incoming):
                 # In a channel it comes twice: as a mention, and as a message.
@@ -42,9 +43,11 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
                     desk.spawn(answer_word(desk.client, asker, incoming, typed))
                 return
             if desk.facts is not None and _asks_who(incoming):
-                desk.spawn(_introduce(desk, desk.facts, incoming))
+                told = _introduce(desk, desk.facts, incoming)
+                desk.spawn(desk.speak_to(incoming.user_id, told))
                 return
-            thread_id = await desk.in_time(desk.inbox.receive(incoming))
+            received = desk.speak_to(incoming.user_id, desk.inbox.receive(incoming))
+            thread_id = await desk.in_time(received)
         else:
             logger.debug("event ignored", extra={"action": "event_ignored"})
         if thread_id is not None:

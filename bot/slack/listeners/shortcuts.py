@@ -18,7 +18,7 @@ from bot.layout.modals import notice_modal
 from bot.ports import Actor
 from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import ListenerContext, actor_of
-from bot.words import say, speaking
+from bot.words import for_all, say, speaking
 from bot.words.mrkdwn import mention
 
 MY_APPROVALS = "countersign:my_approvals"
@@ -39,7 +39,8 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.shortcut({"type": "message_action", "callback_id": ASK_ABOUT})
     async def on_ask(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        await desk.in_time(_ask(desk, body, context))
+        actor = actor_of(context, body)
+        await desk.in_time(desk.speak_to(actor.user_id, _ask(desk, body, context)))
         await ack()
 
 
@@ -71,7 +72,8 @@ async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBol
         if error.detail.endswith(_UNKNOWN_PLACE):
             raise AboutError(say("refuse.about_elsewhere")) from error
         raise
-    words = say("message.about_by", who=mention(actor.user_id))
+    with for_all():
+        words = say("message.about_by", who=mention(actor.user_id))
     try:
         posted = await desk.client.chat_postMessage(
             channel=quoted.channel_id, thread_ts=quoted.thread_ts, text=words

@@ -18,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
+from bot.core.catalog import AgentFacts
 from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.layout.action_ids import ActionId, encode, encode_page
@@ -96,6 +97,10 @@ async def _as_it_is(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
     return CheckedCall(arguments=arguments)
 
 
+async def _an_agent(_: str) -> AgentFacts:
+    return AgentFacts(name="A")
+
+
 async def _not_known(_: Approval, __: dict[str, Any]) -> Judgement | None:
     """What the rules say is found out with the resume."""
     return None
@@ -151,6 +156,7 @@ class Counter:
             client=cast(AsyncWebClient, views),
             clock=office.clock,
             spawn=office.queue.spawn,
+            facts=_an_agent,
         )
         bolt = _bolt(
             Slack(

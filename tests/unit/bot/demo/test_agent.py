@@ -18,6 +18,7 @@ from agents.core.infos import (
 from agents.tools.texts import denied_text
 from bot.demo.agent import Effect
 from bot.demo.replies import Done, report
+from bot.words import say
 from tests.unit.bot.talk import Talk
 
 DEPLOY = "deploy payments 1.4.2 to production"
@@ -82,6 +83,21 @@ async def test_rejected_deployment_tells_the_reason(talk: Talk) -> None:
     )
     assert talk.outcomes == [ToolOutcome.REJECTED]
     assert talk.effects == []
+
+
+@pytest.mark.parametrize(
+    ("key", "end"),
+    [
+        ("form.reason_later_told", "It did not run. You can ask me again later."),
+        ("form.reason_fix_told", "Tell me the right details, and I will ask again."),
+        ("form.reason_never_told", "It did not run, and I will not try it again."),
+    ],
+)
+async def test_a_reason_of_the_form_says_whether_it_asks_again(key: str, end: str) -> None:
+    talk = Talk()
+    await talk.say(DEPLOY)
+    said = await talk.decide(talk.question(ReviewEditInfo).reject(f"{say(key)}: freeze"))
+    assert said.endswith(end)
 
 
 async def test_rejected_without_a_reason(talk: Talk) -> None:

@@ -285,6 +285,9 @@ class Broken:
     def __init__(self, check_writer: object) -> None:
         self.check_writer = check_writer
 
+    async def locale(self, _: str) -> str:
+        return ""
+
 
 async def test_a_fault_without_anybody_waiting_is_only_logged(storage: SqliteStorage) -> None:
     office = Office(storage, [say("Hello.")])
