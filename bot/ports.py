@@ -407,6 +407,17 @@ class Notices(Protocol):
         """
         ...
 
+    async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:
+        """Tell an admin that nobody can decide something, once for each who asks.
+
+        Args:
+            approval: As it is.
+            to: Slack user id of the admin.
+            by: Of who asks.
+            text: What they say beside it; may be empty.
+        """
+        ...
+
     async def show_seen(
         self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
     ) -> None:

@@ -50,6 +50,7 @@ class Act(StrEnum):
     CLAIM_ENDED = "claim_ended"
     SNOOZED = "snoozed"
     ASKED_BACK = "asked_back"  # a question about the call, or its answer: nothing is decided
+    ADMIN_ASKED = "admin_asked"  # an admin is asked to see to what nobody can decide
     OPENED = "opened"  # somebody has read all details of a card
     REVEALED = "revealed"  # somebody was shown what only looks like a secret
     REFUSED = "refused"  # a click, a form or a reply that decided nothing

@@ -1,6 +1,7 @@
-"""The means beside a vote: claim, let go, snooze, ask back. They decide nothing, and stop no time.
+"""The means beside a vote: claim, let go, snooze, ask back, ask an admin. They decide nothing.
 
-Each is one conditional write of the record that it was judged by; whoever is slower is judged anew.
+No time stops. Each is one conditional write of the record that it was judged by; whoever is slower
+is judged anew.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from bot.core.audit import Act, Beside, note, note_beside
 from bot.core.decisions.dialog import Exchange, short, with_exchange
 from bot.core.story import story
 from bot.errors import (
+    ApprovalClosedError,
     InvalidInputError,
     NotApproverError,
     OutdatedCardError,
@@ -27,7 +29,7 @@ from bot.ports import Actor, Clock
 from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Kind
+from storage.records import Approval, Kind, Status
 
 _TRIES = 20
 
@@ -214,6 +216,70 @@ class Means:
         kept = await self._change(approval_id, actor, change, shown=shown)
         await self._note(Act.ASKED_BACK, kept, actor, question=asked.text)
         return kept
+
+    async def check_admin(self, approval_id: str, actor: Actor) -> Approval:
+        """Read what nobody can decide, for somebody who may ask an admin about it.
+
+        Args:
+            approval_id: As carried by the button.
+            actor: Who clicked: any member of the workspace.
+
+        Raises:
+            UnknownApprovalError: There is none.
+            ApprovalClosedError: It has ended in another way.
+            NotApproverError: They are no member.
+            RefusalError: Somebody can decide it by now.
+            DirectoryError: They could not be looked up.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        async with self.approvals.noting(approval, actor):
+            await self.approvals.access.check_person(actor, team_id=approval.team_id)
+            if approval.status is not Status.UNDECIDABLE:
+                self._check_stuck(approval)
+        return approval
+
+    def _check_stuck(self, approval: Approval) -> None:
+        if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:
+            raise ApprovalClosedError(approval)
+        if not approval.stuck:
+            raise RefusalError(RefusalCode.CLOSED.value, say("refuse.decidable"))
+
+    async def ask_admin(
+        self, approval_id: str, actor: Actor, *, to: str, text: str
+    ) -> Approval | None:
+        """Note that an admin is asked; the message to them comes after that, once for each asker.
+
+        Args:
+            approval_id: As carried by the form.
+            actor: Who submitted it.
+            to: Slack user id of who is asked.
+            text: What they are to know beside it; may be empty.
+
+        Returns:
+            The approval; None when that person is no admin, so that nobody is asked.
+
+        Raises:
+            DirectoryError: They could not be looked up.
+            UserFacingError: See `check_admin`.
+        """
+        approval = await self.check_admin(approval_id, actor)
+        person = await self.approvals.access.directory.person(to)
+        if not person.is_admin or person.is_deleted or person.is_bot:
+            return None
+        await note(
+            self.storage.audit,
+            Act.ADMIN_ASKED,
+            key=f"{approval_id}:{actor.user_id}:{to}",
+            at_ms=self.clock(),
+            about=approval,
+            by=actor.user_id,
+            to=to,
+            text=short(text),
+        )
+        return approval
 
     async def _is_here(self, approval: Approval, user_id: str) -> bool:
         """Whether somebody can read what is asked in the thread."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.layout.blocks import Card
+from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.calls import Putting
@@ -16,6 +17,7 @@ from storage.records import Approval, Grant
 
 GRANT_EVENT = "countersign_grant"
 ALERT_EVENT = "countersign_alert"
+ADMIN_EVENT = "countersign_admin"
 
 
 class Poster(Protocol):
@@ -63,6 +65,18 @@ class SlackNotices:
             record_id=approval.approval_id,
             channel_id=to,
             mentions=mentions,
+            looks=True,
+        )
+        await self.poster.put(putting, card)
+
+    @said_to_all
+    async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:
+        """See `Notices`."""
+        card = admin_card(approval, by=by, text=text, link=await self.poster.link(approval))
+        putting = Putting(
+            event=ADMIN_EVENT,
+            record_id=f"{approval.approval_id}:{by}",
+            channel_id=to,
             looks=True,
         )
         await self.poster.put(putting, card)

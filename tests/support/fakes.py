@@ -81,6 +81,7 @@ class FakeNotices:
         shown: Ids of grants, in the order in which they were drawn.
         alerts: Whom an alert went to, and of which approval.
         seen: Of which approval it was shown who has seen its alert, who, and on which message.
+        admins: Which admin was asked about which approval, by whom, and with which words.
         is_down: Whether Slack takes nothing.
     """
 
@@ -88,6 +89,7 @@ class FakeNotices:
     shown: list[str] = field(default_factory=list)
     alerts: list[tuple[str, str]] = field(default_factory=list)
     seen: list[tuple[str, tuple[str, ...], str, str]] = field(default_factory=list)
+    admins: list[tuple[str, str, str, str]] = field(default_factory=list)
     is_down: bool = False
 
     async def show_grant(
@@ -107,6 +109,11 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", "fatal_error")
         self.alerts.append((to, approval.approval_id))
+
+    async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", "fatal_error")
+        self.admins.append((to, approval.approval_id, by, text))
 
     async def show_seen(
         self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str

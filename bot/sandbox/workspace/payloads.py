@@ -130,7 +130,7 @@ def person_payload(workspace: Workspace, person: SlackUser) -> Payload:
             "display_name_normalized": person.real_name,
             "team": person.team_id,
         },
-        "is_admin": False,
+        "is_admin": person.is_admin,
         "is_owner": False,
         "is_primary_owner": False,
         "is_restricted": person.is_restricted,

@@ -54,7 +54,7 @@ _PEOPLE = (
     (ROSA, "rosa", "Rosa Ortiz", "Engineer", "b5446e", "Europe/Madrid"),
     (ADA, "ada", "Ada Lind", "Engineer, approver", "2f7d6b", "Europe/Stockholm"),
     (BEN, "ben", "Ben Okafor", "On call, approver", "3b5fa8", "America/New_York"),
-    (MIA, "mia", "Mia Chen", "Finance", "8a5a2b", "Asia/Singapore"),
+    (MIA, "mia", "Mia Chen", "Finance, admin", "8a5a2b", "Asia/Singapore"),
     (GUS, "gus", "Gus Guest", "Single-channel guest", "6b7280", "Europe/London"),
 )
 _EXAMPLES = (
@@ -130,6 +130,7 @@ def _person(id_: str, name: str, real_name: str, title: str, color: str, zone: s
         color=color,
         tz=zone,
         team_id=TEAM,
+        is_admin=id_ == MIA,
         is_ultra_restricted=id_ == GUS,
         is_restricted=id_ == GUS,
         email=f"{name}@acme.example",

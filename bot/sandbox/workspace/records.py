@@ -22,6 +22,7 @@ class SlackUser:
     team_id: str
     """The home workspace; another one than ours for people of other companies."""
     is_bot: bool = False
+    is_admin: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     is_stranger: bool = False

@@ -36,7 +36,10 @@ def choices(question: DrawnQuestion, *, hidden: bool, guessed: bool) -> ButtonRo
     can_approve = not approval.stuck and not is_too_long
     review = hidden or guessed or risk_of(approval) == "critical"
     yes: list[Block] = []
-    if can_approve:
+    if approval.stuck:
+        ask = question.button(say("button.ask_admin"), ActionId.ASK_ADMIN, "primary")
+        buttons = [ask, *question.no(), *_withdraws(question)]
+    elif can_approve:
         yes = [_reviewed(one, question) if review else one for one in question.yes()]
         buttons = [*yes, *question.no(), *_edits(question)]
     else:
@@ -68,6 +71,11 @@ def _edits(question: DrawnQuestion) -> Iterator[Block]:
             yield one
 
 
+def _withdraws(question: DrawnQuestion) -> Iterator[Block]:
+    if question.can_withdraw():
+        yield question.button(say("button.withdraw"), ActionId.WITHDRAW)
+
+
 def _options(question: DrawnQuestion) -> Iterator[tuple[str, ActionId]]:
     """The menu of all that decides nothing, and of what takes it back."""
     approval = question.approval
@@ -78,6 +86,8 @@ def _options(question: DrawnQuestion) -> Iterator[tuple[str, ActionId]]:
             yield say("button.withdraw"), ActionId.WITHDRAW
         return
     yield say("button.ask"), ActionId.ASK_BACK
+    if approval.stuck:  # the rest is for who decides; *Withdraw…* is a button here
+        return
     if read_claim(approval.claim_json).by:
         yield say("button.unclaim"), ActionId.LET_GO
     else:

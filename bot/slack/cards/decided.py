@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from bot.core.runs.outcome import RunState, run_of
 from bot.layout.action_ids import ActionId, encode
-from bot.layout.blocks import Block, Card, button, mrkdwn, plain
+from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.parts import asked_by, spoken_title, title_of
 from bot.layout.shape import closed_card, quoted, small_lines, third_line
 from bot.layout.text import clip_mrkdwn, own_words
@@ -53,6 +53,8 @@ def decided_card(question: DrawnQuestion) -> Card:
     value = encode(approval.approval_id, approval.digest)
     details = button(say("button.details"), ActionId.DETAILS, value, of=title)
     blocks = closed_card(state.line(approval), title, third, details)
+    if approval.status is Status.UNDECIDABLE:
+        blocks.append(actions(button(say("button.ask_admin"), ActionId.ASK_ADMIN, value, of=title)))
     if REDACTED in str(third["text"]):
         blocks += small_lines([say("line.masked")])
     ended = state.words.replace(" · ", ", ")

@@ -259,6 +259,7 @@ _KNOWN = frozenset(
         Act.CLAIMED,
         Act.CLAIM_ENDED,
         Act.SNOOZED,
+        Act.ADMIN_ASKED,
         Act.REVEALED,
         Act.EDITED,
         Act.EDIT_REFUSED,

@@ -162,6 +162,26 @@ def read_question(values: Values) -> tuple[str, str] | Errors:
     return errors or (text, to)
 
 
+def admin_modal(approval: Approval) -> Block:
+    """Ask which admin is to see to what nobody can decide, and what they are to know."""
+    person = {
+        "type": "input",
+        "block_id": PERSON,
+        "label": plain(say("form.admin_who")),
+        "element": {"type": "users_select", "action_id": str(ActionId.VALUE)},
+    }
+    note = text_input(QUESTION, say("form.note"), LONGEST_ASKED, hint=say("form.admin_note_hint"))
+    words = (say("form.admin"), say("form.ask_submit"))
+    blocks = [named(approval, say("form.admin_help")), person, note]
+    return modal(approval, ActionId.ASK_ADMIN_MODAL, words, blocks)
+
+
+def read_admin(values: Values) -> str | Errors:
+    """Read which admin is asked; or what is wrong with it."""
+    to = str(read_state(values, PERSON).get("selected_user") or "")
+    return to if is_person(to) else {PERSON: say("error.choose_person")}
+
+
 def hand_over_modal(approval: Approval, groups: Sequence[str], here: Here) -> Block:
     """Ask to whom somebody hands their right to decide, until when, and which part of it.
 

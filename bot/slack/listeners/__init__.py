@@ -6,6 +6,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.slack.listeners import (
     actions,
+    admins,
     batches,
     commands,
     editing,
@@ -37,7 +38,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     events.register(app, desk)
     clicks: dict[str, Press] = {}
     forms: dict[str, Submit] = {}
-    for one in (reviews, grants, emergencies, means, batches):
+    for one in (reviews, grants, emergencies, means, admins, batches):
         clicks |= one.CLICKS
         forms |= one.FORMS
     actions.register(app, desk, clicks)

@@ -201,6 +201,7 @@ _FORMS = frozenset(
         ActionId.SNOOZE,
         ActionId.ASK_BACK,
         ActionId.HAND_OVER,
+        ActionId.ASK_ADMIN,
     }
 )
 """Actions that look people up, and then open a form."""

@@ -88,7 +88,6 @@ UNUSED: set[str] = {
     "a11y.button",
     "button.approve_all",
     "button.approve_left",
-    "button.ask_admin",
     "button.note",
     "button.one_each",
     "button.open_list",

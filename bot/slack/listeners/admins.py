@@ -1,0 +1,59 @@
+"""An admin is asked to see to what nobody can decide: the button, its form, and the message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from bot.errors import DeliveryError
+from bot.layout.action_ids import ActionId, Reference
+from bot.layout.modals import Errors, Values, read_text
+from bot.ports import Actor
+from bot.slack.cards.means import PERSON, QUESTION, admin_modal, read_admin
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.words import say
+from bot.words.mrkdwn import mention
+from storage.records import Approval
+
+logger = logging.getLogger(__name__)
+
+
+async def open_admin(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Open the form."""
+    approval = await desk.means.check_admin(about.approval_id, actor)
+    await desk.open_view(trigger, admin_modal(approval))
+
+
+async def submit_admin(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Read it: who is chosen must be an admin; the message to them is sent after the record."""
+    to, text = read_admin(values), read_text(values, QUESTION)
+    if isinstance(to, dict):
+        return to
+    approval = await desk.means.ask_admin(about.approval_id, actor, to=to, text=text)
+    if approval is None:
+        return {PERSON: say("error.no_admin")}
+    desk.spawn(_tell(desk, approval, to=to, by=actor.user_id, text=text))
+    words = say("form.admin_asked_words", who=mention(to))
+    return FormNotice(title=say("form.admin_asked"), words=words)
+
+
+async def _tell(desk: ListenerContext, approval: Approval, *, to: str, by: str, text: str) -> None:
+    """Send the message; one that does not arrive is told to who asked, and can be tried again."""
+    try:
+        await desk.grants.notices.ask_admin(approval, to=to, by=by, text=text)
+    except DeliveryError as error:
+        logger.warning("not told: %s", error, extra={"action": "admin_not_told"})
+        words = say("error.admin_not_told", who=mention(to))
+        await desk.outbox.send_ephemeral(
+            channel_id=approval.channel_id,
+            thread_ts=approval.thread_ts,
+            user_id=by,
+            text=words,
+            key=f"{approval.approval_id}:{to}",
+        )
+
+
+CLICKS: Mapping[str, Press] = {ActionId.ASK_ADMIN: open_admin}
+FORMS: Mapping[str, Submit] = {ActionId.ASK_ADMIN_MODAL: submit_admin}
