@@ -17,6 +17,7 @@ from typing import Protocol
 
 from agents.core.checkpoint import AmendingStore, MessageLog
 from storage.lists import ListStore
+from storage.people import PeopleStore
 from storage.records import (
     Approval,
     ApprovalHead,
@@ -823,6 +824,11 @@ class Storage(Protocol):
     @property
     def delegations(self) -> DelegationStore:
         """Delegations and absences."""
+        ...
+
+    @property
+    def people(self) -> PeopleStore:
+        """Single people: their wishes, and what they were sent."""
         ...
 
     @property

@@ -31,6 +31,7 @@ from storage.records import (
     Kind,
     Message,
     MessageStatus,
+    PersonRecord,
     Post,
     Status,
     Thread,
@@ -49,6 +50,7 @@ Record = TypeVar(
     | Post
     | Whisper
     | DelegationRecord
+    | PersonRecord
     | Grant
     | AuditEntry
     | Decision,
@@ -324,6 +326,7 @@ CLIMBED = (
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json", "decide_json"))
 DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
+PEOPLE = Codec("person", PersonRecord, key="person_id")
 GRANTS = Codec("grant", Grant, key="grant_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased", "team_id", "for_id"))
 

@@ -416,6 +416,45 @@ class DelegationRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PersonRecord:
+    """A person's wishes about messages, and the lists of what waits that they were sent.
+
+    Stored: version 1, must stay readable.
+    """
+
+    person_id: str
+    """The workspace, a colon, and the Slack user id."""
+    team_id: str
+    user_id: str
+    quiet_from: str = ""
+    """When messages have to wait, as `22:00` in the person's own zone; empty for never."""
+    quiet_until: str = ""
+    """Until when; empty for never. Earlier than `quiet_from` is the next day."""
+    timezone: str = ""
+    """Name of the zone that they had when it was last looked up."""
+    has_digest: bool = True
+    """Whether they are sent one list a day of all that waits for them."""
+    digest_day: str = ""
+    """The local day of the last list, as `2026-11-23`: on record before that is sent."""
+    digest_ms: int = 0
+    """When that was; 0 when there was none, or Slack did not take it."""
+    digest_json: str = ""
+    """JSON object with `channel`, `ts`, `ids` and `mark`: where the last list stands, the approvals
+    on it, and a digest of what it shows. Empty while it is not posted, and when it shows for good
+    how all of them ended."""
+    reminded_ms: int = 0
+    """When a reminder last mentioned them."""
+    next_ms: int | None = None
+    """When the next list is due; None while nothing waits for them by name."""
+    due_ms: int | None = None
+    """When something has to be done: the next list, or a look at the last one."""
+    attempts: int = 0
+    """Tries in a row at which Slack did not take the list."""
+    revision: int = 0
+    """One higher with each change; 0 is never stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """A standing grant: the permission to run later calls of one kind without a question.
 

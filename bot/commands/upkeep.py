@@ -110,6 +110,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
     if do_it:
         await forgetting.erase_whispers(before_ms)
         await forgetting.erase_delegations(before_ms)
+        await forgetting.erase_people(before_ms)
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
     else:
         say(f"{_number(done, 'thread')} would be deleted, {kept} kept. Nothing was deleted.")

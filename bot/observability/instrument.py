@@ -384,6 +384,7 @@ class MeteredStorage:
         self.posts = storage.posts
         self.whispers = storage.whispers
         self.delegations = storage.delegations
+        self.people = storage.people
         self.grants = storage.grants
         self.lists = storage.lists
         self.retention = storage.retention

@@ -16,6 +16,7 @@ from storage.mongo.inbox import MongoInboxStore
 from storage.mongo.log import MongoMessageLog
 from storage.mongo.people.lists import MongoListStore
 from storage.mongo.people.rights import MongoDelegationStore, MongoGrantStore
+from storage.mongo.people.wishes import MongoPeopleStore
 from storage.mongo.posts import MongoPostStore
 from storage.mongo.restoring import MongoRestoreStore
 from storage.mongo.retention import MongoRetentionStore
@@ -62,6 +63,7 @@ class MongoStorage:
         self.posts = MongoPostStore(Collection(client, "posts"))
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.delegations = MongoDelegationStore(Collection(client, "delegations"))
+        self.people = MongoPeopleStore(Collection(client, "people"))
         self.grants = MongoGrantStore(Collection(client, "grants"))
         self.lists = MongoListStore(Collection(client, "approvals"), Collection(client, "grants"))
         self.audit = MongoAuditStore(Collection(client, "audit"), seal)

@@ -200,6 +200,29 @@ CREATE TABLE IF NOT EXISTS delegations (
 );
 CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
 
+CREATE TABLE IF NOT EXISTS people (
+    person_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    quiet_from TEXT NOT NULL,
+    quiet_until TEXT NOT NULL,
+    timezone TEXT NOT NULL,
+    has_digest INTEGER NOT NULL,
+    digest_day TEXT NOT NULL,
+    digest_ms INTEGER NOT NULL,
+    digest_json TEXT NOT NULL,
+    reminded_ms INTEGER NOT NULL,
+    next_ms INTEGER,
+    due_ms INTEGER,
+    attempts INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS people_quiet ON people (team_id, person_id) WHERE quiet_from <> '';
+CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
+    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1;
+
 CREATE TABLE IF NOT EXISTS grants (
     grant_id TEXT NOT NULL PRIMARY KEY,
     v INTEGER NOT NULL,
@@ -503,6 +526,29 @@ CREATE TABLE IF NOT EXISTS delegations (
     ended_ms INTEGER
 );
 CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
+
+CREATE TABLE IF NOT EXISTS people (
+    person_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    quiet_from TEXT NOT NULL,
+    quiet_until TEXT NOT NULL,
+    timezone TEXT NOT NULL,
+    has_digest INTEGER NOT NULL,
+    digest_day TEXT NOT NULL,
+    digest_ms INTEGER NOT NULL,
+    digest_json TEXT NOT NULL,
+    reminded_ms INTEGER NOT NULL,
+    next_ms INTEGER,
+    due_ms INTEGER,
+    attempts INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS people_quiet ON people (team_id, person_id) WHERE quiet_from <> '';
+CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
+    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1;
 
 CREATE TABLE IF NOT EXISTS grants (
     grant_id TEXT NOT NULL PRIMARY KEY,

@@ -20,6 +20,7 @@ from storage.sqlite.leases import break_sql, forget_sql
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.people.lists import SqliteListStore
 from storage.sqlite.people.rights import SqliteDelegationStore, SqliteGrantStore
+from storage.sqlite.people.wishes import SqlitePeopleStore
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
@@ -52,6 +53,7 @@ class SqliteStorage:
         self.posts = SqlitePostStore(self._database)
         self.whispers = SqliteWhisperStore(self._database)
         self.delegations = SqliteDelegationStore(self._database)
+        self.people = SqlitePeopleStore(self._database)
         self.grants = SqliteGrantStore(self._database)
         self.lists = SqliteListStore(self._database)
         self.audit = SqliteAuditStore(self._database)

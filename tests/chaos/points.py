@@ -48,6 +48,7 @@ STORES = (
     "posts",
     "whispers",
     "delegations",
+    "people",
     "grants",
     "audit",
     "trail",

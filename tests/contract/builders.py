@@ -11,6 +11,7 @@ from storage.records import (
     Grant,
     Kind,
     Message,
+    PersonRecord,
     Post,
     Status,
     Thread,
@@ -111,6 +112,11 @@ def a_delegation(delegation_id: str = "delegation-1", **changes: Any) -> Delegat
         until_ms=9_000,
     )
     return replace(delegation, **changes)
+
+
+def a_person(user_id: str = "U1", **changes: Any) -> PersonRecord:
+    person = PersonRecord(person_id=f"T1:{user_id}", team_id="T1", user_id=user_id)
+    return replace(person, **changes)
 
 
 def a_grant(grant_id: str = f"{THREAD_ID}:grant:1", **changes: Any) -> Grant:

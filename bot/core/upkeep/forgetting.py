@@ -172,6 +172,17 @@ class Forgetting:
             total += erased
         return total
 
+    async def erase_people(self, before_ms: int) -> int:
+        """Delete what is kept of people who have no wishes, and were told nothing since.
+
+        Returns:
+            How many there were.
+        """
+        total = 0
+        while erased := await self.storage.people.erase(before_ms=before_ms, limit=PIECE):
+            total += erased
+        return total
+
     async def _is_there(self, thread_id: str) -> bool:
         try:
             await self.storage.threads.get(thread_id)
@@ -270,6 +281,7 @@ class Retention:
         if len(found) < self.most:
             await self.forgetting.erase_whispers(before_ms)
             await self.forgetting.erase_delegations(before_ms)
+            await self.forgetting.erase_people(before_ms)
             self._after, self._next_ms = (-1, ""), now + milliseconds(self.pause)
 
 

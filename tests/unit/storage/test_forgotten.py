@@ -9,7 +9,7 @@ from storage.sqlite.schema import DDL
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""
-NOBODYS = {"health", "era", "delegations"}
+NOBODYS = {"health", "era", "delegations", "people"}
 """What belongs to no thread."""
 
 
