@@ -26,6 +26,7 @@ from storage.records import (
     DelegationRecord,
     DrawnCard,
     Grant,
+    Lease,
     Message,
     Post,
     Remark,
@@ -378,13 +379,21 @@ class ApprovalStore(Protocol):
         ...
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
+        self,
+        approval_id: str,
+        *,
+        was: str,
+        run_json: str,
+        now_ms: int,
+        closes: bool = False,
+        lease: Lease | None = None,
     ) -> Approval | None:
         """Record what has become of the call that was approved, or answered.
 
         One conditional write: the approval is approved or answered, and its `run_json` still is
         `was`. Sets `run_json`, adds one to `revision`, and sets `due_ms` to `now_ms`; unsets
-        `open`, too, if it `closes`.
+        `open`, too, if it `closes`. A lease is taken along where nobody has one, as by `claim`, and
+        `due_ms` is its end then.
 
         Returns:
             The approval as stored; None, and nothing written, otherwise.

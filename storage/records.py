@@ -50,6 +50,24 @@ class MessageStatus(StrEnum):
     TAKEN = "taken"  # input of the turn named in the record
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease that a write takes along, where nobody has one.
+
+    Attributes:
+        owner: Name of the process.
+        until_ms: Its end.
+    """
+
+    owner: str
+    until_ms: int
+
+    def is_on(self, record: Approval) -> bool:
+        """Whether the write that brought a record took this lease along."""
+        ends = record.leased_until_ms, record.due_ms
+        return record.leased_by == self.owner and ends == (self.until_ms, self.until_ms)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
     """A record that this release cannot read. It is kept as it is, and out of the way of others.

@@ -10,14 +10,17 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
+from cachetools import LRUCache
+
 from bot.clock import backoff, milliseconds
 from bot.errors import DeliveryError
 from bot.ports import Clock
+from storage.records import Approval, Lease
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +44,10 @@ TEXT_PATIENCE = timedelta(seconds=20)
 """The longest that an agent's text may wait: the lease of its thread is prolonged meanwhile."""
 FORGETTING_LEASE = timedelta(seconds=60)
 """The same for a thread that is deleted, piece by piece."""
+
+
+_REMEMBERED = 1_000
+"""The most leases that wait for their work; of others the end is waited for."""
 
 
 def check_order(*durations: timedelta) -> None:
@@ -134,6 +141,45 @@ class Hold(Generic[R]):
     deadline: float
 
 
+@dataclass(frozen=True, slots=True)
+class TakenLeases:
+    """The leases of approvals that writes of this process took along: no claim is needed for them.
+
+    Args:
+        owner: Name of this process in leases.
+        clock: The time now.
+    """
+
+    owner: str
+    clock: Clock
+    _records: LRUCache[str, Approval] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    def offer(self) -> Lease:
+        """A lease from now on, for a write to take along."""
+        return Lease(self.owner, self.clock() + milliseconds(LEASE))
+
+    def keep(self, stored: Approval, lease: Lease) -> Approval:
+        """Remember the record that a write returned, if it is under a lease that was taken so.
+
+        Args:
+            stored: What the write returned.
+            lease: As offered to that write: an earlier one may have taken another along.
+
+        Returns:
+            The record.
+        """
+        known: Approval | None = self._records.get(stored.approval_id)
+        is_known = known is not None and known.fence == stored.fence
+        if lease.is_on(stored) or (is_known and stored.leased_until_ms):
+            self._records[stored.approval_id] = stored
+        return stored
+
+    def pop(self, approval_id: str) -> Approval | None:
+        """Return the record as the last such write left it, once; None when none took a lease."""
+        record: Approval | None = self._records.pop(approval_id, None)
+        return record
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedWork(Generic[R]):
     """Claim, work, give back; and again while there is more to do.
@@ -154,16 +200,25 @@ class ClaimedWork(Generic[R]):
     attendance: timedelta = ATTENDANCE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def do(self, record_id: str, work: Callable[[Hold[R]], Awaitable[bool]]) -> None:
+    async def do(
+        self,
+        record_id: str,
+        work: Callable[[Hold[R]], Awaitable[bool]],
+        *,
+        hold: Hold[R] | None = None,
+    ) -> None:
         """Do all that is due for a record; nothing when another process has it.
 
         Args:
             record_id: Which.
             work: Does what is due and gives the lease back; returns whether nothing more is due.
+            hold: The lease to begin with; None when it is still to be had.
 
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
+        if hold is not None and await work(hold):
+            return
         while True:
             asked = asyncio.get_running_loop().time()  # the work must end before its lease does
             now = self.clock()

@@ -18,7 +18,7 @@ from bot.clock import steady_clock
 from bot.observability.activity import Activity
 from bot.observability.telemetry import Count, Telemetry, Time
 from storage.base import ApprovalStore, AuditStore, InboxStore, Storage, ThreadStore
-from storage.records import Approval, AuditEntry, Decision, DrawnCard, Message, Thread
+from storage.records import Approval, AuditEntry, Decision, DrawnCard, Lease, Message, Thread
 
 REFUSED = "refused"
 """The action of an entry of the audit: somebody who may not decide has tried to."""
@@ -285,12 +285,21 @@ class MeteredApprovals:
         return is_kept
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
+        self,
+        approval_id: str,
+        *,
+        was: str,
+        run_json: str,
+        now_ms: int,
+        closes: bool = False,
+        lease: Lease | None = None,
     ) -> Approval | None:
         """See `ApprovalStore.mark_run`."""
         approval = await self._store.mark_run(
-            approval_id, was=was, run_json=run_json, now_ms=now_ms, closes=closes
+            approval_id, was=was, run_json=run_json, now_ms=now_ms, closes=closes, lease=lease
         )
+        if approval is not None and lease is not None and lease.is_on(approval):
+            self._activity.claimed(approval)
         if approval is not None and closes:
             self._activity.closed(approval_id)
         return approval

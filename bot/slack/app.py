@@ -41,6 +41,7 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.upkeep.sealing import Sealer
+from bot.core.work import TakenLeases
 from bot.errors import SettingsError
 from bot.observability.instrument import MeteredClient, MeteredStorage
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry, Time
@@ -223,7 +224,7 @@ def build(
         return await catalog.judge(approval, arguments)
 
     cards = policy_of_cards(policy, judge)
-    notices = SlackNotices(notifier)
+    notices, taken = SlackNotices(notifier), TakenLeases(owner, clock)
     attendance = Attendance(
         storage=storage,
         directory=directory,
@@ -236,6 +237,7 @@ def build(
         alarm=Alarm(lambda: approvals.votes, notices, tasks.spawn),
         signs=Signs(storage.approvals, SlackRootSigns(notifier), clock),
         visited=lambda: homes.changed(),  # noqa: PLW0108 - they are made later
+        taken=taken,
     )
     approvals = Approvals(
         storage=storage,
@@ -251,6 +253,7 @@ def build(
         clock,
         lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
         quick=QUICK_CALL,
+        taken=taken,
     )
     starts = Starts(
         storage=storage,

@@ -27,6 +27,7 @@ from storage.records import (
     AuditEntry,
     Decision,
     DrawnCard,
+    Lease,
     Status,
     Unreadable,
 )
@@ -189,7 +190,14 @@ class MongoApprovalStore:
         return await leases.readable(self._collection, APPROVALS, found)
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
+        self,
+        approval_id: str,
+        *,
+        was: str,
+        run_json: str,
+        now_ms: int,
+        closes: bool = False,
+        lease: Lease | None = None,
     ) -> Approval | None:
         where: Filter = {
             "_id": approval_id,
@@ -204,7 +212,7 @@ class MongoApprovalStore:
         }
         if closes:
             update["$set"]["open"] = False
-        return await self._changed(where, update)
+        return await self._taken(where, update, now_ms, lease)
 
     async def close(self, approval_id: str) -> None:
         await self._collection.update({"_id": approval_id}, {"$set": {"open": False}})
@@ -369,6 +377,16 @@ class MongoApprovalStore:
         """Never returns: the error says whether there is such an approval at all."""
         await self.get(approval_id)
         raise RecordConflictError("approval", approval_id)
+
+    async def _taken(
+        self, where: Filter, update: Update, now_ms: int, lease: Lease | None
+    ) -> Approval | None:
+        """Change it, and take the lease along where nobody has it; see `_changed`."""
+        if lease is not None:
+            taking = leases.taking(update, lease)
+            if taken := await self._changed(leases.free(where, now_ms), taking):
+                return taken
+        return await self._changed(where, update)
 
     async def _changed(self, where: Filter, update: Update) -> Approval | None:
         changed = await self._collection.update_and_get(where, update)

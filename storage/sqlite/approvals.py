@@ -23,11 +23,12 @@ from storage.records import (
     AuditEntry,
     Decision,
     DrawnCard,
+    Lease,
     Status,
 )
 from storage.sqlite.audit.store import appends
 from storage.sqlite.database import Database, insert_sql, inserts
-from storage.sqlite.leases import HELD, Leases
+from storage.sqlite.leases import HELD, TAKING, Leases, taking
 
 _INSERT = insert_sql("approvals", APPROVALS)
 
@@ -121,12 +122,12 @@ _OF_TURN = """
 SELECT * FROM approvals WHERE checkpoint_id = :checkpoint_id ORDER BY created_ms, position
 """
 
-_MARK_RUN = """
-UPDATE approvals SET run_json = :run, revision = revision + 1, due_ms = :now,
+_MARK_RUN = f"""
+UPDATE approvals SET run_json = :run, revision = revision + 1, {TAKING},
     open = CASE WHEN :closes THEN 0 ELSE open END
 WHERE approval_id = :id AND run_json = :was AND status IN ('approved', 'answered') AND v = :v
 RETURNING *
-"""
+"""  # noqa: S608
 
 _CLOSE = """
 UPDATE approvals SET open = 0
@@ -345,9 +346,17 @@ class SqliteApprovalStore:
         return await self.leases.each(await self._database.read(_OF_TURN, values))
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
+        self,
+        approval_id: str,
+        *,
+        was: str,
+        run_json: str,
+        now_ms: int,
+        closes: bool = False,
+        lease: Lease | None = None,
     ) -> Approval | None:
         values = {
+            **taking(lease),
             "id": approval_id,
             "was": was,
             "run": run_json,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from storage.codec import READER, Codec, Record
 from storage.errors import RecordFormatError
-from storage.records import SCHEMA_VERSION, Unreadable
+from storage.records import SCHEMA_VERSION, Lease, Unreadable
 from storage.sqlite.database import Database
 from storage.sqlite.reading import Reading
 
@@ -19,6 +19,25 @@ IS_DUE = "due_ms <= :now AND leased_until_ms <= :now AND v = :v AND aside_by <> 
 
 HELD = "fence = :fence AND leased_until_ms > 0"
 """The condition, beside the key, of everything that only the holder of the lease may do."""
+
+
+_IS_TAKEN = ":lease_until IS NOT NULL AND leased_until_ms <= :now AND aside_by <> :reader"
+
+TAKING = f"""
+    leased_by = CASE WHEN {_IS_TAKEN} THEN :lease_owner ELSE leased_by END,
+    leased_until_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE leased_until_ms END,
+    fence = CASE WHEN {_IS_TAKEN} THEN fence + 1 ELSE fence END,
+    due_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE :now END"""
+"""What a write changes that makes a record due, and takes its lease along where nobody has it."""
+
+
+def taking(lease: Lease | None) -> dict[str, object]:
+    """The values of `TAKING`."""
+    return {
+        "lease_owner": lease and lease.owner,
+        "lease_until": lease and lease.until_ms,
+        "reader": READER,
+    }
 
 
 def break_sql(table: str) -> str:

@@ -22,7 +22,15 @@ from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
 from bot.core.attendance.signs import SHARED, WAITS, Signs
 from bot.core.audit import note_decision, note_request, vote_entries
-from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
+from bot.core.work import (
+    ATTENDANCE,
+    CARD_RETRY,
+    LEASE,
+    LOOK_PATIENCE,
+    ClaimedWork,
+    Hold,
+    TakenLeases,
+)
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
 from bot.people.audience import Audience, once
@@ -98,6 +106,7 @@ class Attendance:
         alarm: Tells people that somebody let a call run without them.
         signs: Shows at the root of threads that something waits; None shows nothing.
         visited: Told that something about an approval may have changed.
+        taken: The leases that come with a write.
     """
 
     storage: Storage
@@ -111,6 +120,7 @@ class Attendance:
     alarm: Alarming = field(default_factory=NoAlarm)
     signs: Signs | None = None
     visited: Callable[[], None] = _nothing
+    taken: TakenLeases | None = None
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -283,10 +293,19 @@ class Attendance:
                 await self._work.do(
                     approval_id,
                     lambda hold: self._visit(Visit(hold=hold, is_told=is_told), flight),
+                    hold=await self._taken_hold(approval_id),
                 )
         finally:
             del self._flights[approval_id]
             flight.over.set()
+
+    async def _taken_hold(self, approval_id: str) -> Hold[Approval] | None:
+        """The lease that a write of this process took along, if enough of it is left."""
+        record = self.taken.pop(approval_id) if self.taken is not None else None
+        hold = self._work.born(record) if record is not None else None
+        if record is not None and hold is None:
+            await self._give_back(record)
+        return hold
 
     @property
     def _work(self) -> ClaimedWork[Approval]:
@@ -298,7 +317,7 @@ class Attendance:
         )
 
     async def _give_back(self, approval: Approval) -> None:
-        """End the lease that an approval was born with: what is left of it may not be enough."""
+        """End a lease that no claim took: what is left of it may not be enough."""
         now = self.clock()
         await self.storage.approvals.release(
             approval.approval_id,

@@ -27,6 +27,7 @@ from agents.core.observers import (
 )
 from bot.core.audit import note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
+from bot.core.work import TakenLeases
 from bot.ports import Clock
 from bot.questions.base import question_of
 from bot.questions.form import ask_of
@@ -92,6 +93,7 @@ class Witness:
         redraw: Starts to draw the card of an approval again, without waiting for it.
         quick: Of a call that takes no longer, only what came of it is put on its approval. That it
             runs says its journal in any case.
+        taken: The leases that come with what is put on record: the card is drawn next.
     """
 
     approvals: ApprovalStore
@@ -99,6 +101,7 @@ class Witness:
     clock: Clock
     redraw: Callable[[str], None]
     quick: timedelta = timedelta(0)
+    taken: TakenLeases | None = None
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
     async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
@@ -235,9 +238,12 @@ class Witness:
             text = _shown(approval, news.text)
             new = Run(state=news.state, text=text, at_ms=now).to_text()
             name = approval.approval_id
+            lease = self.taken.offer() if self.taken else None
             kept = await self.approvals.mark_run(
-                name, was=approval.run_json, run_json=new, now_ms=now, closes=closes
+                name, was=approval.run_json, run_json=new, now_ms=now, closes=closes, lease=lease
             )
+            if kept and self.taken and lease:
+                self.taken.keep(kept, lease)
             newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest
             if kept is not None:

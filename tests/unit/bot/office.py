@@ -38,6 +38,7 @@ from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.incoming import Incoming
 from bot.core.threads import Threads
 from bot.core.turns import Turns
+from bot.core.work import TakenLeases
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
@@ -133,7 +134,12 @@ class Office:
 
     @cached_property
     def witness(self) -> Witness:
-        return Witness(self.storage.approvals, self.storage.audit, self.clock, self._attend)
+        stores = self.storage.approvals, self.storage.audit
+        return Witness(*stores, self.clock, self._attend, taken=self.taken)
+
+    @cached_property
+    def taken(self) -> TakenLeases:
+        return TakenLeases(self.owner, self.clock)
 
     @cached_property
     def cards(self) -> PolicyNow:
@@ -194,6 +200,7 @@ class Office:
             policy=self.cards,
             alarm=Alarm(lambda: self.approvals.votes, self.notices, self.queue.spawn),
             signs=Signs(self.storage.approvals, self.roots, self.clock),
+            taken=self.taken,
         )
 
     @cached_property

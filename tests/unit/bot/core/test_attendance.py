@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.models import call, say
+from bot.core.runs.outcome import Run, RunState
 from bot.core.upkeep.forgetting import Forgetting
 from bot.core.work import ATTENDANCE, LEASE
 from bot.ports import Newest
@@ -19,6 +20,7 @@ from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
+RAN = Run(state=RunState.RAN, at_ms=1).to_text()
 
 
 @dataclass
@@ -96,6 +98,65 @@ async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
     assert notifier.posts == [approval.approval_id]
     entries = await storage.audit.of_thread(approval.thread_id, limit=99)
     assert [one.action for one in entries].count("requested") == 1
+
+
+async def marked(office: Office, approval: Approval) -> Approval:
+    """A run has noted its end on the record, under the lease that came with that."""
+    lease = office.taken.offer()
+    stored = await office.storage.approvals.mark_run(
+        approval.approval_id, was="", run_json=RAN, now_ms=office.clock(), lease=lease
+    )
+    assert stored is not None
+    return office.taken.keep(stored, lease)
+
+
+async def an_approved(storage: SqliteStorage) -> tuple[Office, SlowNotifier, Approval]:
+    """An office whose approval is decided; what follows from that waits."""
+    office, notifier = await an_undrawn(storage)
+    await office.queue.run()
+    approval = await office.the_approval()
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
+    )
+    decided = await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    return office, notifier, decided
+
+
+async def test_a_card_is_drawn_under_the_lease_that_its_last_write_took_along(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier, approval = await an_approved(storage)
+    stored = await marked(office, approval)
+    await office.attendance.attend(approval.approval_id, is_told=True)
+    assert notifier.sent == [1, stored.revision]
+    assert (await storage.approvals.get(approval.approval_id)).fence == stored.fence
+    assert await is_at_rest(office, approval)
+
+
+async def test_i4_whoever_comes_late_to_a_lease_that_a_write_took_along_gets_another(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier, approval = await an_approved(storage)
+    stored = await marked(office, approval)
+    office.clock.forward(seconds=(LEASE - ATTENDANCE).total_seconds() + 1)
+    await office.attendance.attend(approval.approval_id, is_told=True)
+    assert notifier.sent == [1, stored.revision]
+    assert (await storage.approvals.get(approval.approval_id)).fence == stored.fence + 1
+    assert await is_at_rest(office, approval)
+
+
+async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_others(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier, approval = await an_approved(storage)
+    stored = await marked(office, approval)
+    other = Office(storage, [], clock=office.clock, notifier=notifier, owner="other")
+    office.clock.forward(seconds=LEASE.total_seconds())
+    await other.sweep.tick()
+    await other.queue.run()
+    assert notifier.sent == [1, stored.revision]
+    await office.attendance.attend(approval.approval_id)  # the first one wakes up
+    assert notifier.sent == [1, stored.revision]
 
 
 async def test_i8_what_changes_while_a_card_is_sent_is_drawn_right_after(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -17,9 +17,12 @@ from bot.core.work import (
     ClaimedWork,
     Hold,
     Retry,
+    TakenLeases,
     check_order,
 )
 from bot.errors import DeliveryError
+from storage.records import Approval
+from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 
 
@@ -124,3 +127,58 @@ def test_durations_out_of_order_are_refused(durations: tuple[int, ...]) -> None:
 
 def test_durations_in_order() -> None:
     check_order(timedelta(seconds=1), timedelta(seconds=2), timedelta(minutes=1))
+
+
+def marked(office_clock: FakeClock, taken: TakenLeases, *, revision: int = 1) -> Approval:
+    """What a write returns that took along the lease that is offered now."""
+    lease = taken.offer()
+    stored = replace(
+        an_approval(revision=revision, fence=1),
+        leased_by=lease.owner,
+        leased_until_ms=lease.until_ms,
+        due_ms=lease.until_ms,
+    )
+    assert lease.until_ms == office_clock() + LEASE.total_seconds() * 1000
+    return taken.keep(stored, lease)
+
+
+def test_a_lease_that_a_write_took_along_is_had_once() -> None:
+    clock = FakeClock()
+    taken = TakenLeases("me", clock)
+    stored = marked(clock, taken)
+    assert taken.pop(stored.approval_id) == stored
+    assert taken.pop(stored.approval_id) is None
+
+
+def test_under_a_taken_lease_the_newest_record_is_the_one() -> None:
+    clock = FakeClock()
+    taken = TakenLeases("me", clock)
+    stored = marked(clock, taken)
+    clock.forward(seconds=1)
+    newer = replace(stored, revision=2, due_ms=clock())
+    assert taken.keep(newer, taken.offer()) == newer
+    assert taken.pop(stored.approval_id) == newer
+
+
+def test_a_lease_that_somebody_else_has_is_not_ours() -> None:
+    clock = FakeClock()
+    taken = TakenLeases("me", clock)
+    first = marked(clock, taken)
+    others = replace(first, leased_by="other", fence=2)
+    taken.keep(others, taken.offer())
+    assert taken.pop(first.approval_id) == first  # the fence keeps it from writing
+    taken.keep(others, taken.offer())
+    assert taken.pop(first.approval_id) is None
+
+
+async def test_work_begins_with_the_lease_that_it_is_given() -> None:
+    shelf, clock = Shelf(1), FakeClock()
+    given = Hold(Parcel(7, 1), 0, 1.0)
+    fences: list[int] = []
+
+    async def work(hold: Hold[Parcel]) -> bool:
+        fences.append(hold.record.fence)
+        return len(fences) == 2
+
+    await working(shelf, clock).do("p", work, hold=given)
+    assert fences == [7, 1]  # there was more to do: claimed as ever

@@ -1,0 +1,81 @@
+"""The contract of the write of a run that takes the lease along, so that no claim is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.base import Storage
+from storage.records import Approval, Lease, Status
+from tests.contract.builders import APPROVAL_ID, a_decision, an_approval
+
+LEASE = Lease(owner="a", until_ms=9_500)
+
+
+def let_run(**changes: object) -> Approval:
+    return an_approval(status=Status.APPROVED, decision=a_decision(), **changes)
+
+
+async def marked(storage: Storage, *, now_ms: int = 2_000) -> Approval:
+    """What a run writes on its approval."""
+    stored = await storage.approvals.mark_run(
+        APPROVAL_ID, was="", run_json="{1}", now_ms=now_ms, lease=LEASE
+    )
+    assert stored is not None
+    return stored
+
+
+async def test_the_lease_that_nobody_has_is_taken(storage: Storage) -> None:
+    await storage.approvals.add(let_run(fence=3, due_ms=5_000))
+
+    stored = await marked(storage)
+
+    assert LEASE.is_on(stored)
+    assert (stored.fence, stored.run_json, stored.revision) == (4, "{1}", 2)
+    assert await storage.approvals.get(APPROVAL_ID) == stored
+    other = await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=9_499, until_ms=20_000)
+    assert other is None
+    assert await storage.approvals.release(
+        APPROVAL_ID, fence=4, revision=stored.revision, due_ms=None, now_ms=2_100
+    )
+
+
+async def test_a_lease_that_is_over_is_taken(storage: Storage) -> None:
+    await storage.approvals.add(let_run(leased_by="b", leased_until_ms=2_000, fence=1))
+
+    assert LEASE.is_on(await marked(storage))
+
+    assert not await storage.approvals.release(
+        APPROVAL_ID, fence=1, revision=1, due_ms=None, now_ms=2_100
+    )
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+async def test_a_lease_is_left_to_who_has_it(storage: Storage, owner: str) -> None:
+    held = let_run(leased_by=owner, leased_until_ms=2_001, due_ms=2_001, fence=1)
+    await storage.approvals.add(held)
+
+    stored = await marked(storage)
+
+    assert not LEASE.is_on(stored)
+    lease = (held.leased_by, held.leased_until_ms, held.fence)
+    assert (stored.leased_by, stored.leased_until_ms, stored.fence) == lease
+    assert stored.due_ms == 2_000  # who has it sees at the release that more is to be done
+
+
+async def test_a_taken_lease_that_nobody_gives_back_is_due_at_its_end(storage: Storage) -> None:
+    await storage.approvals.add(let_run(due_ms=None))
+    stored = await marked(storage)
+
+    assert not await storage.approvals.due(now_ms=9_499, limit=9)
+    assert list(await storage.approvals.due(now_ms=9_500, limit=9)) == [stored]
+
+
+async def test_a_run_that_cannot_be_noted_takes_no_lease(storage: Storage) -> None:
+    record = let_run(run_json="{0}", due_ms=None)
+    await storage.approvals.add(record)
+
+    assert not await storage.approvals.mark_run(
+        APPROVAL_ID, was="", run_json="{1}", now_ms=2_000, lease=LEASE
+    )
+
+    assert await storage.approvals.get(APPROVAL_ID) == record
