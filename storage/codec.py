@@ -327,7 +327,7 @@ POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json", "decide_json"))
 DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
 PEOPLE = Codec("person", PersonRecord, key="person_id")
-GRANTS = Codec("grant", Grant, key="grant_id")
+GRANTS = Codec("grant", Grant, key="grant_id", added=("used_ms",))
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased", "team_id", "for_id"))
 
 

@@ -501,6 +501,8 @@ class Grant:
     max_uses: int
     uses_json: str = "[]"
     """JSON list of texts: the calls that it was used for, each once."""
+    used_ms: int | None = None
+    """The time of the last of them; None where there was none, or nobody noted it."""
     ended_ms: int | None = None
     """The time when somebody revoked it; None while nobody has."""
     ended_by: str = ""

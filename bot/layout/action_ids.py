@@ -48,6 +48,8 @@ class ActionId(StrEnum):
     """Approves, and allows later calls, too: opens a form."""
     REVOKE = "countersign:revoke"
     """Ends a standing grant."""
+    STOP_GRANT = "countersign:stop_grant"
+    """Opens the form that ends a standing grant."""
     OVERRIDE = "countersign:override"
     """Breaks the glass: opens a form."""
     SEEN = "countersign:seen"
@@ -88,6 +90,7 @@ class ActionId(StrEnum):
     CHOOSE_MODAL = "countersign:choose_modal"
     WITHDRAW_MODAL = "countersign:withdraw_modal"
     GRANT_MODAL = "countersign:grant_modal"
+    STOP_GRANT_MODAL = "countersign:stop_grant_modal"
     OVERRIDE_MODAL = "countersign:override_modal"
     BATCH_MODAL = "countersign:batch_modal"
     SNOOZE_MODAL = "countersign:snooze_modal"
@@ -112,6 +115,7 @@ IN_MENU = (
     ActionId.SNOOZE,
     ActionId.REJECT,
     ActionId.COMPARE,
+    ActionId.STOP_GRANT,
 )
 """Actions that stand in the menu of a card."""
 

@@ -33,7 +33,7 @@ from tests.chaos.tally import UNRECORDED, Press, Seats, Tally, Word
 from tests.support.stage import buttons
 
 COURT, GROUP = "C0COURT", "S0CHAOSOPS"
-OVERRIDE, REVOKE = "countersign:override", "countersign:revoke"
+OVERRIDE, STOP_GRANT = "countersign:override", "countersign:stop_grant"
 GRANT, TAKE_BACK, MORE = "countersign:grant", "countersign:take_back", "countersign:more"
 USES = 2
 AGAIN_S = 3.0
@@ -152,8 +152,8 @@ class Council(Play):
                 for message in self.sandbox.messages(channel):
                     if self._is_card(message) and buttons_that_act(message):
                         await self._consider(user, channel, message)
-                    elif REVOKE in buttons(message) and self.random.random() < 0.02:
-                        await self._try(self.sandbox.click(user, channel, message["ts"], REVOKE))
+                    elif STOP_GRANT in str(message["blocks"]) and self.random.random() < 0.02:
+                        await self._try(self._stop_grant(user, channel, message))
             await asyncio.sleep(0.1)  # people look now and then
 
     async def _hand_over(self) -> None:
@@ -247,6 +247,17 @@ class Council(Play):
         sure = {"countersign:value": {"type": "checkboxes", "selected_options": [{"value": "yes"}]}}
         said = {"what": "the database is down", "why_now": "nobody else is awake", "sure": sure}
         await self.sandbox.submit(user, view, said)
+        for left in self.sandbox.open_views(user):
+            await self.sandbox.close_view(user, left, everything=True)
+
+    async def _stop_grant(self, user: str, channel: str, message: dict[str, Any]) -> None:
+        stop = re.search(rf"{STOP_GRANT}=[^']+", str(message["blocks"]))
+        if not stop:
+            return
+        chosen = {"value": stop[0]}
+        await self.sandbox.click(user, channel, message["ts"], MORE, selected_option=chosen)
+        await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
+        await self.sandbox.submit(user, self.sandbox.open_views(user)[-1], {})
         for left in self.sandbox.open_views(user):
             await self.sandbox.close_view(user, left, everything=True)
 

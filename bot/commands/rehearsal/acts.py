@@ -242,14 +242,15 @@ class Acts:
             await self._submit(user, {"what": first, "why_now": second, "sure": ["yes"]})
 
     async def _on_revoke(self, user: str) -> None:
-        """Press the button of the standing grant's own message."""
+        """End the standing grant by the menu of its own message."""
         thread_id, grants = self.threads[self.current], self.stage.storage.grants
         current = await grants.current(thread_id, now_ms=self.stage.clock())
         if not current:
             raise CaseError(f"case {self.case.id}: there is no standing grant to end")
         approval = await self.stage.storage.approvals.get(current[-1].approval_id)
         message = replace(approval, card_ts=current[-1].card_ts, place="")
-        await self.stage.press(user, message, ActionId.REVOKE, shown=current[-1].ruling)
+        if await self.stage.press(user, message, ActionId.STOP_GRANT):
+            await self._submit(user, {})
 
     async def _on_batch(self, value: Data) -> None:
         cards = [one for one in await self.newest() if one.status is Status.PENDING]

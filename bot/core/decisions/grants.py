@@ -101,11 +101,8 @@ class Grants:
             RefusalError: This person may not.
             DirectoryError: Whether they may could not be looked up.
         """
-        try:
-            approval = await self.storage.approvals.get(approval_id)
-            grant = await self.storage.grants.get(grant_id_of(approval))
-        except RecordNotFoundError as error:
-            raise UnknownApprovalError from error
+        approval = await self.given_with(approval_id)
+        grant = await self.storage.grants.get(grant_id_of(approval))
         await self._check(approval, grant, actor)
         now = self.clock()
         ended = await self.storage.grants.end(
@@ -115,6 +112,19 @@ class Grants:
             return await self.storage.grants.get(grant.grant_id)
         await self.storage.audit.append(_ended_entry(ended, approval))
         return ended
+
+    async def given_with(self, approval_id: str) -> Approval:
+        """Read what a grant was given with.
+
+        Raises:
+            UnknownApprovalError: There is no such grant.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+            await self.storage.grants.get(grant_id_of(approval))
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        return approval
 
     async def _check(self, approval: Approval, grant: Grant, actor: Actor) -> None:
         """Refuse who may not end it; to stop it, who gave it and who asked need no look-up."""

@@ -1,19 +1,23 @@
-"""The message of a standing grant: what runs by it without a question, and until when."""
+"""The message of a standing grant: what runs by it without a question, and until when.
+
+There is one for each grant, drawn again with each use.
+"""
 
 from __future__ import annotations
 
 import json
 
-from bot.layout.action_ids import ActionId, encode
-from bot.layout.blocks import Block, Card, actions, button, line, literal, plain, rich
-from bot.layout.parts import title_of
-from bot.layout.pieces import NOTHING, Piece, moment, one_line, person, sentence, together, words
+from bot.layout.action_ids import ActionId, encode, encode_option
+from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
+from bot.layout.parts import spoken_title, title_of
+from bot.layout.shape import closed_card, state_line
 from bot.layout.text import clip
+from bot.questions.drawing import what_runs
 from bot.words import say
+from bot.words.mrkdwn import clock, day_and_time, mention
 from storage.records import Approval, Grant
 
-_TITLE = 300
-_NAME = 60
+_NAMES = 300
 
 
 def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
@@ -24,46 +28,55 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
         approval: What it was given with.
         now_ms: The time now.
     """
-    used, name = len(json.loads(grant.uses_json)), title_of(approval)
-    over = _over(grant, used, now_ms)
-    until = moment(grant.until_ms)
-    lead = sentence("message.grant", used=used, of=grant.max_uses, until=until)
-    if over.text:
-        lead = sentence("message.grant_was", used=used, of=grant.max_uses)
-    by = sentence("message.grant_by", who=person(grant.granter_id))
-    about = rich(line(literal(clip(name, _TITLE), "bold"), literal(" "), *_scope(grant).blocks))
-    card = one_line("key", together(lead, over, by), about)
-    if not over.text:
-        card.blocks.append(actions(_stop(grant, name)))
-    return card
+    used, runs = len(json.loads(grant.uses_json)), what_runs(approval)
+    over, title = _over(grant, used, now_ms), title_of(runs)
+    state = _state(grant)
+    values = {"who": mention(grant.granter_id), "used": used, "of": grant.max_uses}
+    by = say("line.grant_use", time=day_and_time(grant.until_ms), **values)
+    by = f"{say('line.grant_was', **values)} {over}" if over else by
+    beside = _details(approval, title) if over else _menu(approval)
+    blocks = closed_card(state_line("🔑", state), title, mrkdwn(by), beside)
+    if not over:
+        blocks.append(context(plain(_scope(grant))))
+    spoken = state.replace(" · ", ", ")
+    text = say("notify.ended", status=spoken, title=spoken_title(runs), rest=by)
+    return Card(text=text, blocks=blocks)
 
 
-def _stop(grant: Grant, title: str) -> Block:
-    value = encode(grant.approval_id, grant.ruling)
-    made = button(say("button.stop_grant"), ActionId.REVOKE, value, of=title)
-    made["confirm"] = {
-        "title": plain(say("confirm.stop_title")),
-        "text": plain(say("confirm.stop_text")),
-        "confirm": plain(say("confirm.stop_yes")),
-        "deny": plain(say("confirm.no")),
-    }
-    return made
+def _state(grant: Grant) -> str:
+    if grant.used_ms is None:
+        return say("status.granted_yet")
+    return say("status.granted", time=clock(grant.used_ms))
 
 
-def _over(grant: Grant, used: int, now_ms: int) -> Piece:
-    """Why nothing starts by it any more; nothing while something may."""
+def _menu(approval: Approval) -> Block:
+    value = (approval.approval_id, approval.digest)
+    options = [
+        (say("button.details"), encode_option(ActionId.DETAILS, *value)),
+        (say("button.stop_grant"), encode_option(ActionId.STOP_GRANT, *value)),
+    ]
+    return menu(ActionId.MORE, options)
+
+
+def _details(approval: Approval, title: str) -> Block:
+    value = encode(approval.approval_id, approval.digest)
+    return button(say("button.details"), ActionId.DETAILS, value, of=title)
+
+
+def _over(grant: Grant, used: int, now_ms: int) -> str:
+    """Why nothing starts by it any more; empty while something may."""
     if grant.ended_ms is not None and grant.ended_by:
-        return sentence("message.grant_stopped", who=person(grant.ended_by))
+        return say("message.grant_stopped", who=mention(grant.ended_by))
     if grant.ended_ms is not None:
-        return sentence("message.grant_void")
+        return say("message.grant_void")
     if used >= grant.max_uses:
-        return sentence("message.grant_used")
-    return sentence("message.grant_late") if now_ms >= grant.until_ms else NOTHING
+        return say("message.grant_used")
+    return say("message.grant_late") if now_ms >= grant.until_ms else ""
 
 
-def _scope(grant: Grant) -> Piece:
+def _scope(grant: Grant) -> str:
     """The calls that run by it, beside this one."""
-    vary = [clip(str(one), _NAME) for one in json.loads(grant.vary_json)]
+    vary = [str(one) for one in json.loads(grant.vary_json)]
     if not vary:
-        return sentence("message.grant_exact")
-    return sentence("message.grant_vary", names=words(", ".join(vary)))
+        return say("message.grant_exact")
+    return say("message.grant_vary", names=clip(", ".join(vary), _NAMES))

@@ -91,6 +91,17 @@ def grant_modal(approval: Approval, limits: GrantTerms | None) -> Block:
     return modal(approval, ActionId.GRANT_MODAL, words, blocks)
 
 
+def stop_modal(approval: Approval) -> Block:
+    """Ask whether a grant is to end.
+
+    Args:
+        approval: What it was given with.
+    """
+    words = (say("confirm.stop_title"), say("confirm.stop_yes"))
+    blocks = [named(approval, say("confirm.stop_text"))]
+    return modal(approval, ActionId.STOP_GRANT_MODAL, words, blocks)
+
+
 def read_allowance(approval: Approval, values: Values) -> Allowance | Errors | None:
     """Read how much somebody allows.
 

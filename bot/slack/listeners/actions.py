@@ -196,6 +196,7 @@ _FORMS = frozenset(
         ActionId.EDIT,
         ActionId.NOTE,
         ActionId.GRANT,
+        ActionId.STOP_GRANT,
         ActionId.BATCH,
         ActionId.OVERRIDE,
         ActionId.SNOOZE,

@@ -12,7 +12,7 @@ from bot.policy.ballot import APPROVE
 from bot.ports import Actor
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON
-from bot.slack.cards.grants import grant_modal, limits_for, read_allowance
+from bot.slack.cards.grants import grant_modal, limits_for, read_allowance, stop_modal
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from storage.records import Kind
@@ -46,6 +46,19 @@ async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) 
     desk.spawn(desk.grants.show_later(ended.grant_id))
 
 
+async def open_stop(desk: ListenerContext, about: Reference, _: Actor, trigger: str) -> None:
+    """Open the form that ends a grant; who may is looked up when it is submitted."""
+    await desk.open_view(trigger, stop_modal(await desk.grants.given_with(about.approval_id)))
+
+
+async def submit_stop(
+    desk: ListenerContext, about: Reference, actor: Actor, _: Values
+) -> Errors | FormNotice:
+    """End a grant."""
+    await revoke(desk, about, actor, "")
+    return {}
+
+
 async def _question(
     desk: ListenerContext, about: Reference, actor: Actor, *, what: str
 ) -> DrawnQuestion:
@@ -62,5 +75,12 @@ async def _question(
     return question
 
 
-CLICKS: Mapping[str, Press] = {ActionId.GRANT: open_grant, ActionId.REVOKE: revoke}
-FORMS: Mapping[str, Submit] = {ActionId.GRANT_MODAL: submit_grant}
+CLICKS: Mapping[str, Press] = {
+    ActionId.GRANT: open_grant,
+    ActionId.STOP_GRANT: open_stop,
+    ActionId.REVOKE: revoke,
+}
+FORMS: Mapping[str, Submit] = {
+    ActionId.GRANT_MODAL: submit_grant,
+    ActionId.STOP_GRANT_MODAL: submit_stop,
+}

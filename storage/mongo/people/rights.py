@@ -92,7 +92,9 @@ class MongoGrantStore:
             "ended_ms": None,
             "until_ms": {"$gt": now_ms},
         }
-        changes = {"uses_json": uses, **_due(due_ms)}
+        is_new = uses != grant.uses_json
+        at = {"used_ms": now_ms} if is_new else {}
+        changes = {"uses_json": uses, **at, **_due(due_ms)}
         changed = await self._collection.update_and_get(where, {"$set": changes})
         return None if changed is None else to_record(GRANTS, changed)
 

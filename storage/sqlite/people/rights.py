@@ -65,7 +65,8 @@ ORDER BY created_ms, grant_id
 """
 
 _USE = """
-UPDATE grants SET uses_json = :uses, due_ms = coalesce(:due, due_ms)
+UPDATE grants SET used_ms = CASE WHEN uses_json = :uses THEN used_ms ELSE :now END,
+    uses_json = :uses, due_ms = coalesce(:due, due_ms)
 WHERE grant_id = :id AND uses_json = :before AND ended_ms IS NULL AND until_ms > :now
 RETURNING *
 """

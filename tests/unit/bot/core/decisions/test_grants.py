@@ -310,6 +310,26 @@ async def test_who_gave_it_must_still_be_able_to(storage: SqliteStorage, what: s
     assert uses_of(await the_grant(office)) == []
 
 
+async def test_the_menu_of_the_message_asks_once_more_and_ends_it(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"))
+    counter, approval = await granted(office)
+    name = (await the_grant(office)).grant_id
+    card = grant_card(await the_grant(office), approval, now_ms=office.clock())
+    (stop,) = [one for one in card.blocks[2]["accessory"]["options"] if "Stop" in str(one)]
+    click = a_click(approval, ActionId.MORE, ADA)
+    click["actions"] = [
+        {"type": "overflow", "action_id": "countersign:more", "selected_option": stop}
+    ]
+    await counter.send(click)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.STOP_GRANT_MODAL
+    assert (await storage.grants.get(name)).ended_by == ""
+
+    await counter.send(a_submission(approval, ActionId.STOP_GRANT_MODAL, {}, TOM))
+    assert (await storage.grants.get(name)).ended_by == ""
+    await counter.send(a_submission(approval, ActionId.STOP_GRANT_MODAL, {}, ADA))
+    assert (await storage.grants.get(name)).ended_by == ADA
+
+
 @pytest.mark.parametrize("who", [ADA, BEN, ROSA])
 async def test_granter_approvers_and_requesters_end_it(storage: SqliteStorage, who: str) -> None:
     office = an_office(storage, looks("a", "b"))
@@ -385,7 +405,7 @@ async def test_the_message_loses_its_button_when_the_time_is_over(storage: Sqlit
     assert len(office.notices.shown) == 2
     over = grant_card(office.notices.grants[grant.grant_id], approval, now_ms=office.clock())
     assert "Its time is over" in over.text
-    assert ActionId.REVOKE not in json.dumps(over.blocks)
+    assert ActionId.STOP_GRANT not in json.dumps(over.blocks)
     assert (await storage.grants.get(grant.grant_id)).due_ms is None
     await office.sweep.tick()
     await office.queue.run()

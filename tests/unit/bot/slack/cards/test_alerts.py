@@ -18,7 +18,7 @@ from bot.words import say
 from bot.words.catalog import Catalogue, catalogue, speaking
 from storage.records import Approval, Decision, Grant, Status
 from tests.unit.bot.slack.cards.reading import parts, seen, symbols
-from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval
+from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval, decided
 from tests.unit.bot.slack.cards.test_messages import ODD
 
 NOW = CREATED + 60_000
@@ -100,12 +100,29 @@ def test_an_alert_without_reasons_that_can_be_read_is_still_one() -> None:
 
 def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
     card = grant_card(GRANT, an_approval(), now_ms=NOW)
-    assert card.text.startswith("Allowed without asking: 0 of 5, until <!date^")
-    assert card.text.endswith("By a grant of <@U0ADA>.")
-    (stop,) = card.blocks[-1]["elements"]
-    assert (stop["action_id"], stop["confirm"]["confirm"]["text"]) == (ActionId.REVOKE, "Stop it")
-    assert "exactly like this" in seen(card)
+    assert card.blocks[0]["text"]["text"] == "🔑 *Allowed without asking*"
+    title = "Deploy payments 1.4.2 to production"
+    assert card.text.startswith(f"Allowed without asking: {title}. By a grant of <@U0ADA>: 0 of 5")
+    assert [one["text"]["text"] for one in card.blocks[2]["accessory"]["options"]] == [
+        "Details",
+        "Stop this grant…",
+    ]
+    assert "exactly like this" in str(card.blocks[-1])
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+
+
+def test_a_grant_says_when_it_was_used_last() -> None:
+    used = replace(GRANT, uses_json='["a", "b"]', used_ms=NOW)
+    card = grant_card(used, an_approval(), now_ms=NOW)
+    assert card.blocks[0]["text"]["text"].startswith("🔑 *Allowed without asking*  ·  ran <!date^")
+    assert "2 of 5 used, until <!date^" in card.blocks[2]["text"]["text"]
+
+
+def test_a_grant_of_an_edited_call_has_the_title_of_what_ran() -> None:
+    edited = decided(
+        an_approval(), Status.APPROVED, arguments_json='{"version": "1.4.3"}', title="Deploy 1.4.3"
+    )
+    assert "Deploy 1.4.3" in seen(grant_card(GRANT, edited, now_ms=NOW))
 
 
 @pytest.mark.parametrize(
@@ -117,21 +134,21 @@ def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
         ({"until_ms": NOW}, "Its time is over: the agent asks again."),
     ],
 )
-def test_a_grant_that_is_over_says_why_and_has_no_button(
+def test_a_grant_that_is_over_says_why_and_cannot_be_stopped(
     change: dict[str, object], words: str
 ) -> None:
     card = grant_card(replace(GRANT, **change), an_approval(), now_ms=NOW)  # type: ignore[arg-type]
     assert words in card.text
-    assert words in seen(card)
-    assert "action_id" not in str(card.blocks)
+    assert words in card.blocks[2]["text"]["text"]
+    assert card.blocks[-1]["accessory"]["action_id"] == ActionId.DETAILS
 
 
 def test_names_that_may_differ_are_never_markup() -> None:
     wide = replace(GRANT, vary_json=json.dumps([ODD, "version"]))
     card = grant_card(wide, replace(an_approval(), title=ODD), now_ms=NOW)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
-    assert "version, in this thread" in seen(card)
-    assert "*a*" not in card.text
+    assert "version, in this thread" in str(card.blocks[-1])
+    assert "<!channel>" not in card.text
 
 
 @dataclass
