@@ -419,10 +419,11 @@ class ApprovalStore(Protocol):
         """Approvals whose `undeliverable` is one of the reasons, the newest first."""
         ...
 
-    async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
+    async def redraw(self, approval_id: str, *, now_ms: int, newer_ts: str = "") -> bool:
         """Ask for the card to be drawn again, whatever it shows.
 
-        Adds one to `revision`, and sets `due_ms` to `now_ms`, whoever holds the lease.
+        Adds one to `revision`, and sets `due_ms` to `now_ms`, whoever holds the lease; and
+        `newer_ts`, unless it is empty.
 
         Returns:
             False, and nothing written, when no approval has this id.

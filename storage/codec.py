@@ -258,6 +258,7 @@ APPROVALS = Codec(
         "messages_json",
         "ladder_json",
         "why_said",
+        "newer_ts",
         "sign",
     ),
 )

@@ -339,6 +339,9 @@ class Approval:
     `deserted`; empty before the first step."""
     why_said: bool = False
     """Whether the agent's text in the thread, right above the card, says why."""
+    newer_ts: str = ""
+    """`ts` of the card of the request that replaces this one, in the same channel; empty where
+    there is none yet."""
     sign: str = ""
     """The sign at the root of the thread, as `bot.core.attendance.signs` names it: that something
     waits, from the moment when it is made, or how it ended; empty where there is none."""

@@ -134,7 +134,7 @@ class SlackNotifier:
         async def arguments() -> Arguments:
             nonlocal drawn
             drawn = await newest()
-            card = self._card(drawn)
+            card = await self._card(drawn)
             mentions = () if approval.place else mentioned_on(approval)
             posting = self._posting(approval, card, event, approval.approval_id, mentions=mentions)
             return {**posting, "reply_broadcast": True} if is_broadcast(approval) else posting
@@ -149,7 +149,7 @@ class SlackNotifier:
         async def arguments() -> Arguments:
             nonlocal drawn
             drawn = await newest()
-            card = self._card(drawn)
+            card = await self._card(drawn)
             place = {"channel": approval.channel_id, "ts": approval.card_ts}
             return {**place, "text": card.text, "blocks": card.blocks}
 
@@ -544,10 +544,11 @@ class SlackNotifier:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise DeliveryError("response_url", slack_fault(error)) from error
 
-    def _card(self, approval: Approval) -> Card:
+    async def _card(self, approval: Approval) -> Card:
         if approval.place and approval.status is Status.PENDING:
             return line_card(approval, places_of(approval))
-        return card_for(approval, approvers_text=approvers_text(approval))
+        newer = await self._permalink(approval.channel_id, approval.newer_ts)
+        return card_for(approval, approvers_text=approvers_text(approval), newer=newer)
 
     async def _copy(self, approval: Approval, copy: SideMessage) -> Card:
         alone = replace(approval, why_said=False)  # the agent's text is not beside it

@@ -230,8 +230,9 @@ class MongoApprovalStore:
         found = await self._collection.find(where, order, limit) if reasons else []
         return await leases.readable(self._collection, APPROVALS, found)
 
-    async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
-        update: Update = {"$inc": {"revision": 1}, "$set": {"due_ms": now_ms}}
+    async def redraw(self, approval_id: str, *, now_ms: int, newer_ts: str = "") -> bool:
+        newer = {"newer_ts": newer_ts} if newer_ts else {}
+        update: Update = {"$inc": {"revision": 1}, "$set": {"due_ms": now_ms, **newer}}
         return await self._collection.update({"_id": approval_id, "v": SCHEMA_VERSION}, update)
 
     async def count_due(self, *, now_ms: int) -> int:

@@ -143,7 +143,9 @@ ORDER BY created_ms DESC LIMIT :limit
 _COUNT_PENDING = "SELECT count(*) AS found FROM approvals WHERE status = 'pending'"
 
 _REDRAW = """
-UPDATE approvals SET revision = revision + 1, due_ms = :now WHERE approval_id = :id AND v = :v
+UPDATE approvals SET revision = revision + 1, due_ms = :now,
+    newer_ts = CASE WHEN :newer = '' THEN newer_ts ELSE :newer END
+WHERE approval_id = :id AND v = :v
 RETURNING 1
 """
 
@@ -383,8 +385,8 @@ class SqliteApprovalStore:
         }
         return await self.leases.each(await self._database.fetch(_UNDELIVERED, values))
 
-    async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
-        values = {"id": approval_id, "now": now_ms, "v": SCHEMA_VERSION}
+    async def redraw(self, approval_id: str, *, now_ms: int, newer_ts: str = "") -> bool:
+        values = {"id": approval_id, "now": now_ms, "v": SCHEMA_VERSION, "newer": newer_ts}
         return await self._database.change(_REDRAW, values)
 
     async def count_due(self, *, now_ms: int) -> int:

@@ -54,6 +54,23 @@ _REMEMBERED = 1_000
 """Decisions of which this process knows that they are in the audit; others go in once more."""
 
 
+_LOOKED_BACK = 50
+"""The newest requests of a thread, among which the one is that a new one replaces."""
+
+
+def replaced_by(newer: Approval, known: Sequence[Approval]) -> Approval | None:
+    """The request that a new one replaces: the newest of the same call that was called off."""
+    same = (
+        one
+        for one in known
+        if one.status is Status.SUPERSEDED
+        and (one.address, one.kind) == (newer.address, newer.kind)
+        and one.created_ms <= newer.created_ms
+        and not one.newer_ts
+    )
+    return next(same, None)
+
+
 def _nothing() -> None:
     """Nobody looks at it."""
 
@@ -215,6 +232,17 @@ class Attendance:
                 await self._give_back(approval)
             if hold is None or not await self._visit(Visit(hold=hold, is_born=True)):
                 await self.attend(approval.approval_id)
+            if approval.asked_again:
+                await self._lead_on(approval)
+
+    async def _lead_on(self, newer: Approval) -> None:
+        """Have the card of the request that a new one replaces lead to it, once that is there."""
+        store = self.storage.approvals
+        card_ts = (await store.get(newer.approval_id)).card_ts
+        older = replaced_by(newer, await store.newest_of(newer.thread_id, limit=_LOOKED_BACK))
+        if older is not None and card_ts:
+            await store.redraw(older.approval_id, now_ms=self.clock(), newer_ts=card_ts)
+            await self.attend(older.approval_id)
 
     def is_noted(self, approval: Approval) -> bool:
         """Whether this process has put its decision into the audit."""

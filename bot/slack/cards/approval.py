@@ -27,36 +27,28 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import anew, claimed, wrote_since
 from bot.slack.cards.buttons import choices
-from bot.slack.cards.decided import decided_card
 from bot.slack.cards.dialog import dialog
 from bot.slack.cards.status import pending_status
 from bot.slack.cards.who import small_print, vote_notes
 from bot.words import say
 from bot.words.mrkdwn import mention
-from storage.records import Approval, Kind, Status
+from storage.records import Approval, Kind
 
 WHY = 160
 _TEXT = 400
 """Characters of a step's own text."""
 
 
-def approval_card(
-    question: DrawnQuestion, *, approvers_text: str, lead: Sequence[str] = ()
-) -> Card:
-    """Draw the card of a record as it stands.
+def pending_card(question: DrawnQuestion, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
+    """Draw the card of a record that waits, with buttons.
 
     Args:
         question: Of the record.
         approvers_text: Who may decide, in our own words; only mentions of people and groups in it
             are kept, all else is escaped.
         lead: See `small_print`.
-
-    Returns:
-        The card: with buttons while it is pending, collapsed afterwards.
     """
     approval = question.approval
-    if approval.status is not Status.PENDING:
-        return decided_card(question)
     about = describe(approval)
     guessed = guesses(approval)
     about = replace(about, guessed=bool(guessed))

@@ -10,8 +10,9 @@ from bot.questions.call import CallQuestion
 from bot.questions.drawing import DrawnQuestion, drawn_question
 from bot.redaction.call import mask_call, masked_once
 from bot.slack.cards.anew import restored
-from bot.slack.cards.approval import approval_card, describe
-from storage.records import Approval
+from bot.slack.cards.approval import describe, pending_card
+from bot.slack.cards.decided import decided_card
+from storage.records import Approval, Status
 
 _SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
 """A text that fits where a title fits: one line of ASCII, and nothing that Slack escapes."""
@@ -23,20 +24,26 @@ _NO_NUMBER = re.compile("NaN|Infinity")
 _FEW = 12
 
 
-def card_for(approval: Approval, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
+def card_for(
+    approval: Approval, *, approvers_text: str, lead: Sequence[str] = (), newer: str = ""
+) -> Card:
     """Draw the card of any record as it stands.
 
     Args:
         approval: The record.
         approvers_text: Who may decide, in our own words.
         lead: Said in place of who asked and who may decide, on a card that one person alone has.
+        newer: Address of the card that replaces this one; empty where there is none.
 
     Returns:
         The card.
     """
     with masked_once():
         question = drawn_question(approval)
-        card = approval_card(question, approvers_text=approvers_text, lead=lead)
+        if approval.status is Status.PENDING:
+            card = pending_card(question, approvers_text=approvers_text, lead=lead)
+        else:
+            card = decided_card(question, newer=newer)
         return restored(card, approval)
 
 

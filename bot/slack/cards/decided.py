@@ -11,13 +11,14 @@ from bot.core.runs.outcome import RunState, run_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.parts import asked_by, spoken_title, title_of
-from bot.layout.shape import closed_card, quoted, small_lines, third_line
+from bot.layout.pieces import is_address
+from bot.layout.shape import closed_card, quoted, small_lines, state_line, third_line
 from bot.layout.text import clip_mrkdwn, own_words
 from bot.questions.drawing import DrawnQuestion, what_runs
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import changes_of
 from bot.slack.cards.emergency import reasons_of
-from bot.slack.cards.status import final_status
+from bot.slack.cards.status import final_status, is_replaced
 from bot.words import say
 from bot.words.mrkdwn import clock
 from storage.records import Approval, Kind, Status
@@ -44,15 +45,21 @@ _NEXT_OF_QUESTION = {
 }
 
 
-def decided_card(question: DrawnQuestion) -> Card:
-    """Draw it, collapsed; everything else is in its details."""
+def decided_card(question: DrawnQuestion, *, newer: str = "") -> Card:
+    """Draw it, collapsed; everything else is in its details.
+
+    Args:
+        question: Of a record that is over.
+        newer: Address of the card that replaces this one; empty where there is none.
+    """
     approval = question.approval
     final = what_runs(approval)
     state, title = final_status(question), title_of(final)
+    marks = [f"<{newer}|{say('line.open_newer')}>"] if is_address(newer) else []
     third = next(_thirds(question))
     value = encode(approval.approval_id, approval.digest)
     details = button(say("button.details"), ActionId.DETAILS, value, of=title)
-    blocks = closed_card(state.line(approval), title, third, details)
+    blocks = closed_card(state_line(state.symbol, state.words, marks), title, third, details)
     if approval.status is Status.UNDECIDABLE:
         blocks.append(actions(button(say("button.ask_admin"), ActionId.ASK_ADMIN, value, of=title)))
     if REDACTED in str(third["text"]):
@@ -109,7 +116,7 @@ def _words_of_people(question: DrawnQuestion) -> Iterator[Block]:
         yield plain("\n".join(texts))
     if answer := question.answered():
         yield third_line(answer, _REASON, lines=_ANSWERS)
-    if decision is not None and decision.reason.strip():
+    if decision is not None and decision.reason.strip() and not is_replaced(approval):
         yield _reason(approval, decision.reason)
 
 

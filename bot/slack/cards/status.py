@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bot.config.values import CHANNEL
 from bot.core.decisions.dialog import dialog_of
 from bot.core.runs.outcome import RunState, run_of
+from bot.core.upkeep.pending import ANEW
 from bot.layout.blocks import Block
 from bot.layout.parts import asked_by, deciders_names, spoken_title
 from bot.layout.shape import state_line
@@ -157,7 +158,7 @@ def final_status(question: DrawnQuestion) -> CardStatus:
     """The state of a card that is over."""
     approval = question.approval
     if approval.status is Status.SUPERSEDED:
-        return CardStatus("⏩", say("status.replaced"))
+        return _superseded(approval)
     if (run := run_of(approval)) is not None and run.state is RunState.DOUBT:
         return CardStatus("❓", say("status.doubt"))
     if approval.decision is None:
@@ -168,6 +169,20 @@ def final_status(question: DrawnQuestion) -> CardStatus:
     if approval.status in _ENDS:
         return _ended(question)
     return _let_run(question)
+
+
+def _superseded(approval: Approval) -> CardStatus:
+    if is_replaced(approval):
+        return CardStatus("⏩", say("status.replaced"))
+    return CardStatus("⏹️", say("status.called_off", time=_time(approval)).removesuffix(" · "))
+
+
+def is_replaced(approval: Approval) -> bool:
+    """Whether people are asked anew in its place; else the agent does not wait for it any more."""
+    decision = approval.decision
+    if approval.status is not Status.SUPERSEDED or decision is None:
+        return False
+    return bool(approval.newer_ts) or decision.reason == ANEW
 
 
 def _own(question: DrawnQuestion) -> tuple[str, str]:

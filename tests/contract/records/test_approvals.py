@@ -754,6 +754,13 @@ async def test_a_card_is_asked_to_be_drawn_again(storage: Storage) -> None:
     assert not await storage.approvals.redraw("apr_9", now_ms=7_000)
 
 
+async def test_what_replaces_a_request_is_kept_by_it(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    assert await storage.approvals.redraw(APPROVAL_ID, now_ms=7_000, newer_ts="1.2")
+    assert await storage.approvals.redraw(APPROVAL_ID, now_ms=7_000)
+    assert (await storage.approvals.get(APPROVAL_ID)).newer_ts == "1.2"
+
+
 async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Storage) -> None:
     held = await claimed(storage)
 

@@ -11,7 +11,14 @@ from bot.questions.drawing import what_runs
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Status
 from tests.unit.bot.asked import details_of
-from tests.unit.bot.slack.cards.samples import a_call_choice, a_form, a_step, an_approval, decided
+from tests.unit.bot.slack.cards.samples import (
+    LINK,
+    a_call_choice,
+    a_form,
+    a_step,
+    an_approval,
+    decided,
+)
 from tests.unit.bot.slack.cards.test_words import shown
 
 OLD = "Deploy payments 1.4.2 to production"
@@ -102,3 +109,12 @@ def test_a_damaged_choice_shows_that_nothing_is_known_of_it() -> None:
     asked = replace(a_call_choice(), arguments_json='{"place": "lima"}')
     chosen = decided(asked, Status.APPROVED, answer_json="[1]")
     assert read_object(what_runs(chosen).arguments_json) == {"place": None}
+
+
+def test_a_request_that_is_asked_anew_leads_to_the_newer_card() -> None:
+    old = replace(decided(an_approval(), Status.SUPERSEDED, by=""), newer_ts="1.1")
+    card = card_for(old, approvers_text="", newer=LINK)
+    assert f"⏩ *Replaced by a newer request*  ·  <{LINK}|open it>" in str(card.blocks[0])
+    assert "Nothing ran from this one." in str(card.blocks)
+    odd = card_for(old, approvers_text="", newer="https://x|y>")
+    assert "open it" not in str(odd.blocks)

@@ -104,7 +104,11 @@ STATES: dict[str, tuple[Approval, str]] = {
     ),
     "expired": (decided(a_deploy(), Status.EXPIRED, by=""), "⏰ *Expired "),
     "withdrawn": (decided(a_deploy(), Status.WITHDRAWN), "↩️ *Withdrawn by <@U0BEN>*"),
-    "replaced": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏩ *Replaced by"),
+    "replaced": (
+        replace(decided(a_deploy(), Status.SUPERSEDED, by=""), newer_ts="1.1"),
+        "⏩ *Replaced by",
+    ),
+    "called off": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏹️ *Called off*"),
     "cancelled": (decided(a_deploy(), Status.CANCELLED, by=""), "⏹️ *Cancelled*"),
     "overridden": (
         decided(a_deploy(), Status.APPROVED, emergency_json='{"what":"x","why_now":"y"}'),
