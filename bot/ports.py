@@ -322,13 +322,14 @@ class Notifier(Protocol):
 class Presence(Protocol):
     """Shows in a thread that its agent works. Never raises; nothing depends on it."""
 
-    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
         """Show what it does, soon.
 
         Args:
             thread: Where.
             words: Writes it, such as “is thinking…”; only asked when it is shown.
             message_ts: The message that it answers; empty when that is not known.
+            title: What the thread is about; empty when that is not known.
         """
         ...
 

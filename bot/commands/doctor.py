@@ -20,7 +20,7 @@ from bot.commands.database import look_at_storage
 from bot.commands.findings import Finding
 from bot.commands.policy import look_at_policy
 from bot.config.agents import load_agents, load_model
-from bot.config.manifest import check_manifest, manifest_text, needed_scopes
+from bot.config.manifest import AGENT_SCOPE, check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
 from bot.config.values import CHANNEL
 from bot.core.talk.roster import load_roster
@@ -195,7 +195,7 @@ def _header(headers: Mapping[str, object], name: str) -> str:
 
 def _compare_scopes(granted: frozenset[str]) -> Finding:
     needed = needed_scopes()
-    if missing := sorted(needed - granted):
+    if missing := sorted(needed - granted - {AGENT_SCOPE}):
         return Finding(
             subject="scopes",
             text=f"the bot token lacks {', '.join(missing)}",
@@ -203,6 +203,8 @@ def _compare_scopes(granted: frozenset[str]) -> Finding:
         )
     surplus = ", ".join(sorted(granted - needed - {""}))
     remark = f"; not needed, better taken away: {surplus}" if surplus else ""
+    if AGENT_SCOPE not in granted:
+        remark += f"; without {AGENT_SCOPE} there are no suggested prompts and no stop button"
     return Finding(subject="scopes", text=f"as in manifest.yml{remark}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import SplitResult, urlsplit
 
 from bot.commands.call import Call
-from bot.config.manifest import manifest_for, manifest_text
+from bot.config.manifest import manifest_for
 from bot.errors import SettingsError
 
 _EVENTS = "/slack/events"
@@ -17,10 +17,8 @@ async def execute(call: Call) -> None:
     Raises:
         SettingsError: The address is none that Slack could reach.
     """
-    if call.arguments.socket:
-        call.say(manifest_text().rstrip())
-        return
-    call.say(manifest_for(_address(call.arguments.url)).rstrip())
+    url = "" if call.arguments.socket else _address(call.arguments.url)
+    call.say(manifest_for(url, has_agent_view=not call.arguments.no_agent_view).rstrip())
 
 
 def _address(url: str) -> str:

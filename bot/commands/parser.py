@@ -121,6 +121,11 @@ def _add_manifest(commands: _Commands[_CommandParser]) -> None:
         "--url", metavar="URL", help="for HTTP: where Slack reaches the bot, by https"
     )
     ways.add_argument("--socket", action="store_true", help="for Socket Mode: needs no address")
+    parser.add_argument(
+        "--no-agent-view",
+        action="store_true",
+        help="without Slack's surface for agents, where the plan has none",
+    )
 
 
 def _add_backup(commands: _Commands[_CommandParser]) -> None:

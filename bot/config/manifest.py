@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
+from typing import Any
 
 import yaml
 
 METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "agents.sessions.setStatus": ("chat:write",),
     "assistant.threads.setStatus": ("chat:write",),
+    "assistant.threads.setSuggestedPrompts": ("assistant:write",),
     "chat.appendStream": ("chat:write",),
     "chat.delete": ("chat:write",),
     "chat.getPermalink": (),
@@ -39,6 +42,7 @@ Source:
 """
 
 EVENT_SCOPES: Mapping[str, str] = {
+    "agent_session_stopped": "",
     "app_home_opened": "",
     "app_mention": "app_mentions:read",
     "message.channels": "channels:history",
@@ -50,6 +54,11 @@ EVENT_SCOPES: Mapping[str, str] = {
 Source:
     https://docs.slack.dev/reference/events
 """
+
+AGENT_SCOPE = "assistant:write"
+AGENT_EVENT = "agent_session_stopped"
+"""The scope and the event of `features.agent_view`: Slack's surface for agents, which the bot can
+do without. All three are there, or none."""
 
 COMMANDS = ("/countersign",)
 """The slash commands that the bot takes; they need the scope `commands`."""
@@ -68,24 +77,36 @@ def manifest_text() -> str:
     return files("bot.config").joinpath("manifest.yml").read_text(encoding="utf-8")
 
 
-def manifest_for(url: str) -> str:
-    """The manifest of an app that is reached by HTTP.
+def manifest_for(url: str = "", *, has_agent_view: bool = True) -> str:
+    """The manifest of an app.
 
     Args:
-        url: Where it takes events, clicks and commands.
+        url: Where it takes events, clicks and commands by HTTP; empty for Socket Mode.
+        has_agent_view: Whether it has Slack's surface for agents, which not every plan has.
 
     Returns:
-        YAML, in the order of the file.
+        YAML, in the order of the file; the file itself where nothing differs.
     """
+    if not url and has_agent_view:
+        return manifest_text()
     manifest = yaml.safe_load(manifest_text())
+    if url:
+        _reach_by_http(manifest, url)
+    if not has_agent_view:
+        del manifest["features"]["agent_view"]
+        manifest["oauth_config"]["scopes"]["bot"].remove(AGENT_SCOPE)
+        manifest["settings"]["event_subscriptions"]["bot_events"].remove(AGENT_EVENT)
+    text: str = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _reach_by_http(manifest: dict[str, Any], url: str) -> None:
     for command in manifest["features"]["slash_commands"]:
         command["url"] = url
     settings = manifest["settings"]
     settings["socket_mode_enabled"] = False
     for part in ("event_subscriptions", "interactivity"):
         settings[part] = {"request_url": url, **settings[part]}
-    text: str = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=100)
-    return text
 
 
 def needed_scopes() -> frozenset[str]:
@@ -154,9 +175,8 @@ def _check_looks(manifest: Manifest) -> Iterator[str]:
     if not _at(manifest, "features", "bot_user", "display_name"):
         yield "features.bot_user.display_name is missing: people could not mention the bot"
     yield from _check_home(manifest)
-    for view in ("assistant_view", "agent_view"):
-        if _at(manifest, "features", view) is not None:
-            yield f"features.{view} is not used: it would change how direct messages work"
+    if _at(manifest, "features", "assistant_view") is not None:
+        yield "features.assistant_view is not used: agent_view takes its place"
 
 
 def _check_home(manifest: Manifest) -> Iterator[str]:
@@ -170,14 +190,16 @@ def _check_home(manifest: Manifest) -> Iterator[str]:
 
 
 def _check_scopes(manifest: Manifest) -> Iterator[str]:
-    yield from _compare("oauth_config.scopes.bot", bot_scopes(manifest), needed_scopes())
+    needed = needed_scopes() if _has_agent_view(manifest) else needed_scopes() - {AGENT_SCOPE}
+    yield from _compare("oauth_config.scopes.bot", bot_scopes(manifest), needed)
     if _at(manifest, "oauth_config", "scopes", "user"):
         yield "oauth_config.scopes.user must be empty: the bot never acts as a person"
 
 
 def _check_events(manifest: Manifest) -> Iterator[str]:
     events = bot_events(manifest)
-    yield from _compare("settings.event_subscriptions.bot_events", events, EVENT_SCOPES)
+    needed = set(EVENT_SCOPES) if _has_agent_view(manifest) else set(EVENT_SCOPES) - {AGENT_EVENT}
+    yield from _compare("settings.event_subscriptions.bot_events", events, needed)
     if _at(manifest, "settings", "event_subscriptions", "user_events"):
         yield "settings.event_subscriptions.user_events must be empty"
     granted = bot_scopes(manifest)
@@ -185,6 +207,10 @@ def _check_events(manifest: Manifest) -> Iterator[str]:
         scope = EVENT_SCOPES.get(event, "")
         if scope and scope not in granted:
             yield f"the event {event} needs the scope {scope}"
+
+
+def _has_agent_view(manifest: Manifest) -> bool:
+    return _at(manifest, "features", "agent_view") is not None
 
 
 def _check_commands(manifest: Manifest) -> Iterator[str]:

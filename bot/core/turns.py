@@ -31,7 +31,7 @@ from bot.core.audit import resume_entries
 from bot.core.outbox import Outbox
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
-from bot.core.runs.presence import UNSEEN, going_on, thinking
+from bot.core.runs.presence import UNSEEN, going_on, thinking, title_of
 from bot.core.runs.voice import a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
@@ -299,7 +299,8 @@ class Turns:
             work.thread, turn=turn, turn_open=True, requesters_json=grown
         )
         work.is_new_turn, work.running = False, ()
-        self.presence.show(work.thread, thinking, message_ts=messages[-1].ts)
+        title = title_of(messages[0].text)
+        self.presence.show(work.thread, thinking, message_ts=messages[-1].ts, title=title)
         with self.stopping.run(work.thread.thread_id, is_resumed=False) as running:
             events = runner.query(
                 [message.text for message in messages],

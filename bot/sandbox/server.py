@@ -43,6 +43,7 @@ T = TypeVar("T")
 DEFAULT_SCOPES = frozenset(
     {
         "app_mentions:read",
+        "assistant:write",
         "channels:history",
         "channels:read",
         "chat:write",
@@ -316,6 +317,10 @@ class Sandbox(Arrangements):
     def open_home(self, user: str, tab: Literal["home", "messages"] = "home") -> None:
         """Open the app's conversation, at one of its tabs."""
         self._events.home_opened(user, tab)
+
+    def stop_agent(self, user: str, channel: str, thread_ts: str) -> None:
+        """Press the stop button that Slack shows while the agent works in a thread."""
+        self._events.session_stopped(user, channel, thread_ts)
 
     async def send_interaction(self, payload: Payload) -> Any:
         """Send any interaction to the app, true or forged; returns what it answered."""

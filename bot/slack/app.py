@@ -49,6 +49,8 @@ from bot.people.access import Access
 from bot.policy.force import PolicyInForce
 from bot.ports import Clock
 from bot.questions.record import Rules
+from bot.slack.agentview.prompts import SuggestedPrompts
+from bot.slack.agentview.sessions import AgentSessions
 from bot.slack.cards.choose import is_folded
 from bot.slack.directory import RecentDirectory, SlackDirectory
 from bot.slack.home.homes import Composer, Homes
@@ -305,7 +307,9 @@ def build(
         spawn=tasks.spawn,
         witness=witness,
         telemetry=telemetry,
-        presence=SlackPresence(notifier.try_call, clock, tasks.spawn),
+        presence=SlackPresence(
+            notifier.try_call, clock, tasks.spawn, sessions=AgentSessions(notifier.try_call)
+        ),
     )
     inbox = ThreadInbox(
         storage=storage,
@@ -354,6 +358,7 @@ def build(
         client=quick,
         clock=clock,
         spawn=tasks.spawn,
+        prompts=SuggestedPrompts(notifier.try_call, roster.offered()),
     )
     bolt = _bolt(slack)
     register(bolt, desk)

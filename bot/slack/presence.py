@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
-from typing import Any, Protocol
 
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports import Clock, Spawn, Words
+from bot.slack.agentview.calls import NOT_HERE, TryCall
+from bot.slack.agentview.sessions import AgentSessions
 from storage.records import Thread
 
 logger = logging.getLogger(__name__)
@@ -33,15 +34,6 @@ CLEAR_PATIENCE = timedelta(milliseconds=500)
 """The longest that a card waits for a status to go."""
 _TRIES = 3
 _MOST_WAIT = timedelta(seconds=10)
-_NOT_HERE = frozenset(
-    {
-        "unknown_method",
-        "missing_scope",
-        "not_allowed_token_type",
-        "feature_not_enabled",
-        "method_not_supported_for_channel_type",
-    }
-)
 
 
 class Way(Enum):
@@ -50,16 +42,6 @@ class Way(Enum):
     STATUS = auto()
     REACTION = auto()
     NONE = auto()
-
-
-class TryCall(Protocol):
-    """Calls a method that the app can do without."""
-
-    async def __call__(
-        self, method: str, channel_id: str, arguments: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return Slack's answer; raises `DeliveryError`."""
-        ...
 
 
 @dataclass(slots=True)
@@ -72,6 +54,8 @@ class _Line:
         shown: The text that Slack has, as far as is known.
         since_ms: When it was sent.
         message_ts: The message that has the reaction.
+        title: What the thread is about; empty where nobody said.
+        is_stoppable: Whether Slack offers to stop the agent, as far as is known.
         is_watched: Whether somebody sends what is wanted.
         sending: Held while something is sent: so what is sent last is what was wanted last.
     """
@@ -81,6 +65,8 @@ class _Line:
     shown: str = ""
     since_ms: int = 0
     message_ts: str = ""
+    title: str = ""
+    is_stoppable: bool = False
     is_watched: bool = False
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -94,6 +80,7 @@ class SlackPresence:
         clock: The time now.
         spawn: Starts the sending.
         sleep: Waits for some seconds.
+        sessions: Offer to stop the agent, where the workspace has Slack's agent view.
     """
 
     call: TryCall
@@ -101,14 +88,16 @@ class SlackPresence:
     spawn: Spawn
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     way: Way = Way.STATUS
+    sessions: AgentSessions | None = None
     _lines: dict[str, _Line] = field(default_factory=dict)
 
-    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
         """See `Presence`."""
         if self.way is Way.NONE:
             return
         line = self._lines.setdefault(thread.thread_id, _Line(thread))
         line.wanted, line.message_ts = words, message_ts or line.message_ts
+        line.title = title or line.title
         self._watch(line)
 
     def refresh(self, thread_id: str) -> None:
@@ -126,7 +115,7 @@ class SlackPresence:
         line = self._lines.setdefault(thread.thread_id, _Line(thread))
         line.wanted, line.message_ts = None, message_ts or line.message_ts
         if is_left:
-            line.shown = line.shown or "left"
+            line.shown, line.is_stoppable = line.shown or "left", True
         if not line.shown and not line.sending.locked():
             self._forget(line)
             return
@@ -150,6 +139,7 @@ class SlackPresence:
                 async with line.sending:
                     if line.wanted is not None:
                         await self._send(line, text)
+                        await self._offer_stop(line)
                 await self.sleep(BETWEEN.total_seconds())
         finally:
             line.is_watched = False
@@ -160,9 +150,26 @@ class SlackPresence:
             async with line.sending:
                 if line.shown and not line.wanted:
                     await self._send(line, "")
+                    is_down.set()
+                    await self._withdraw_stop(line)
         finally:
             is_down.set()
             self._forget(line)
+
+    async def _offer_stop(self, line: _Line) -> None:
+        if self.sessions is not None and not line.is_stoppable:
+            line.is_stoppable = True
+            await self.sessions.begin(line.thread, title=line.title)
+
+    async def _withdraw_stop(self, line: _Line) -> None:
+        if self.sessions is None or not line.is_stoppable:
+            return
+        for _ in range(_TRIES):
+            wait_s = await self.sessions.end(line.thread)
+            if not wait_s:
+                break
+            await self.sleep(min(wait_s, _MOST_WAIT.total_seconds()))
+        line.is_stoppable = False
 
     def _forget(self, line: _Line) -> None:
         """Forget a thread in which nothing is shown, or wanted."""
@@ -178,7 +185,7 @@ class SlackPresence:
                 await self._ask(line, text)
             except DeliveryError as error:
                 logger.info("no status: %s", error, extra={"action": "status_failed"})
-                if error.reason in _NOT_HERE:
+                if error.reason in NOT_HERE:
                     self._learn()
                     continue
                 if not text and error.retry_after is not None:

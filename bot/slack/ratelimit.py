@@ -51,7 +51,9 @@ _TIER_2, _TIER_3, _TIER_4 = (Limit(most=most) for most in (20, 50, 100))
 _IN_A_CHANNEL = Limit(most=3, within=timedelta(seconds=3), per_channel=True)
 
 SLACK_LIMITS: Limits = {
+    "agents.sessions.setStatus": (_TIER_3,),
     "assistant.threads.setStatus": (_TIER_4,),
+    "assistant.threads.setSuggestedPrompts": (_TIER_4,),
     "chat.postMessage": (_IN_A_CHANNEL, Limit(most=300)),
     "chat.update": (_TIER_3,),
     "chat.delete": (_TIER_3,),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
@@ -9,6 +11,9 @@ from agents.models import Turn, call, say
 
 RAN: list[str] = []
 """What the tools did; a test that looks at it clears it first."""
+
+GATES: list[asyncio.Event] = []
+"""A tool that measures waits for these."""
 
 LONG = "".join(f"{number:05d} " for number in range(20_000 // 6)) + "the end"
 """A text of about 20,000 characters, each part of which can be found again."""
@@ -35,6 +40,26 @@ def explode(what: str) -> str:
         what: What to break.
     """
     raise RuntimeError(f"{what} broke, and password=hunter2secret was in the message")
+
+
+@tool
+async def measure(what: str) -> str:
+    """Measure something, for as long as a test wants.
+
+    Args:
+        what: What to measure.
+    """
+    RAN.append(f"measuring {what}")
+    for gate in GATES:
+        await gate.wait()
+    return f"{what} is 7"
+
+
+def patient(_: Model) -> Agent:
+    """Calls a tool that takes its time, twice, and then says so."""
+    turns = [call("measure", {"what": name}, id=name) for name in ("height", "width")]
+    model = ScriptedModel([*turns, say("Both are 7.")])
+    return ChatModelAgent(name="patient", model=model, tools=[measure])
 
 
 def _agent(*turns: Turn) -> Agent:

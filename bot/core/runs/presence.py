@@ -18,7 +18,7 @@ _LONGEST = 80
 class Unseen:
     """Shows nothing; see `bot.ports.Presence`."""
 
-    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
         """See `Presence`."""
 
     def refresh(self, thread_id: str) -> None:
@@ -29,6 +29,11 @@ class Unseen:
 
 
 UNSEEN: Presence = Unseen()
+
+
+def title_of(text: str) -> str:
+    """Say in one line what a thread is about, by the message that began its turn."""
+    return _short(text)
 
 
 def thinking() -> str:

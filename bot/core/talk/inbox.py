@@ -149,6 +149,21 @@ class ThreadInbox:
             await self._send_ephemeral(incoming, told, key="files")
         return bool(words) or not incoming.has_files
 
+    async def stop_thread(self, stop: Incoming) -> str | None:
+        """Stop the agent of a thread as a button says, by the rules of the word.
+
+        Args:
+            stop: The click, as the message that it stands for.
+
+        Returns:
+            The thread to work on; None when there is nothing to do.
+        """
+        try:
+            thread = await self.storage.threads.get(stop.thread_id)
+        except RecordNotFoundError:
+            return None
+        return await self._take_stop(stop, thread, stop.text, await self._waiting(thread))
+
     async def _take_stop(
         self, incoming: Incoming, thread: Thread, words: str, waiting: Sequence[Approval]
     ) -> str | None:

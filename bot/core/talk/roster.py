@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_ai.models import Model
 
 from agents import Agent
-from bot.config.agents import AGENT_NAME, CHANNEL, load_agent, load_agents
+from bot.config.agents import AGENT_NAME, CHANNEL, EVERYWHERE, load_agent, load_agents
 from bot.config.settings import Settings
 from bot.config.values import AGENT_PATH, AGENT_REMEDY
 from bot.errors import InvalidSettingsError, SettingsError
@@ -63,6 +63,19 @@ class PromptEntry(Filled):
     message: _Words
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt as it is offered in the conversation with the bot.
+
+    Attributes:
+        title: What people read.
+        message: What is sent for them.
+    """
+
+    title: str
+    message: str
+
+
 class AgentEntry(Filled):
     """An agent.
 
@@ -103,6 +116,22 @@ class Roster:
     agents: Mapping[str, Agent]
     descriptions: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, tuple[PromptEntry, ...]] = field(default_factory=dict)
+
+    def offered(self) -> tuple[Prompt, ...]:
+        """The prompts for a conversation with the bot alone: of who answers there, then of others.
+
+        Those of others begin with the name that calls them.
+        """
+        default = self.agents.get(EVERYWHERE)
+        found = list(self._prompts_of(default, ""))
+        for key, agent in self.agents.items():
+            if key.startswith("@") and agent is not default:
+                found += self._prompts_of(agent, f"{key[1:]}: ")
+        return tuple(found[:MOST_PROMPTS])
+
+    def _prompts_of(self, agent: Agent | None, call: str) -> Iterator[Prompt]:
+        for one in self.prompts.get(agent.name, ()) if agent is not None else ():
+            yield Prompt(title=one.title, message=f"{call}{one.message}")
 
 
 def load_roster(

@@ -17,6 +17,8 @@ from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Kind, Message, Status, Thread
 
+STOP = "stop"
+"""The word that stops an agent, which a button says for people."""
 _MOST = 6
 """The most calls that are named."""
 _STOP = re.compile(

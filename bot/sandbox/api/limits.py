@@ -33,7 +33,9 @@ class MethodLimit:
 
 _PER_MINUTE: Final[Mapping[str, int]] = {
     "apps.connections.open": _TIER_3,
+    "agents.sessions.setStatus": _TIER_3,
     "assistant.threads.setStatus": _TIER_4,
+    "assistant.threads.setSuggestedPrompts": _TIER_4,
     "auth.test": 600,
     "bots.info": _TIER_3,
     "chat.appendStream": _TIER_4,

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from aiohttp import web
 
-from bot.sandbox.api import directory, messaging, modals, reactions, streams
+from bot.sandbox.api import agentview, directory, messaging, modals, reactions, streams
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.args import Args
 from bot.sandbox.delivery.faults import Faults, PlannedFault
@@ -28,6 +28,11 @@ APP_LEVEL: Final = "connections:write"
 """The only right of an app-level token here."""
 
 METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
+    "agents.sessions.setStatus": (("chat:write",), agentview.set_session_status),
+    "assistant.threads.setSuggestedPrompts": (
+        ("assistant:write",),
+        agentview.set_suggested_prompts,
+    ),
     "assistant.threads.setStatus": (("chat:write", "assistant:write"), streams.set_status),
     "auth.test": ((), directory.auth_test),
     "bots.info": (("users:read",), directory.bots_info),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.payloads import message_payload, view_payload
 from bot.sandbox.workspace.records import Change, Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
@@ -71,6 +72,34 @@ class Events:
         if tab == "home" and view is not None:
             event["view"] = view_payload(workspace, view)
         self.emit(event)
+
+    def session_stopped(self, user: str, channel_id: str, thread_ts: str) -> None:
+        """Say that somebody pressed the stop button of a session; what grows there ends at once.
+
+        Raises:
+            RefusedError: The person is not there, or nothing can be stopped.
+
+        Source:
+            https://docs.slack.dev/reference/events/agent_session_stopped
+        """
+        workspace = self._workspace
+        channel = workspace.has_channel(user, channel_id)
+        session = workspace.agent_view.sessions.get((channel.id, thread_ts))
+        if session is None or session.status != "processing":
+            raise RefusedError("session_not_processing")
+        growing = [one for one in workspace.replies(channel.id, thread_ts) if one.is_streaming]
+        for message in growing:
+            workspace.change(message, is_streaming=False)
+        self.emit(
+            {
+                "type": "agent_session_stopped",
+                "user": user,
+                "channel": channel.id,
+                "thread_ts": thread_ts,
+                "streaming_message_ts": [one.ts for one in growing],
+                "event_ts": workspace.ids.ts(),
+            }
+        )
 
     def _reacted(self, message: SlackMessage, user: str, name: str, added: bool) -> None:  # noqa: FBT001 - called with what the workspace tells
         members = self._workspace.channels[message.channel].members

@@ -7,6 +7,7 @@ import {
   announce, drawIconSlots, fill, h, icon, keepFocusInside, memory, rememberFocus, restoreFocus,
 } from "./dom.js";
 import { avatar, count } from "./format.js";
+import { drawPrompts, sessionTitle, stopButton } from "./frame/agentview.js";
 import { drawHint, setHintOpen } from "./frame/hint.js";
 import { bannerOf, introItem, tabs } from "./frame/header.js";
 import { HomeTab } from "./frame/home.js";
@@ -156,6 +157,8 @@ const EVENTS = {
     if (text && thread === store.thread) announce(statusText(store, text));
     redraw("channel", "thread");
   },
+  session: (event) => { store.setSession(event); redraw("thread"); },
+  prompts: ({ channel, title, prompts }) => { store.prompts.set(channel, { title, prompts }); redraw("channel"); },
   notice: ({ text, level }) => notice(text, level),
   state: () => loadState(store.me),
 };
@@ -347,6 +350,7 @@ function drawChannel() {
   parts.scroll.node.classList.toggle("covered", isHome);
   if (isHome) parts.homeTab.render();
   drawHint(parts.hint, store, hints);
+  drawPrompts(parts.prompts, store, hints);
   parts.hint.hidden ||= isHome;
   renderMessages(parts.list, messages, view("channel"), [introItem(store, channel)]);
   settle(parts.scroll, messages);
@@ -365,6 +369,11 @@ function drawHeader(channel) {
 }
 
 const hints = {
+  begin: (text) => { store.prompts.delete(store.channel); actions.post(text); redraw("channel"); },
+  stop: async () => {
+    const answer = await send("stop", { as: store.me, channel: store.channel, thread_ts: store.thread });
+    if (!answer.ok) notice(explain(answer), "error");
+  },
   try: (text) => { parts.composer.write(text); parts.composer.focus(); },
   close: () => { setHintOpen(false); redraw("channel"); parts.composer.focus(); },
 };
@@ -378,13 +387,14 @@ function drawThread() {
   const root = store.get(store.channel, store.thread);
   const replies = store.replies(store.channel, store.thread);
   const channel = store.channels.get(store.channel);
-  fill(parts.threadWhere, `${channel?.kind === "im" ? "" : "#"}${store.title(channel)}`);
+  const session = store.session(store.channel, store.thread);
+  fill(parts.threadWhere, `${channel?.kind === "im" ? "" : "#"}${store.title(channel)}`, sessionTitle(session));
   renderMessages(parts.threadRoot, root ? [root] : [], view("thread"));
   const visible = replies.filter((reply) => !reply.ephemeral).length;
   parts.threadCount.textContent = visible > 0 ? count(visible, "reply", "replies") : "";
   renderMessages(parts.threadReplies, replies, view("thread"));
   const status = store.status(store.channel, store.thread);
-  fill(parts.threadStatus, status && [h("span", { class: "pulse", "aria-hidden": "true" }), statusText(store, status)]);
+  fill(parts.threadStatus, status && [h("span", { class: "pulse", "aria-hidden": "true" }), statusText(store, status)], stopButton(session, hints.stop));
   parts.threadComposer.fit();
   settle(parts.threadScroll, replies);
 }
@@ -440,8 +450,9 @@ function buildChannel() {
   parts.home = h("div", { class: "home", tabindex: "0", role: "tabpanel", "aria-label": "Home", hidden: true, data: { testid: "home" } });
   parts.homeTab = new HomeTab(parts.home, store);
   parts.hint = h("div", { class: "hint", role: "group", "aria-label": "Examples", hidden: true, data: { testid: "hint" } });
+  parts.prompts = h("div", { class: "hint prompts", role: "group", hidden: true, data: { testid: "prompts" } });
   parts.scroll = new Scroller(parts.list);
-  byId("channel").append(parts.header, parts.banner, parts.home, parts.list, parts.scroll.node, parts.hint, parts.composer.node);
+  byId("channel").append(parts.header, parts.banner, parts.home, parts.list, parts.scroll.node, parts.hint, parts.prompts, parts.composer.node);
 }
 
 function buildThread() {

@@ -64,6 +64,8 @@ export class Store {
     this.messages = new Map();
     this.threads = new Map();
     this.statuses = new Map();
+    this.sessions = new Map();
+    this.prompts = new Map();
     this.newReplies = new Map();
     this.warnings = new Map();
     this.typed = new Map();
@@ -207,6 +209,15 @@ export class Store {
   /** The status line of a thread, such as "is thinking…", or "". */
   status(channel, thread) {
     return this.statuses.get(`${channel}:${thread}`) ?? "";
+  }
+
+  /** The thread as a session of the agent: its title, and whether it can be stopped. */
+  session(channel, thread) {
+    return this.sessions.get(`${channel}:${thread}`) ?? { status: "", title: "" };
+  }
+
+  setSession({ channel, thread_ts: thread, status, title }) {
+    this.sessions.set(`${channel}:${thread}`, { status, title });
   }
 
   setStatus(channel, thread, text) {

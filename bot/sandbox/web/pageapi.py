@@ -46,6 +46,7 @@ class PageApi:
             "home": self._home,
             "react": self._react,
             "shortcut": self._shortcut,
+            "stop": self._stop,
             "suggest": self._suggest,
         }
         return [
@@ -170,6 +171,11 @@ class PageApi:
             await self._shortcuts.on_message(user, channel, ts, callback_id, window=window)
         else:
             await self._shortcuts.everywhere(user, callback_id, window=window)
+        return {}
+
+    async def _stop(self, user: str, body: Payload) -> Payload:
+        """A person presses the stop button of a thread in which the agent works."""
+        self._events.session_stopped(user, _text(body, "channel"), _text(body, "thread_ts"))
         return {}
 
     async def _suggest(self, user: str, body: Payload) -> Payload:

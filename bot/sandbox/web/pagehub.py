@@ -9,6 +9,7 @@ from typing import Literal
 from aiohttp import web
 
 from bot.sandbox.web.notifications import Notifications
+from bot.sandbox.workspace.agentview import AgentSession, Key
 from bot.sandbox.workspace.payloads import reactions_payload, view_payload
 from bot.sandbox.workspace.records import (
     Change,
@@ -49,6 +50,8 @@ class PageHub:
         workspace.on_change.append(self._changed)
         workspace.on_reaction.append(self._reacted)
         workspace.on_status.append(self._status)
+        workspace.agent_view.on_session.append(self._session)
+        workspace.agent_view.on_prompts.append(self._prompts)
         workspace.on_connection.append(self.refresh)
         workspace.views.on_view.append(self._viewed)
 
@@ -130,6 +133,17 @@ class PageHub:
         for (channel, thread_ts), text in self._workspace.statuses.items():
             if text and _may_see(self._workspace.channels[channel], user):
                 self.tell(user, _status_event(channel, thread_ts, text))
+        self._show_agents(user)
+
+    def _show_agents(self, user: str) -> None:
+        """Show what Slack's surface for agents has for a person."""
+        shown, channels = self._workspace.agent_view, self._workspace.channels
+        for key, session in shown.sessions.items():
+            if _may_see(channels[key[0]], user):
+                self.tell(user, _session_event(key, session))
+        for channel, prompts in shown.prompts.items():
+            if user in channels[channel].members:
+                self.tell(user, _prompts_event(channel, prompts))
 
     def leave(self, user: str, page: OpenPage) -> None:
         """A page was closed."""
@@ -189,6 +203,14 @@ class PageHub:
         for user in self._workspace.channels[channel_id].members:
             self.tell(user, _status_event(channel_id, thread_ts, text))
 
+    def _session(self, key: Key, session: AgentSession) -> None:
+        for user in self._workspace.channels[key[0]].members:
+            self.tell(user, _session_event(key, session))
+
+    def _prompts(self, channel_id: str, prompts: Payload) -> None:
+        for user in self._workspace.channels[channel_id].members:
+            self.tell(user, _prompts_event(channel_id, prompts))
+
     def _viewed(self, kind: Literal["view", "view_closed"], view: View, everything: bool) -> None:  # noqa: FBT001 - called with what the store tells
         event: Payload = {"type": kind, "view_id": view.id, "all": everything}
         if kind == "view":
@@ -243,6 +265,15 @@ def _person(person: SlackUser) -> Payload:
 
 def _status_event(channel: str, thread_ts: str, text: str) -> Payload:
     return {"type": "status", "channel": channel, "thread_ts": thread_ts, "text": text}
+
+
+def _session_event(key: Key, session: AgentSession) -> Payload:
+    channel, thread_ts = key
+    return {"type": "session", "channel": channel, "thread_ts": thread_ts, **asdict(session)}
+
+
+def _prompts_event(channel: str, prompts: Payload) -> Payload:
+    return {"type": "prompts", "channel": channel, **prompts}
 
 
 async def _send(socket: web.WebSocketResponse, event: Payload) -> None:

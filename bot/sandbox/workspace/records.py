@@ -149,3 +149,5 @@ class Features:
     """chat.startStream and its two sisters."""
     status: bool = True
     """assistant.threads.setStatus."""
+    agent_view: bool = True
+    """Sessions with a stop button, and suggested prompts."""

@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.workspace.agentview import AgentView
 from bot.sandbox.workspace.blocks import named_blocks
 from bot.sandbox.workspace.changes import Changes
 from bot.sandbox.workspace.ids import Ids
@@ -45,6 +46,7 @@ class Workspace:
         self.changes = Changes()
         self.triggers = Triggers(clock, self.ids.secret)
         self.views = ViewStore(self.ids, self.changes)
+        self.agent_view = AgentView(self.changes)
         self.features = Features()
         self.scopes = scopes
         self.verification_token = token

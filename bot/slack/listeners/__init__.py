@@ -22,7 +22,7 @@ from bot.slack.listeners import (
 )
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext, Press, Submit
 
-EVENTS = ("app_home_opened", "app_mention", "message")
+EVENTS = ("agent_session_stopped", "app_home_opened", "app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
 __all__ = ["EVENTS", "CheckCall", "Judge", "ListenerContext", "Press", "Submit", "register"]

@@ -35,6 +35,7 @@ from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
 from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
+from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
 from bot.slack.listeners.windows import Window
@@ -93,6 +94,7 @@ class ListenerContext:
         spawn: Starts work that outlives the payload.
         window: Of the click that is being answered; None for another payload.
         facts: Tells of the agent of a channel; None where nobody asks for it.
+        prompts: Offered to who opens the conversation with the bot; None for none.
     """
 
     storage: Storage
@@ -110,6 +112,7 @@ class ListenerContext:
     spawn: Spawn
     window: Window | None = None
     facts: Facts | None = None
+    prompts: SuggestedPrompts | None = None
 
     @property
     def revisions(self) -> Revisions:

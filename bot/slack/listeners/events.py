@@ -11,7 +11,9 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.core.talk.incoming import Incoming, plain_text
+from bot.core.talk.stops import STOP
 from bot.errors import DirectoryError
+from bot.ports import Actor
 from bot.slack.listeners.context import Facts, ListenerContext, actor_of
 from bot.slack.listeners.typed.introduction import asks_who, introduction
 from bot.slack.listeners.typed.threads import answer_word, word_of
@@ -20,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes of messages that people write."""
+STOPPED = "agent_session_stopped"
 _GONE = "tombstone"
 """Subtype of what stands in place of a deleted message that has replies."""
 
@@ -31,27 +34,37 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     async def on_event(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:
-        thread_id: str | None = None
-        if (change := changed_from(event, context)) is not None:
+        if (stop := stop_from(event, context)) is not None:
+            stopped = desk.speak_to(stop.user_id, desk.inbox.stop_thread(stop))
+            work_on(await desk.in_time(stopped))
+        elif (change := changed_from(event, context)) is not None:
             work = desk.speak_to(change.incoming.user_id, _revise(desk, change))
-            thread_id = await desk.in_time(work)
+            work_on(await desk.in_time(work))
         elif (incoming := incoming_from(event, context)) is not None:
-            if typed := word_of(incoming):
-                # In a channel it comes twice: as a mention, and as a message.
-                if event.get("type") == "app_mention" or incoming.is_direct:
-                    asker = desk.asker(actor_of(context, body), incoming.team_id)
-                    desk.spawn(answer_word(desk.client, asker, incoming, typed))
-                return
-            if desk.facts is not None and _asks_who(incoming):
-                told = _introduce(desk, desk.facts, incoming)
-                desk.spawn(desk.speak_to(incoming.user_id, told))
-                return
-            received = desk.speak_to(incoming.user_id, desk.inbox.receive(incoming))
-            thread_id = await desk.in_time(received)
+            if not _is_answered(desk, incoming, actor_of(context, body), str(event.get("type"))):
+                received = desk.speak_to(incoming.user_id, desk.inbox.receive(incoming))
+                work_on(await desk.in_time(received))
         else:
             logger.debug("event ignored", extra={"action": "event_ignored"})
+
+    def work_on(thread_id: str | None) -> None:
         if thread_id is not None:
             desk.spawn(desk.threads.work(thread_id))
+
+
+def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:
+    """Whether a message says a word of ours, which is answered here; no agent gets it."""
+    if typed := word_of(incoming):
+        # In a channel it comes twice: as a mention, and as a message.
+        if kind == "app_mention" or incoming.is_direct:
+            asker = desk.asker(actor, incoming.team_id)
+            desk.spawn(answer_word(desk.client, asker, incoming, typed))
+        return True
+    if desk.facts is not None and _asks_who(incoming):
+        told = _introduce(desk, desk.facts, incoming)
+        desk.spawn(desk.speak_to(incoming.user_id, told))
+        return True
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +137,18 @@ def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming 
         bot_user_id=context.bot_user_id or "",
         has_files=bool(event.get("files")),
     )
+
+
+def stop_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | None:
+    """Read a click on Slack's own stop button as the word that it stands for; None for all else.
+
+    Source:
+        https://docs.slack.dev/reference/events/agent_session_stopped
+    """
+    if event.get("type") != STOPPED:
+        return None
+    place = {"type": "message", "ts": event.get("event_ts"), "text": STOP}
+    return incoming_from({**event, **place}, context)
 
 
 def changed_from(event: dict[str, Any], context: AsyncBoltContext) -> ChangedMessage | None:

@@ -45,6 +45,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     ) -> None:
         actor, found = actor_of(context, body), event.get("view")
         if event.get("tab") != "home" or not actor.user_id:
+            _offer_prompts(desk, event, actor)
             return
         state = state_of(found) if isinstance(found, dict) else HomeState()
         desk.spawn(desk.homes.opened(actor, state))
@@ -63,6 +64,14 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
             await ack(response_action="errors", errors=errors)
         else:
             await ack()
+
+
+def _offer_prompts(desk: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
+    """Offer something to begin with to whoever opened the conversation with the bot."""
+    channel_id = event.get("channel")
+    is_opened = event.get("tab") == "messages" and isinstance(channel_id, str) and channel_id
+    if desk.prompts is not None and is_opened:
+        desk.spawn(desk.speak_to(actor.user_id, desk.prompts.offer(str(channel_id))))
 
 
 async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:

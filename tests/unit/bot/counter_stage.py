@@ -23,6 +23,7 @@ from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports import CheckedCall
+from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.app import Identity, Slack, _bolt
 from bot.slack.home.homes import Composer, Homes
 from bot.slack.listeners import CheckCall, Judge, ListenerContext, register
@@ -139,7 +140,11 @@ class Counter:
 
     @classmethod
     def on(
-        cls, office: Office, check_call: CheckCall = _as_it_is, judge: Judge = _not_known
+        cls,
+        office: Office,
+        check_call: CheckCall = _as_it_is,
+        judge: Judge = _not_known,
+        prompts: SuggestedPrompts | None = None,
     ) -> Counter:
         views = Views()
         desk = ListenerContext(
@@ -157,6 +162,7 @@ class Counter:
             clock=office.clock,
             spawn=office.queue.spawn,
             facts=_an_agent,
+            prompts=prompts,
         )
         bolt = _bolt(
             Slack(

@@ -18,6 +18,13 @@ def test_for_socket_mode_it_is_the_file_as_it_stands() -> None:
     assert printed("--socket") == (0, manifest_text().rstrip())
 
 
+@pytest.mark.parametrize("way", [("--socket",), ("--url", "https://bot.example.com")])
+def test_the_surface_for_agents_can_be_left_out(way: tuple[str, ...]) -> None:
+    code, text = printed(*way, "--no-agent-view")
+    assert (code, check_manifest(text)) == (0, [])
+    assert not any(word in text for word in ("agent_view", "assistant:write", "agent_session"))
+
+
 @pytest.mark.parametrize(
     ("url", "whole"),
     [

@@ -70,7 +70,7 @@ def test_its_commands_are_the_ones_with_listeners() -> None:
 
 
 def test_the_listed_methods_are_the_ones_that_the_bot_calls() -> None:
-    families = "assistant|chat|conversations|files|reactions|team|usergroups|users|views"
+    families = "agents|assistant|chat|conversations|files|reactions|team|usergroups|users|views"
     literal = re.compile(rf'"((?:{families})\.[a-z][A-Za-z.]*)"')
     sources = [
         path
@@ -106,6 +106,32 @@ def put(value: object, *path: str) -> Change:
     return change
 
 
+def without_agent_view(manifest: dict[str, Any]) -> None:
+    """The manifest of an app where Slack's surface for agents is not to be had."""
+    del manifest["features"]["agent_view"]
+    manifest["oauth_config"]["scopes"]["bot"].remove("assistant:write")
+    manifest["settings"]["event_subscriptions"]["bot_events"].remove("agent_session_stopped")
+
+
+def test_the_agent_view_can_be_done_without() -> None:
+    assert check_manifest(changed(without_agent_view)) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (lambda one: one["features"].pop("agent_view"), "assistant:write, which the bot does not"),
+        (lambda one: one["features"].pop("agent_view"), "agent_session_stopped, which the bot"),
+        (remove_scope("assistant:write"), "scopes.bot lacks assistant:write"),
+        (put({}, "features", "assistant_view"), "agent_view takes its place"),
+    ],
+)
+def test_the_agent_view_is_there_with_scope_and_event_or_not_at_all(
+    left: Change, words: str
+) -> None:
+    assert words in " ".join(check_manifest(changed(left)))
+
+
 SETTINGS = ("settings",)
 HOME = ("features", "app_home")
 EVENTS_PATH = ("settings", "event_subscriptions")
@@ -123,7 +149,7 @@ EVENTS_PATH = ("settings", "event_subscriptions")
         (put(["chat:write"], "oauth_config", "scopes", "user"), "never acts as a person"),
         (
             put([], *EVENTS_PATH, "bot_events"),
-            "lacks app_home_opened, app_mention, message.channels",
+            "lacks agent_session_stopped, app_home_opened, app_mention",
         ),
         (put(["message.im"], *EVENTS_PATH, "user_events"), "user_events must be empty"),
         (
@@ -150,7 +176,6 @@ EVENTS_PATH = ("settings", "event_subscriptions")
             "should_escape must be true",
         ),
         (put(False, *SETTINGS, "socket_mode_enabled"), "url must be an https address"),
-        (put({}, "features", "agent_view"), "features.agent_view is not used"),
     ],
 )
 def test_a_broken_manifest_is_refused(change: Change, words: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.errors import DeliveryError
+from bot.slack.agentview.sessions import SESSION, AgentSessions
 from bot.slack.presence import STATUS, SlackPresence, Way
 from storage.records import Thread
 from tests.support.fakes import FakeClock
@@ -45,7 +46,8 @@ class StatusScene:
         self, method: str, channel_id: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         assert channel_id == "C1"
-        shown = f"{arguments.get('timestamp', '')} {arguments.get('status', '')}".strip()
+        texts = (arguments.get(name, "") for name in ("timestamp", "status", "title"))
+        shown = " ".join(texts).strip()
         self.calls.append((method, shown))
         self.called.set()
         if self.gate is not None:
@@ -82,6 +84,42 @@ async def test_the_status_is_shown_and_taken_down() -> None:
         (STATUS, ""),
     ]
     assert scene.slept[0] == 0.4
+
+
+async def test_a_stop_is_offered_while_it_works_and_never_keeps_a_card_back() -> None:
+    scene = StatusScene()
+    scene.presence.sessions = AgentSessions(scene.call)
+    scene.presence.show(THREAD, lambda: "is thinking…", title="Deploy payments")
+    await scene.rest()
+    scene.presence.show(THREAD, lambda: "is running Pay Mia…")
+    await scene.rest()
+    await scene.presence.clear(THREAD)
+    await scene.rest()
+    assert scene.calls == [
+        (STATUS, "is thinking…"),
+        (SESSION, "processing Deploy payments"),
+        (STATUS, "is running Pay Mia…"),
+        (STATUS, ""),
+        (SESSION, "active"),
+    ]
+
+
+async def test_a_stop_that_a_dead_process_offered_is_taken_down() -> None:
+    scene = StatusScene()
+    scene.presence.sessions = AgentSessions(scene.call)
+    await scene.presence.clear(THREAD, is_left=True)
+    await scene.rest()
+    assert scene.calls == [(STATUS, ""), (SESSION, "active")]
+
+
+async def test_an_offer_that_comes_down_too_early_is_taken_down_later() -> None:
+    wait = DeliveryError(SESSION, "ratelimited", retry_after=timedelta(seconds=99))
+    scene = StatusScene(faults={SESSION: wait})
+    scene.presence.sessions = AgentSessions(scene.call)
+    await scene.presence.clear(THREAD, is_left=True)
+    await scene.rest()
+    assert [method for method, _ in scene.calls].count(SESSION) == 3
+    assert max(scene.slept) == 10
 
 
 async def test_short_work_shows_nothing_and_waits_for_nothing() -> None:

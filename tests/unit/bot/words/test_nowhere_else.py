@@ -58,7 +58,7 @@ _FOR_DEVELOPERS = {
     "ValueError",
 }
 
-# Texts of logs, of the audit, and for the agent, by file.
+# Texts of logs, of the audit, for the agent, and what people type, by file.
 NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/core/attendance/signs.py": 1,
     "bot/core/audit.py": 1,
@@ -69,6 +69,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/core/work.py": 1,
     "bot/layout/forms/schema.py": 3,
     "bot/people/until.py": 1,
+    "bot/slack/agentview/prompts.py": 1,
     "bot/slack/calls.py": 3,
     "bot/slack/door.py": 1,
     "bot/slack/ratelimit.py": 1,

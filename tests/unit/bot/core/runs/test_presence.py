@@ -22,9 +22,11 @@ class FakePresence:
 
     done: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
 
-    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
         self.done.append(words())
+        self.titles.append(title)
         self.messages.append(message_ts)
 
     def refresh(self, thread_id: str) -> None:
@@ -47,6 +49,7 @@ async def test_each_step_is_shown_and_nothing_while_people_decide(storage: Sqlit
     await office.hear("<@UBOT> pay Mia")
     assert presence.done == ["is thinking…", "is checking look…", "is checking pay…", "cleared"]
     assert presence.messages[0] == ROOT
+    assert presence.titles[0] == "pay Mia"
     presence.done.clear()
     await office.decide(await office.the_approval())
     assert presence.done == ["is running Pay 5 to Mia…", "cleared"]

@@ -80,11 +80,22 @@ def test_agents_work_in_their_channels_and_by_their_names(tmp_path: Path) -> Non
     assert prompt.message == "Deploy payments 1.4.2 to production"
 
 
+def test_prompts_of_named_agents_call_them_by_their_name(tmp_path: Path) -> None:
+    path = tmp_path / "countersign.yaml"
+    own = "    prompts: [{title: Reset, message: reset my password}]\n  archive:"
+    path.write_text(GOOD.replace("  archive:", own, 1), encoding="utf-8")
+    offered = load_roster(settings_with(path), ScriptedModel([])).offered()
+    assert [(one.title, one.message) for one in offered] == [
+        ("Reset", "reset my password"),
+        ("Deploy payments", "deploy: Deploy payments 1.4.2 to production"),
+    ]
+
+
 def test_without_the_file_the_setting_counts() -> None:
     settings = Settings.load({**ENVIRON, "COUNTERSIGN_AGENT": "countersign_roster:deploy"})
     roster = load_roster(settings, ScriptedModel([]))
     assert [*roster.agents] == ["*"]
-    assert (roster.descriptions, roster.prompts) == ({}, {})
+    assert (roster.descriptions, roster.prompts, roster.offered()) == ({}, {}, ())
 
 
 def test_there_are_ten_broken_files() -> None:

@@ -313,6 +313,11 @@ async def test_features_can_be_missing(slack: Slack, sandbox: Sandbox, asked: st
     assert await slack.error("chat.startStream", **args) == "unknown_method"
     status = {"channel_id": OPS, "thread_ts": asked, "status": "is thinking"}
     assert await slack.error("assistant.threads.setStatus", **status) == "unknown_method"
+    sandbox.features.agent_view = False
+    session = {"channel_id": OPS, "thread_ts": asked, "status": "processing"}
+    assert await slack.error("agents.sessions.setStatus", **session) == "unknown_method"
+    prompts = {"channel_id": OPS, "prompts": [{"title": "a", "message": "b"}]}
+    assert await slack.error("assistant.threads.setSuggestedPrompts", **prompts) == "unknown_method"
 
 
 async def test_status_ends_with_the_next_reply(slack: Slack, sandbox: Sandbox, asked: str) -> None:

@@ -12,7 +12,7 @@ from tests.unit.bot.counter_stage import (
     an_event,
     is_untouched,
 )
-from tests.unit.bot.office import ADA, CHANNEL
+from tests.unit.bot.office import ADA, CHANNEL, GUS, ROOT, ROSA
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,49 @@ async def test_an_event_that_is_not_for_us(counter: Counter, event: dict[str, An
     before = len(counter.office.shown())
     assert (await counter.send(an_event() | {"event": event})).status == 200
     assert len(counter.office.shown()) == before
+    await is_untouched(counter)
+
+
+def a_stop(user: str = ROSA, **changes: Any) -> dict[str, Any]:
+    """A click on Slack's stop button, as Slack sends it."""
+    event = {
+        "type": "agent_session_stopped",
+        "channel": CHANNEL,
+        "thread_ts": ROOT,
+        "user": user,
+        "event_ts": "1800000099.000001",
+        "streaming_message_ts": [],
+        **changes,
+    }
+    return an_event() | {"event": event, "event_context": "4-x", "is_ext_shared_channel": False}
+
+
+@pytest.mark.parametrize("user", [ROSA, ADA])  # who asked, and who may decide
+async def test_slacks_stop_button_stops_the_agent(counter: Counter, user: str) -> None:
+    await counter.send(a_stop(user))
+    assert await counter.office.open_approvals() == []
+    assert counter.office.shown()[-1].startswith(f"Stopped by {user.lower()}.")
+
+
+async def test_the_stop_button_counts_once_however_often_slack_says_so(counter: Counter) -> None:
+    await counter.send(a_stop())
+    await counter.send(a_stop())
+    assert len([one for one in counter.office.shown() if one.startswith("Stopped by")]) == 1
+
+
+async def test_who_may_not_stop_it_is_told_so(counter: Counter) -> None:
+    await counter.send(a_stop(GUS))
+    assert "can stop it" in counter.told(GUS) or "stop" in counter.told(GUS)
+    assert len(await counter.office.open_approvals()) == 1
+
+
+@pytest.mark.parametrize(
+    "changes", [{"thread_ts": "1.1"}, {"thread_ts": None}, {"user": None}, {"event_ts": None}]
+)
+async def test_a_stop_of_nothing_that_we_know_does_nothing(
+    counter: Counter, changes: dict[str, Any]
+) -> None:
+    assert (await counter.send(a_stop(**changes))).status == 200
     await is_untouched(counter)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.models import call, say
 from bot.layout.action_ids import ActionId
 from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.agentview.prompts import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import Homes
 from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
@@ -227,6 +229,22 @@ async def test_strangers_see_nothing_of_anybody(
 async def test_the_tab_of_messages_draws_nothing(counter: Counter) -> None:
     assert (await counter.send(opened(tab="messages"))).status == 200
     assert counter.views.published == []
+
+
+async def test_the_conversation_with_the_bot_offers_things_to_begin_with(counter: Counter) -> None:
+    calls: list[Mapping[str, Any]] = []
+
+    async def call(method: str, channel_id: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        calls.append({"method": method, **arguments})
+        return {"ok": True}
+
+    made = Counter.on(counter.office, prompts=SuggestedPrompts(call, ()))
+    await made.send(opened(tab="messages"))
+    (offered,) = calls
+    assert (offered["method"], offered["channel_id"]) == (PROMPTS, "D0HOME")
+    assert "thread_ts" not in offered
+    await made.send(opened(tab="messages", channel=None))
+    assert len(calls) == 1
 
 
 async def test_times_are_in_the_manner_of_the_persons_language(counter: Counter) -> None:

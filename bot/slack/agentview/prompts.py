@@ -1,0 +1,46 @@
+"""Things to begin with: offered as buttons to whoever opens the conversation with the bot.
+
+Source:
+    https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts (in the agent
+    view without a thread: the call has no effect with one)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot.core.talk.roster import MOST_PROMPTS, Prompt
+from bot.slack.agentview.calls import OptionalMethod, TryCall
+from bot.words import say
+
+PROMPTS = "assistant.threads.setSuggestedPrompts"
+WHO_ARE_YOU = "who are you?"
+"""Answered in private, by any agent."""
+
+
+@dataclass(slots=True)
+class SuggestedPrompts:
+    """The prompts of one workspace.
+
+    Args:
+        call: Makes calls, at Slack's pace.
+        prompts: Those of the agents.
+    """
+
+    call: TryCall
+    prompts: Sequence[Prompt]
+    _method: OptionalMethod = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._method = OptionalMethod(self.call, PROMPTS)
+
+    async def offer(self, channel_id: str) -> None:
+        """Offer them in a conversation, in the language that is spoken here."""
+        known = Prompt(title=say("message.prompt_who"), message=WHO_ARE_YOU)
+        prompts = [*self.prompts, known][:MOST_PROMPTS]
+        shown = [{"title": one.title, "message": one.message} for one in prompts]
+        title = say("message.prompts")
+        arguments = {"channel_id": channel_id, "title": title, "prompts": json.dumps(shown)}
+        await self._method(channel_id, arguments)

@@ -1,0 +1,67 @@
+"""Slack's surface for agents in a real browser: prompts as chips, a title, the stop button."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.browser.test_page import SHOTS, browser, page, pytestmark
+from tests.scenario import agents
+from tests.support.stage import Stage, a_stage
+
+__all__ = ["browser", "page", "pytestmark"]
+
+ROSTER = """
+version: 1
+agents:
+  bench:
+    use: tests.scenario.agents:patient
+    channels: ["*"]
+    prompts:
+      - {title: Measure the table, message: measure the table in the hall}
+      - {title: Measure everything on the second floor, message: measure it all}
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    file = tmp_path / "countersign.yaml"
+    file.write_text(ROSTER, encoding="utf-8")
+    agents.RAN.clear()
+    agents.GATES[:] = [asyncio.Event()]
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENTS_FILE=str(file)) as opened:
+        opened.clock.follow()
+        yield opened
+        agents.GATES[0].set()
+    agents.GATES.clear()
+
+
+async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) -> None:
+    rosa = stage.user("Rosa")
+    direct = stage.sandbox.workspace.direct_message(rosa).id
+    await page.goto(f"{stage.sandbox.url}/?as={rosa}&channel={direct}")
+    prompts = page.get_by_test_id("prompts")
+    await expect(prompts.get_by_test_id("prompt")).to_have_text(
+        ["Measure the table", "Measure everything on the second floor", "What can you do?"]
+    )
+    assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    await page.screenshot(path=f"{SHOTS}/prompts-{page.viewport_size['width']}.png")  # type: ignore[index]
+    await prompts.get_by_role("button", name="Measure the table").click()
+    await expect(prompts).to_be_hidden()
+    await stage.sandbox.until(lambda: bool(stage.sandbox.workspace.agent_view.sessions))
+    ((_, root),) = stage.sandbox.workspace.agent_view.sessions
+    await page.goto(f"{stage.sandbox.url}/?as={rosa}&channel={direct}&thread={root}")
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane.get_by_test_id("session-title")).to_have_text("measure the table in the hall")
+    stop = pane.get_by_test_id("stop-agent")
+    await expect(stop).to_be_visible()
+    await page.screenshot(path=f"{SHOTS}/stop-{page.viewport_size['width']}.png")  # type: ignore[index]
+    await stop.click()
+    agents.GATES[0].set()
+    await expect(pane).to_contain_text("Stopped by Rosa")
+    await expect(stop).to_have_count(0)
+    assert len(agents.RAN) == 1

@@ -1,0 +1,1 @@
+"""Slack's surface for agents."""

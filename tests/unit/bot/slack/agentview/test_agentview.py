@@ -1,0 +1,106 @@
+"""Prompts, titles and the stop button, as Slack is told of them; and where it has none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.core.talk.roster import Prompt
+from bot.errors import DeliveryError
+from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
+from bot.slack.agentview.sessions import SESSION, AgentSessions
+from bot.slack.listeners.typed.introduction import asks_who
+from storage.records import Thread
+from tests.unit.bot.office import ROSA
+
+THREAD = Thread(
+    thread_id="T1:C1:1.1",
+    team_id="T1",
+    channel_id="C1",
+    thread_ts="1.1",
+    requester_id=ROSA,
+    created_ms=1,
+)
+
+
+@dataclass
+class Line:
+    """Slack, as far as it takes what the app can do without."""
+
+    fault: DeliveryError | None = None
+    calls: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    async def __call__(
+        self, method: str, channel_id: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        assert channel_id == arguments["channel_id"]
+        self.calls.append((method, arguments))
+        if self.fault is not None:
+            raise self.fault
+        return {"ok": True}
+
+
+async def test_a_session_has_a_title_and_ends() -> None:
+    line = Line()
+    sessions = AgentSessions(line)
+    await sessions.begin(THREAD, title="x" * 300)
+    assert await sessions.end(THREAD) == 0
+    place = {"channel_id": "C1", "thread_ts": "1.1"}
+    assert line.calls == [
+        (SESSION, {**place, "status": "processing", "title": "x" * 200}),
+        (SESSION, {**place, "status": "active"}),
+    ]
+
+
+async def test_a_session_without_a_title_names_none() -> None:
+    line = Line()
+    await AgentSessions(line).begin(THREAD, title="")
+    assert "title" not in line.calls[0][1]
+
+
+async def test_an_end_that_is_too_soon_is_tried_again() -> None:
+    wait = DeliveryError(SESSION, "ratelimited", retry_after=timedelta(seconds=3))
+    assert await AgentSessions(Line(wait)).end(THREAD) == 3
+
+
+@pytest.mark.parametrize("reason", ["unknown_method", "missing_scope"])
+async def test_what_a_workspace_does_not_have_is_asked_for_once(reason: str) -> None:
+    line = Line(DeliveryError(SESSION, reason))
+    sessions = AgentSessions(line)
+    await sessions.begin(THREAD, title="")
+    assert await sessions.end(THREAD) == 0
+    await sessions.begin(THREAD, title="")
+    assert len(line.calls) == 1
+
+
+async def test_what_fails_once_is_tried_the_next_time() -> None:
+    line = Line(DeliveryError(SESSION, "internal_error"))
+    sessions = AgentSessions(line)
+    await sessions.begin(THREAD, title="")
+    await sessions.begin(THREAD, title="")
+    assert len(line.calls) == 2
+
+
+async def test_prompts_are_those_of_the_agents_and_who_they_are() -> None:
+    line = Line()
+    prompts = [Prompt(title="Deploy", message="deploy payments")]
+    await SuggestedPrompts(line, prompts).offer("D1")
+    ((method, arguments),) = line.calls
+    assert (method, arguments["title"]) == (PROMPTS, "Things to begin with")
+    assert json.loads(arguments["prompts"]) == [
+        {"title": "Deploy", "message": "deploy payments"},
+        {"title": "What can you do?", "message": "who are you?"},
+    ]
+    assert asks_who(WHO_ARE_YOU)
+
+
+async def test_slack_takes_four_prompts() -> None:
+    line = Line()
+    many = [Prompt(title=str(number), message="x") for number in range(4)]
+    await SuggestedPrompts(line, many).offer("D1")
+    assert [one["title"] for one in json.loads(line.calls[0][1]["prompts"])] == ["0", "1", "2", "3"]
