@@ -38,6 +38,12 @@ class ListStore(Protocol):
         """Approvals whose id begins so, in the order of their ids."""
         ...
 
+    async def calls_of(
+        self, thread_id: str, *, tool: str, since_ms: int, limit: int
+    ) -> Sequence[Approval]:
+        """Calls of a tool that people of a thread were asked about since then; newest first."""
+        ...
+
     async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         """Grants of a workspace that last after `now_ms`: not used up, and ended by nobody.
 

@@ -23,7 +23,7 @@ from bot.people.requesters import is_requester
 from bot.people.terms_of import all_requesters
 from bot.policy.ballot import APPROVE, read_votes
 from bot.policy.granting import Allowance, fixed_part, is_within, limits_of
-from bot.policy.terms import Terms
+from bot.policy.terms import Terms, TermsError
 from bot.ports import Actor, Clock, Notices
 from bot.questions.form import ask_of
 from bot.words import say
@@ -38,6 +38,9 @@ DRAWN_AFTER = timedelta(seconds=15)
 DRAW_AGAIN = timedelta(minutes=1)
 GIVE_UP_AFTER = timedelta(days=1)
 """A message that Slack has not taken for so long after the end shows the buttons for ever."""
+COUNTED = timedelta(days=30)
+MOST_COVERED = 100
+"""So many requests are counted for a form."""
 _TRIES = 5
 
 
@@ -85,6 +88,22 @@ class Grants:
             await note_decision(self.storage.audit, approval, decision)  # in their order
             await self.storage.audit.append(granted_entry(grant, approval))
         return await self.storage.grants.get(grant.grant_id)
+
+    async def covered(self, approval: Approval) -> int:
+        """Count the requests of the last 30 days that a grant with this call would have covered.
+
+        It is the narrowest grant, of equal arguments, in the same thread; at most `MOST_COVERED`.
+
+        Args:
+            approval: A call under terms.
+        """
+        found = await self.storage.lists.calls_of(
+            approval.thread_id,
+            tool=approval.tool,
+            since_ms=self.clock() - milliseconds(COUNTED),
+            limit=MOST_COVERED + 1,
+        )
+        return sum(is_alike(one, approval) for one in found[:MOST_COVERED])
 
     async def revoke(self, approval_id: str, actor: Actor) -> Grant:
         """End a grant: whoever gave it, whoever may decide such calls, and whoever asked for them.
@@ -200,6 +219,20 @@ class Grants:
 def grant_id_of(approval: Approval) -> str:
     """The id of the grant that was given with an approval, if there is one."""
     return f"{approval.thread_id}:grant:{approval.approval_id}"
+
+
+def is_alike(one: Approval, approval: Approval) -> bool:
+    """Whether a grant with an approval would have covered another call; see `Grant`."""
+    if one.approval_id == approval.approval_id or not one.terms_json:
+        return False
+    try:
+        same = Terms.from_text(one.terms_json).digest == Terms.from_text(approval.terms_json).digest
+        texts = [fixed_part(each.arguments_json, ()) for each in (one, approval)]
+    except (TermsError, TypeError, ValueError):
+        return False
+    asked, by = all_requesters(one), all_requesters(approval)
+    is_place = agents_at(one.address) == agents_at(approval.address)
+    return same and is_place and texts[0] == texts[1] and set(asked) <= set(by)
 
 
 def has_approved(approval: Approval, user_id: str) -> bool:

@@ -19,6 +19,7 @@ from bot.layout.modals import (
     MOST_REASON,
     Errors,
     Values,
+    alert,
     modal,
     named,
     read_state,
@@ -59,12 +60,13 @@ def limits_for(approval: Approval) -> GrantTerms | None:
         return None
 
 
-def grant_modal(approval: Approval, limits: GrantTerms | None) -> Block:
+def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int = 0) -> Block:
     """Ask for how long, and how often, calls like this one run without a question.
 
     Args:
         approval: Pending.
         limits: Of its rule; None where it allows no grants: then the form only approves.
+        covered: The requests of the last 30 days that such a grant would have covered.
     """
     is_free = not wants_reason(approval, rejects=False)
     label = say("form.note" if is_free else "form.critical_why")
@@ -84,11 +86,18 @@ def grant_modal(approval: Approval, limits: GrantTerms | None) -> Block:
             TIMES, say("form.grant_times"), uses, say("form.grant_times_most", n=limits.max_uses)
         ),
         *_scope_boxes(approval, limits),
+        alert(_covers(covered), "info"),
         why,
         context(mrkdwn(f"{say('form.grant_scope')} {say('form.grant_stop')}")),
     ]
     words = (say("form.grant"), say("form.grant_submit"))
     return modal(approval, ActionId.GRANT_MODAL, words, blocks)
+
+
+def _covers(covered: int) -> str:
+    if not covered:
+        return say("form.grant_cover_none")
+    return say("form.grant_cover", n=covered)
 
 
 def stop_modal(approval: Approval) -> Block:

@@ -23,7 +23,9 @@ async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trig
     approval = (await _question(desk, about, actor, what="this button")).approval
     await desk.approvals.check(approval, actor, choice=APPROVE)
     await desk.approvals.check_seen(approval, actor.user_id)
-    await desk.open_view(trigger, grant_modal(approval, limits_for(approval)))
+    limits = limits_for(approval)
+    covered = await desk.grants.covered(approval) if limits is not None else 0
+    await desk.open_view(trigger, grant_modal(approval, limits, covered=covered))
 
 
 async def submit_grant(

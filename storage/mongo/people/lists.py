@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from storage.codec import APPROVALS, GRANTS
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Filter, legible
-from storage.records import Approval, Grant, Status
+from storage.records import Approval, Grant, Kind, Status
 from storage.uses import is_used_up
 
 _ENDED: Filter = {"$ne": Status.PENDING.value}
@@ -52,6 +52,18 @@ class MongoListStore:
     async def named(self, prefix: str, *, limit: int) -> Sequence[Approval]:
         where: Filter = {"_id": {"$regex": f"^{re.escape(prefix)}"}}
         return legible(APPROVALS, await self._approvals.find(where, [("_id", 1)], limit))
+
+    async def calls_of(
+        self, thread_id: str, *, tool: str, since_ms: int, limit: int
+    ) -> Sequence[Approval]:
+        where: Filter = {
+            "thread_id": thread_id,
+            "created_ms": {"$gte": since_ms},
+            "tool": tool,
+            "kind": Kind.APPROVAL.value,
+        }
+        order = [("created_ms", -1), ("position", -1)]
+        return legible(APPROVALS, await self._approvals.find(where, order, limit))
 
     async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         where: Filter = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}

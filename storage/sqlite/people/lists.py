@@ -36,6 +36,12 @@ SELECT * FROM approvals WHERE approval_id >= :prefix AND approval_id < :prefix |
 ORDER BY approval_id LIMIT :limit
 """
 
+_CALLS_OF = """
+SELECT * FROM approvals
+WHERE thread_id = :thread AND created_ms >= :since AND tool = :tool AND kind = 'approval'
+ORDER BY created_ms DESC, position DESC LIMIT :limit
+"""
+
 _GRANTS = """
 SELECT * FROM grants WHERE team_id = :team AND until_ms > :now AND ended_ms IS NULL
 ORDER BY until_ms LIMIT :limit
@@ -62,6 +68,12 @@ class SqliteListStore:
     async def named(self, prefix: str, *, limit: int) -> Sequence[Approval]:
         values = {"prefix": prefix, "limit": limit}
         return legible(APPROVALS, await self._database.read(_NAMED, values))
+
+    async def calls_of(
+        self, thread_id: str, *, tool: str, since_ms: int, limit: int
+    ) -> Sequence[Approval]:
+        values = {"thread": thread_id, "tool": tool, "since": since_ms, "limit": limit}
+        return legible(APPROVALS, await self._database.read(_CALLS_OF, values))
 
     async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         values = {"team": team_id, "now": now_ms, "limit": limit}

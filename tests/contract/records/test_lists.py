@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from storage.base import Storage
-from storage.records import Approval, Status
+from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from storage.sqlite.people import lists
-from tests.contract.builders import DIGEST, a_decision, a_grant, an_approval
+from tests.contract.builders import DIGEST, THREAD_ID, a_decision, a_grant, an_approval
 
 
 def numbered(number: int, **changes: object) -> Approval:
@@ -112,6 +112,28 @@ async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Storage
     assert await storage.lists.named("apr_.", limit=9) == []
 
 
+async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Storage) -> None:
+    fields: tuple[dict[str, Any], ...] = (
+        {"created_ms": 999},
+        {"created_ms": 1_000},
+        {"created_ms": 3_000},
+        {"tool": "refund"},
+        {"kind": Kind.QUESTION},
+        {"kind": Kind.DOUBT},
+        {"thread_id": "T1:C1:1800000000.000200"},
+        {"created_ms": 2_000, "status": Status.EXPIRED},
+    )
+    for number, changes in enumerate(fields):
+        await storage.approvals.add(numbered(number, **{"created_ms": 1_500, **changes}))
+
+    async def found(limit: int) -> list[str]:
+        calls = await storage.lists.calls_of(THREAD_ID, tool="deploy", since_ms=1_000, limit=limit)
+        return [one.approval_id for one in calls]
+
+    assert await found(9) == ["apr_002", "apr_007", "apr_001"]
+    assert await found(2) == ["apr_002", "apr_007"]
+
+
 async def test_grants_that_last_are_those_of_the_workspace(storage: Storage) -> None:
     fields: dict[str, dict[str, Any]] = {
         "late": {"created_ms": 3},
@@ -135,6 +157,7 @@ _LISTS = {
     "waiting": ("approvals_deadline",),
     "ended_of": ("approvals_decider", "approvals_requester"),
     "named": ("sqlite_autoindex_approvals_1",),
+    "calls_of": ("approvals_thread",),
     "grants": ("grants_team",),
 }
 
@@ -143,7 +166,18 @@ _LISTS = {
 async def test_each_list_is_read_by_an_index(name: str) -> None:
     storage = SqliteStorage(None)
     await storage.open()
-    names = ("now", "limit", "expires_ms", "id", "user", "prefix", "team")
+    names = (
+        "now",
+        "limit",
+        "expires_ms",
+        "id",
+        "user",
+        "prefix",
+        "team",
+        "thread",
+        "tool",
+        "since",
+    )
     sql = getattr(lists, f"_{name.upper()}")
     rows = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(names, 1))
     await storage.close()

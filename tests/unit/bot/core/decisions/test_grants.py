@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -114,6 +115,34 @@ async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
         "grant_used",
         "started",
         "requested",
+    ]
+
+
+async def test_the_form_says_how_many_requests_it_would_have_covered(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, looks("a", "a", "b", "a", "a"))
+    counter = Counter.on(office)
+    shown: list[str] = []
+    for number in range(5):
+        if number:
+            await again(office, number + 1)
+        else:
+            await office.hear("<@UBOT> look")
+        (approval,) = await office.open_approvals()
+        await counter.send(a_click(approval, ActionId.GRANT, ADA))
+        shown += re.findall("It would have covered [^.]*", str(counter.views.opened[-1]))
+        await office.decide(approval, by=ADA, status=Status.REJECTED)
+        if number == 3:
+            office.clock.forward(hours=24 * 31)
+
+    days = " of the last 30 days"
+    assert shown == [
+        f"It would have covered no other request{days}",
+        f"It would have covered 1 other request{days}",
+        f"It would have covered no other request{days}",
+        f"It would have covered 2 other requests{days}",
+        f"It would have covered no other request{days}",
     ]
 
 

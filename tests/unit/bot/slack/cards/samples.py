@@ -469,7 +469,7 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_review_grant": lambda: review_modal(under(GRANTS), ADA),
     "modal_critical": lambda: review_modal(under(CRITICAL), ADA),
     "modal_revealed": lambda: details_modal(an_approval()),
-    "modal_grant": lambda: grant_modal(under(GRANTS), GRANTS.grants),
+    "modal_grant": lambda: grant_modal(under(GRANTS), GRANTS.grants, covered=12),
     "modal_override": lambda: override_modal(an_approval(), GLASS),
     "modal_withdraw": lambda: withdraw_modal(an_approval()),
     "modal_snooze": lambda: snooze_modal(an_approval(), HERE),
