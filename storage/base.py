@@ -54,8 +54,15 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def wake(self, thread_id: str, *, now_ms: int) -> None:
+    async def wake(
+        self, thread_id: str, *, now_ms: int, lease: Lease | None = None
+    ) -> Thread | None:
         """Ask for work: set `due_ms` and `active_ms` to `now_ms` and add one to `wakes`.
+
+        A lease is taken along where nobody has one, as by `claim`, and `due_ms` is its end then.
+
+        Returns:
+            The thread as stored; None when no lease was offered, or it cannot be read.
 
         Whoever holds the lease.
 

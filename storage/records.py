@@ -62,7 +62,7 @@ class Lease:
     owner: str
     until_ms: int
 
-    def is_on(self, record: Approval) -> bool:
+    def is_on(self, record: Approval | Thread) -> bool:
         """Whether the write that brought a record took this lease along."""
         ends = record.leased_until_ms, record.due_ms
         return record.leased_by == self.owner and ends == (self.until_ms, self.until_ms)

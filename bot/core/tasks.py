@@ -59,6 +59,11 @@ class Tasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing new is begun any more."""
+        return self._is_closed
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work, or hold it back where its spawner asked for that.
 

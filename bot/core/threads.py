@@ -32,7 +32,7 @@ from bot.core.runs.voice import post_id
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.turns import STOPPED, Progress, Turns
 from bot.core.upkeep.comeback import Comeback
-from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold
+from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold, TakenLeases
 from bot.errors import DeliveryError, DirectoryError, RunEndedError
 from bot.observability.context import about
 from bot.people.passes import LeftOver, ThreadPass
@@ -74,6 +74,7 @@ class Threads:
         owner: Name of this process in leases.
         lease: How long a thread is taken for; prolonged while the work lasts.
         sleep: Waits for some seconds.
+        woken: The leases that come with a wake.
     """
 
     storage: Storage
@@ -84,6 +85,7 @@ class Threads:
     owner: str
     lease: timedelta = LEASE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    woken: TakenLeases[Thread] | None = None
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
@@ -112,7 +114,17 @@ class Threads:
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        await self._claimed.do(thread_id, self._visit)
+        await self._claimed.do(thread_id, self._visit, hold=await self._woken_hold(thread_id))
+
+    async def _woken_hold(self, thread_id: str) -> Hold[Thread] | None:
+        """The lease that a wake of this process took along, if enough of it is left."""
+        thread = self.woken.pop(thread_id) if self.woken is not None else None
+        hold = self._claimed.born(thread) if thread is not None else None
+        if thread is not None and hold is None:
+            await self.storage.threads.release(
+                thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
+            )
+        return hold
 
     @property
     def _claimed(self) -> ClaimedWork[Thread]:

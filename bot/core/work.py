@@ -20,7 +20,8 @@ from cachetools import LRUCache
 from bot.clock import backoff, milliseconds
 from bot.errors import DeliveryError
 from bot.ports import Clock
-from storage.records import Approval, Lease
+from storage.base import ThreadStore
+from storage.records import Approval, Lease, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -141,43 +142,70 @@ class Hold(Generic[R]):
     deadline: float
 
 
+T = TypeVar("T", Approval, Thread)
+
+
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
-class TakenLeases:
-    """The leases of approvals that writes of this process took along: no claim is needed for them.
+class TakenLeases(Generic[T]):
+    """The leases that writes of this process took along: no claim is needed for them.
 
     Args:
         owner: Name of this process in leases.
         clock: The time now.
+        is_stopping: Whether this process begins no more work: a lease would keep others from it.
     """
 
     owner: str
     clock: Clock
-    _records: LRUCache[str, Approval] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    is_stopping: Callable[[], bool] = _never
+    _records: LRUCache[str, T] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
-    def offer(self) -> Lease:
-        """A lease from now on, for a write to take along."""
+    def offer(self) -> Lease | None:
+        """A lease from now on, for a write to take along; None when nobody would use it."""
+        if self.is_stopping():
+            return None
         return Lease(self.owner, self.clock() + milliseconds(LEASE))
 
-    def keep(self, stored: Approval, lease: Lease) -> Approval:
+    def keep(self, record_id: str, stored: T | None, lease: Lease | None) -> None:
         """Remember the record that a write returned, if it is under a lease that was taken so.
 
         Args:
+            record_id: Which.
             stored: What the write returned.
             lease: As offered to that write: an earlier one may have taken another along.
-
-        Returns:
-            The record.
         """
-        known: Approval | None = self._records.get(stored.approval_id)
+        if stored is None or lease is None:
+            return
+        known: T | None = self._records.get(record_id)
         is_known = known is not None and known.fence == stored.fence
         if lease.is_on(stored) or (is_known and stored.leased_until_ms):
-            self._records[stored.approval_id] = stored
-        return stored
+            self._records[record_id] = stored
 
-    def pop(self, approval_id: str) -> Approval | None:
+    def pop(self, record_id: str) -> T | None:
         """Return the record as the last such write left it, once; None when none took a lease."""
-        record: Approval | None = self._records.pop(approval_id, None)
+        record: T | None = self._records.pop(record_id, None)
         return record
+
+
+async def wake_up(
+    threads: ThreadStore, woken: TakenLeases[Thread] | None, thread_id: str, *, now_ms: int
+) -> None:
+    """Wake a thread; where nobody works on it, with a lease for who does it next here.
+
+    Args:
+        threads: Where it is.
+        woken: Where the lease is found then; None takes none.
+        thread_id: Which.
+        now_ms: The time.
+    """
+    lease = woken.offer() if woken is not None else None
+    thread = await threads.wake(thread_id, now_ms=now_ms, lease=lease)
+    if woken is not None:
+        woken.keep(thread_id, thread, lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

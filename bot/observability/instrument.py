@@ -57,11 +57,19 @@ class MeteredThreads:
         self._store, self._activity = store, activity
         self.ensure = store.ensure
         self.get = store.get
-        self.wake = store.wake
         self.count_due = store.count_due
         self.set_aside = store.set_aside
         self.extend = store.extend
         self.set_requesters = store.set_requesters
+
+    async def wake(
+        self, thread_id: str, *, now_ms: int, lease: Lease | None = None
+    ) -> Thread | None:
+        """See `ThreadStore.wake`."""
+        thread = await self._store.wake(thread_id, now_ms=now_ms, lease=lease)
+        if thread is not None and lease is not None and lease.is_on(thread):
+            self._activity.claimed(thread)
+        return thread
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
         """See `ThreadStore.due`."""

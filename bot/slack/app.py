@@ -62,7 +62,7 @@ from bot.slack.presence import SlackPresence
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from bot.slack.signs import SlackRootSigns
 from storage.base import Storage
-from storage.records import Approval
+from storage.records import Approval, Thread
 
 QUICK_S = 2
 """Seconds that a call may take while a person waits for the answer to a click."""
@@ -226,7 +226,9 @@ def build(
         return await catalog.judge(approval, arguments)
 
     cards = policy_of_cards(policy, judge)
-    notices, taken = SlackNotices(notifier), TakenLeases(owner, clock)
+    notices = SlackNotices(notifier)
+    taken: TakenLeases[Approval] = TakenLeases(owner, clock, lambda: tasks.is_closed)
+    woken: TakenLeases[Thread] = TakenLeases(owner, clock, lambda: tasks.is_closed)
     attendance = Attendance(
         storage=storage,
         directory=directory,
@@ -240,6 +242,7 @@ def build(
         signs=Signs(storage.approvals, SlackRootSigns(notifier), clock),
         visited=lambda: homes.changed(),  # noqa: PLW0108 - they are made later
         taken=taken,
+        woken=woken,
     )
     approvals = Approvals(
         storage=storage,
@@ -321,7 +324,13 @@ def build(
         spoken_to=catalog.spoken_to,
     )
     threads = Threads(
-        storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner
+        storage=storage,
+        inbox=inbox,
+        turns=turns,
+        outbox=outbox,
+        clock=clock,
+        owner=owner,
+        woken=woken,
     )
 
     recent = RecentDirectory(directory, clock)

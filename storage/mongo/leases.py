@@ -65,13 +65,18 @@ async def claim(
             "$unset": {"aside_by": "", "aside_why": ""},
         },
     )
-    if document is None:
-        return None
+    return None if document is None else await claimed(collection, codec, document, owner=owner)
+
+
+async def claimed(
+    collection: Collection, codec: Codec[Record], document: Document, *, owner: str
+) -> Record | None:
+    """Read what was claimed; None when that cannot be done, and the lease is given back."""
     try:
         return to_record(codec, document)
     except RecordFormatError as error:
         update = set_aside(reason(error))
-        await collection.update({"_id": key, "leased_by": owner}, update)
+        await collection.update({"_id": document["_id"], "leased_by": owner}, update)
         return None
 
 
@@ -136,7 +141,8 @@ def held(key: str, fence: int) -> Filter:
 
 def free(where: Filter, now_ms: int) -> Filter:
     """The same condition, while nobody has the lease and it was not set aside by this release."""
-    return {**where, "leased_until_ms": {"$lte": now_ms}, "aside_by": {"$nin": [READER]}}
+    is_ours = {"aside_by": {"$nin": [READER]}, "v": SCHEMA_VERSION}
+    return {**where, "leased_until_ms": {"$lte": now_ms}, **is_ours}
 
 
 def taking(update: Update, lease: Lease) -> Update:
@@ -147,6 +153,7 @@ def taking(update: Update, lease: Lease) -> Update:
         **update,
         "$set": {**update["$set"], **taken},
         "$inc": {**update["$inc"], "fence": 1},
+        "$unset": {"aside_by": "", "aside_why": ""},
     }
 
 

@@ -6,7 +6,7 @@ another release, and this one when it is started again, does.
 
 from __future__ import annotations
 
-from storage.codec import READER, Codec, Record
+from storage.codec import READER, Codec, Record, Row
 from storage.errors import RecordFormatError
 from storage.records import SCHEMA_VERSION, Lease, Unreadable
 from storage.sqlite.database import Database
@@ -21,13 +21,17 @@ HELD = "fence = :fence AND leased_until_ms > 0"
 """The condition, beside the key, of everything that only the holder of the lease may do."""
 
 
-_IS_TAKEN = ":lease_until IS NOT NULL AND leased_until_ms <= :now AND aside_by <> :reader"
+_IS_TAKEN = (
+    ":lease_until IS NOT NULL AND leased_until_ms <= :now AND aside_by <> :reader AND v = :v"
+)
 
 TAKING = f"""
     leased_by = CASE WHEN {_IS_TAKEN} THEN :lease_owner ELSE leased_by END,
     leased_until_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE leased_until_ms END,
     fence = CASE WHEN {_IS_TAKEN} THEN fence + 1 ELSE fence END,
-    due_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE :now END"""
+    due_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE :now END,
+    aside_why = CASE WHEN {_IS_TAKEN} THEN '' ELSE aside_why END,
+    aside_by = CASE WHEN {_IS_TAKEN} THEN '' ELSE aside_by END"""
 """What a write changes that makes a record due, and takes its lease along where nobody has it."""
 
 
@@ -37,6 +41,7 @@ def taking(lease: Lease | None) -> dict[str, object]:
         "lease_owner": lease and lease.owner,
         "lease_until": lease and lease.until_ms,
         "reader": READER,
+        "v": SCHEMA_VERSION,
     }
 
 
@@ -99,12 +104,14 @@ class Leases(Reading[Record]):
         """Take the lease by one conditional update; None when it cannot be had, or not be read."""
         values = {**_now(now_ms), "id": key, "owner": owner, "until": until_ms}
         rows = await self._database.fetch(self._claim, values)
-        if not rows:
-            return None
+        return await self.claimed(rows[0], owner=owner) if rows else None
+
+    async def claimed(self, row: Row, *, owner: str) -> Record | None:
+        """Read what was claimed; None when that cannot be done, and the lease is given back."""
         try:
-            return self._codec.decode(rows[0])
+            return self._codec.decode(row)
         except RecordFormatError as error:
-            mark = {**self._mark_values(rows[0], error), "owner": owner}
+            mark = {**self._mark_values(row, error), "owner": owner}
             await self._database.fetch(self._give_back, mark)
             return None
 

@@ -30,6 +30,7 @@ from bot.core.work import (
     ClaimedWork,
     Hold,
     TakenLeases,
+    wake_up,
 )
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
@@ -42,7 +43,7 @@ from bot.people.terms_of import terms_of
 from bot.ports import Clock, Directory, Notifier
 from storage.base import Storage
 from storage.errors import RecordConflictError
-from storage.records import Approval, Decision, DrawnCard, Kind, Status
+from storage.records import Approval, Decision, DrawnCard, Kind, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +125,7 @@ class Attendance:
         signs: Shows at the root of threads that something waits; None shows nothing.
         visited: Told that something about an approval may have changed.
         taken: The leases that come with a write.
+        woken: Those of threads.
     """
 
     storage: Storage
@@ -137,7 +139,8 @@ class Attendance:
     alarm: Alarming = field(default_factory=NoAlarm)
     signs: Signs | None = None
     visited: Callable[[], None] = _nothing
-    taken: TakenLeases | None = None
+    taken: TakenLeases[Approval] | None = None
+    woken: TakenLeases[Thread] | None = None
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -256,7 +259,7 @@ class Attendance:
             await note_decision(self.storage.audit, approval, decision)
             self._noted[approval.approval_id] = decision.at_ms
             await self.alert(approval)
-        await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
+        await wake_up(self.storage.threads, self.woken, approval.thread_id, now_ms=self.clock())
         self.wake(approval.thread_id)
 
     async def alert(self, approval: Approval) -> None:

@@ -101,7 +101,7 @@ class Witness:
     clock: Clock
     redraw: Callable[[str], None]
     quick: timedelta = timedelta(0)
-    taken: TakenLeases | None = None
+    taken: TakenLeases[Approval] | None = None
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
     async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
@@ -242,8 +242,8 @@ class Witness:
             kept = await self.approvals.mark_run(
                 name, was=approval.run_json, run_json=new, now_ms=now, closes=closes, lease=lease
             )
-            if kept and self.taken and lease:
-                self.taken.keep(kept, lease)
+            if self.taken:
+                self.taken.keep(name, kept, lease)
             newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest
             if kept is not None:

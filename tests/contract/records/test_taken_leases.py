@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from storage.base import Storage
+from storage.errors import RecordNotFoundError
 from storage.records import Approval, Lease, Status
-from tests.contract.builders import APPROVAL_ID, a_decision, an_approval
+from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_decision, a_thread, an_approval
 
 LEASE = Lease(owner="a", until_ms=9_500)
 
@@ -79,3 +80,52 @@ async def test_a_run_that_cannot_be_noted_takes_no_lease(storage: Storage) -> No
     )
 
     assert await storage.approvals.get(APPROVAL_ID) == record
+
+
+async def test_a_wake_takes_the_lease_that_nobody_has(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread())
+
+    woken = await storage.threads.wake(THREAD_ID, now_ms=2_000, lease=LEASE)
+
+    assert woken is not None
+    assert LEASE.is_on(woken)
+    assert (woken.fence, woken.wakes, woken.active_ms) == (1, 1, 2_000)
+    assert await storage.threads.get(THREAD_ID) == woken
+    assert not await storage.threads.claim(THREAD_ID, owner="b", now_ms=9_499, until_ms=20_000)
+    assert await storage.threads.release(THREAD_ID, fence=1, wakes=1, now_ms=2_100)
+    assert (await storage.threads.get(THREAD_ID)).due_ms is None
+
+
+async def test_a_wake_leaves_a_lease_to_who_has_it(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread())
+    first = await storage.threads.wake(THREAD_ID, now_ms=2_000, lease=LEASE)
+    assert first is not None
+
+    other = Lease(owner="b", until_ms=17_000)
+    second = await storage.threads.wake(THREAD_ID, now_ms=2_001, lease=other)
+
+    assert second is not None
+    assert not other.is_on(second)
+    lease = (first.leased_by, first.leased_until_ms, first.fence)
+    assert (second.leased_by, second.leased_until_ms, second.fence) == lease
+    assert (second.wakes, second.due_ms) == (2, 2_001)
+    assert not await storage.threads.release(
+        THREAD_ID, fence=first.fence, wakes=first.wakes, now_ms=2_100
+    )
+
+
+async def test_a_wake_takes_a_lease_that_is_over(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread())
+    await storage.threads.wake(THREAD_ID, now_ms=2_000, lease=LEASE)
+
+    other = Lease(owner="b", until_ms=25_000)
+    woken = await storage.threads.wake(THREAD_ID, now_ms=9_500, lease=other)
+
+    assert woken is not None
+    assert other.is_on(woken)
+    assert woken.fence == 2
+
+
+async def test_a_wake_of_no_thread_takes_nothing(storage: Storage) -> None:
+    with pytest.raises(RecordNotFoundError):
+        await storage.threads.wake("T1:C1:9.9", now_ms=2_000, lease=LEASE)

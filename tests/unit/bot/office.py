@@ -138,7 +138,11 @@ class Office:
         return Witness(*stores, self.clock, self._attend, taken=self.taken)
 
     @cached_property
-    def taken(self) -> TakenLeases:
+    def taken(self) -> TakenLeases[Approval]:
+        return TakenLeases(self.owner, self.clock)
+
+    @cached_property
+    def woken(self) -> TakenLeases[Thread]:
         return TakenLeases(self.owner, self.clock)
 
     @cached_property
@@ -201,6 +205,7 @@ class Office:
             alarm=Alarm(lambda: self.approvals.votes, self.notices, self.queue.spawn),
             signs=Signs(self.storage.approvals, self.roots, self.clock),
             taken=self.taken,
+            woken=self.woken,
         )
 
     @cached_property
@@ -258,6 +263,7 @@ class Office:
             outbox=self.outbox,
             clock=self.clock,
             owner=self.owner,
+            woken=self.woken,
         )
 
     @cached_property

@@ -107,7 +107,8 @@ async def marked(office: Office, approval: Approval) -> Approval:
         approval.approval_id, was="", run_json=RAN, now_ms=office.clock(), lease=lease
     )
     assert stored is not None
-    return office.taken.keep(stored, lease)
+    office.taken.keep(approval.approval_id, stored, lease)
+    return stored
 
 
 async def an_approved(storage: SqliteStorage) -> tuple[Office, SlowNotifier, Approval]:

@@ -129,9 +129,10 @@ def test_durations_in_order() -> None:
     check_order(timedelta(seconds=1), timedelta(seconds=2), timedelta(minutes=1))
 
 
-def marked(office_clock: FakeClock, taken: TakenLeases, *, revision: int = 1) -> Approval:
+def marked(office_clock: FakeClock, taken: TakenLeases[Approval], *, revision: int = 1) -> Approval:
     """What a write returns that took along the lease that is offered now."""
     lease = taken.offer()
+    assert lease is not None
     stored = replace(
         an_approval(revision=revision, fence=1),
         leased_by=lease.owner,
@@ -139,12 +140,13 @@ def marked(office_clock: FakeClock, taken: TakenLeases, *, revision: int = 1) ->
         due_ms=lease.until_ms,
     )
     assert lease.until_ms == office_clock() + LEASE.total_seconds() * 1000
-    return taken.keep(stored, lease)
+    taken.keep(stored.approval_id, stored, lease)
+    return stored
 
 
 def test_a_lease_that_a_write_took_along_is_had_once() -> None:
     clock = FakeClock()
-    taken = TakenLeases("me", clock)
+    taken: TakenLeases[Approval] = TakenLeases("me", clock)
     stored = marked(clock, taken)
     assert taken.pop(stored.approval_id) == stored
     assert taken.pop(stored.approval_id) is None
@@ -152,23 +154,28 @@ def test_a_lease_that_a_write_took_along_is_had_once() -> None:
 
 def test_under_a_taken_lease_the_newest_record_is_the_one() -> None:
     clock = FakeClock()
-    taken = TakenLeases("me", clock)
+    taken: TakenLeases[Approval] = TakenLeases("me", clock)
     stored = marked(clock, taken)
     clock.forward(seconds=1)
     newer = replace(stored, revision=2, due_ms=clock())
-    assert taken.keep(newer, taken.offer()) == newer
+    taken.keep(newer.approval_id, newer, taken.offer())
     assert taken.pop(stored.approval_id) == newer
 
 
 def test_a_lease_that_somebody_else_has_is_not_ours() -> None:
     clock = FakeClock()
-    taken = TakenLeases("me", clock)
+    taken: TakenLeases[Approval] = TakenLeases("me", clock)
     first = marked(clock, taken)
     others = replace(first, leased_by="other", fence=2)
-    taken.keep(others, taken.offer())
+    taken.keep(others.approval_id, others, taken.offer())
     assert taken.pop(first.approval_id) == first  # the fence keeps it from writing
-    taken.keep(others, taken.offer())
+    taken.keep(others.approval_id, others, taken.offer())
     assert taken.pop(first.approval_id) is None
+
+
+def test_a_process_that_stops_takes_no_lease_that_others_would_wait_for() -> None:
+    taken: TakenLeases[Approval] = TakenLeases("me", FakeClock(), lambda: True)
+    assert taken.offer() is None
 
 
 async def test_work_begins_with_the_lease_that_it_is_given() -> None:
