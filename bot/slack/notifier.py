@@ -50,7 +50,7 @@ from bot.slack.placing import (
     spot_of,
 )
 from bot.slack.ratelimit import Pacer, TooSoonError
-from bot.slack.streams import GrowingMessage, NativeStream, Streaming
+from bot.slack.streams import BriefText, GrowingMessage, NativeStream, Streaming
 from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Status, Thread
@@ -471,8 +471,8 @@ class SlackNotifier:
             clock=self._clock,
         )
         if not self._streaming.is_native:
-            return growing
-        return NativeStream(
+            return BriefText(growing, self._clock)
+        native = NativeStream(
             call=self._call_stream,
             target={
                 "channel": thread.channel_id,
@@ -486,6 +486,7 @@ class SlackNotifier:
             began=began,
             clock=self._clock,
         )
+        return BriefText(native, self._clock)
 
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
         arguments: Arguments = {

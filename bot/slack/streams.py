@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.ports import Began, Clock
+from bot.ports import Began, Clock, Stream
 from bot.redaction.mask import mask_text
 from bot.words.mrkdwn import escape
 
@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 BETWEEN_UPDATES = timedelta(milliseconds=1500)
 BETWEEN_APPENDS = timedelta(milliseconds=700)
+BRIEF = timedelta(milliseconds=200)
+"""A text that is over by then is posted whole."""
 MAX_STREAMED = 3500
 """Characters that one streamed message may have; the rest of a text follows in further messages."""
 
@@ -92,6 +94,39 @@ class FinishWith(Protocol):
         With `look_first`, an earlier call may have made a message whose `ts` is not known.
         """
         ...
+
+
+@dataclass
+class BriefText:
+    """A text that may be over at once: only one that is not begins to grow.
+
+    Most answers are a sentence, and come in one go. They are one post, which Slack limits less
+    than a stream's three calls, and one write less.
+
+    Args:
+        growing: Shows a text that takes longer.
+        clock: The time now.
+    """
+
+    growing: Stream
+    clock: Clock
+    _held: str = ""
+    _until_ms: int | None = None
+
+    async def append(self, text: str) -> None:
+        now = self.clock()
+        if self._until_ms is None:
+            self._until_ms = now + milliseconds(BRIEF)
+        self._held += text
+        if now >= self._until_ms:
+            held, self._held = self._held, ""
+            await self.growing.append(held)
+
+    async def finish(self, text: str) -> str:
+        return await self.growing.finish(text)
+
+    async def abandon(self) -> None:
+        await self.growing.abandon()
 
 
 @dataclass

@@ -37,6 +37,7 @@ from bot.clock import system_clock
 from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
 from bot.slack.app import Countersign, Identity, Process, Slack, build
+from bot.slack.notifier import TEXT_EVENT
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
@@ -128,18 +129,27 @@ class PromptSlack(Slack):
                 return {"members": [ROSA, ADA, "UBOT"]}
             case "conversations.info":
                 return {"channel": {"id": CHANNEL, "name": "ops"}}
-            case "chat.stopStream":
-                self.texts.append(str(arguments.get("markdown_text", "")))
-                return {"ts": arguments["ts"]}
-            case "chat.update":
-                ts = str(arguments["ts"])
             case _:
-                ts = f"1900000000.{next(self.numbers):06d}"
+                return self._changed(method, arguments)
+
+    def _changed(self, method: str, arguments: Mapping[str, Any]) -> Body:
+        """Post or change a message."""
+        is_new = method not in {"chat.stopStream", "chat.update"}
+        ts = f"1900000000.{next(self.numbers):06d}" if is_new else str(arguments["ts"])
+        if method == "chat.stopStream" or _is_text(method, arguments):
+            self.texts.append(str(arguments.get("markdown_text") or arguments.get("text", "")))
+            return {"ts": ts, "channel": CHANNEL}
         if APPROVE in (blocks := json.dumps(arguments.get("blocks") or [])):
             self.cards[ts] = blocks
         elif ts in self.cards:
             del self.cards[ts]
         return {"ts": ts, "channel": CHANNEL}
+
+
+def _is_text(method: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether it is the post of a text of the agent that was over at once."""
+    metadata = arguments.get("metadata") or {}
+    return method == "chat.postMessage" and metadata.get("event_type") == TEXT_EVENT
 
 
 class _Client(AsyncWebClient):

@@ -20,6 +20,7 @@ from bot.slack.cards import card_for
 from bot.slack.notifier import SlackNotifier
 from bot.slack.placing import approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer
+from bot.slack.streams import BRIEF
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
@@ -60,7 +61,30 @@ def a_pacer() -> Pacer:
 
 
 @dataclass
+class Long:
+    """A stream whose first piece comes when it is plain that more follow."""
+
+    stream: Stream
+    clock: FakeClock
+    is_begun: bool = False
+
+    async def append(self, text: str) -> None:
+        if not self.is_begun:
+            self.is_begun = True
+            await self.stream.append("")
+            self.clock.forward(seconds=BRIEF.total_seconds())
+        await self.stream.append(text)
+
+    async def finish(self, text: str) -> str:
+        return await self.stream.finish(text)
+
+    async def abandon(self) -> None:
+        await self.stream.abandon()
+
+
+@dataclass
 class Scene:
+    clock: FakeClock
     sandbox: Sandbox
     notifier: SlackNotifier
     thread: Thread
@@ -83,6 +107,10 @@ class Scene:
         return await self.notifier.update_card(approval, newest=reading(approval)) is not None
 
     def stream(self, key: str, began: Began | None = None) -> Stream:
+        """A text that is not over at once."""
+        return Long(self.brief(key, began), self.clock)
+
+    def brief(self, key: str, began: Began | None = None) -> Stream:
         return self.notifier.stream(self.thread, key, began=began or nothing)
 
     async def say(self, text: str, *, look_first: bool = False, ts: str = "") -> str:
@@ -122,8 +150,9 @@ async def a_scene() -> AsyncIterator[Scene]:
         )
         assert TOKEN not in repr(slack)
         client: AsyncWebClient = slack.client(timeout_s=5)
-        notifier = SlackNotifier(client, team_id=team, clock=FakeClock(), pacer=a_pacer())
-        yield Scene(sandbox, notifier, thread, approval)
+        clock = FakeClock()
+        notifier = SlackNotifier(client, team_id=team, clock=clock, pacer=a_pacer())
+        yield Scene(clock, sandbox, notifier, thread, approval)
 
 
 @pytest.fixture
@@ -385,6 +414,31 @@ async def test_an_unfinished_text_is_finished_in_place(scene: Scene) -> None:
     ts = await scene.say("half")
     assert await scene.say("half and half", ts=ts) == ts
     assert scene.texts() == ["half and half"]
+
+
+async def test_a_text_that_is_over_at_once_is_one_post(scene: Scene) -> None:
+    stream = scene.brief("p1")
+    for piece in ("All ", "is ", "well."):
+        await stream.append(piece)
+    await stream.finish("All is well.")
+    assert scene.texts() == ["All is well."]
+    assert scene.methods() == ["chat.postMessage"]
+
+
+async def test_a_text_that_takes_longer_grows_from_its_first_word(scene: Scene) -> None:
+    stream = scene.brief("p1")
+    await stream.append("All is ")
+    scene.clock.forward(seconds=BRIEF.total_seconds())
+    await stream.append("well, and ")
+    (call,) = scene.sandbox.calls
+    assert (call.method, call.args["markdown_text"]) == ("chat.startStream", "All is well, and ")
+
+
+async def test_a_text_that_was_cut_before_it_grew_leaves_nothing(scene: Scene) -> None:
+    stream = scene.brief("p1")
+    await stream.append("All is ")
+    await stream.abandon()
+    assert scene.methods() == []
 
 
 async def test_a_stream_in_slack(scene: Scene) -> None:
