@@ -167,7 +167,8 @@ class Process:
         era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
         lookups: A session with open connections, for calls that only read: a click waits for
             them, and a new connection each time costs most of that. None: a session for each call.
-        sleep: Waits, in seconds, until a start that could not be checked is tried again.
+        sleep: Waits, in seconds: before a start that could not be checked is tried again, and
+            before and between the words of a status.
         policy: The policy in force; None where none is judged by.
     """
 
@@ -311,7 +312,11 @@ def build(
         witness=witness,
         telemetry=telemetry,
         presence=SlackPresence(
-            notifier.try_call, clock, tasks.spawn, sessions=AgentSessions(notifier.try_call)
+            notifier.try_call,
+            clock,
+            tasks.spawn,
+            process.sleep,
+            sessions=AgentSessions(notifier.try_call),
         ),
     )
     inbox = ThreadInbox(
