@@ -82,6 +82,15 @@ class ThreadStore(Protocol):
         """Count the threads that `due` would give without a limit."""
         ...
 
+    async def running(
+        self, team_id: str, requester_id: str, *, now_ms: int, limit: int
+    ) -> Sequence[Thread]:
+        """Threads of a requester whose open turn somebody works on: with a lease beyond `now_ms`.
+
+        Those that cannot be read are left out.
+        """
+        ...
+
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Thread | None:

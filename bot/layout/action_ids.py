@@ -58,6 +58,8 @@ class ActionId(StrEnum):
     """Approves several cards at once: opens a form."""
     CLAIM = "countersign:claim"
     LET_GO = "countersign:let_go"
+    STOP_AGENT = "countersign:stop_agent"
+    """Stops the agent of a thread; carries the thread's id."""
     SNOOZE = "countersign:snooze"
     ASK_BACK = "countersign:ask_back"
     ASK_ADMIN = "countersign:ask_admin"

@@ -58,6 +58,7 @@ class MeteredThreads:
         self.ensure = store.ensure
         self.get = store.get
         self.count_due = store.count_due
+        self.running = store.running
         self.set_aside = store.set_aside
         self.extend = store.extend
         self.set_requesters = store.set_requesters

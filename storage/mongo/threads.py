@@ -8,7 +8,7 @@ from storage.codec import THREADS
 from storage.errors import RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Filter, Update, to_document, to_record
+from storage.mongo.documents import Filter, Update, legible, to_document, to_record
 from storage.records import Lease, Thread, Unreadable
 
 
@@ -62,6 +62,19 @@ class MongoThreadStore:
 
     async def count_due(self, *, now_ms: int) -> int:
         return await leases.count_due(self._collection, now_ms=now_ms)
+
+    async def running(
+        self, team_id: str, requester_id: str, *, now_ms: int, limit: int
+    ) -> Sequence[Thread]:
+        where = {
+            "due_ms": {"$gte": 0},  # what is leased is due at its end: the index has few of these
+            "leased_until_ms": {"$gt": now_ms},
+            "turn_open": True,
+            "team_id": team_id,
+            "requester_id": requester_id,
+        }
+        found = await self._collection.find(where, [("created_ms", -1), ("_id", 1)], limit)
+        return legible(THREADS, found)
 
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int

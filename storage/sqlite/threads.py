@@ -9,6 +9,7 @@ from storage.errors import RecordNotFoundError
 from storage.records import Lease, Thread
 from storage.sqlite.database import Database, insert_sql
 from storage.sqlite.leases import HELD, TAKING, Leases, taking
+from storage.sqlite.reading import legible
 
 _INSERT = insert_sql("threads", THREADS, returning="*")
 
@@ -18,6 +19,13 @@ _WAKE = f"""
 UPDATE threads SET active_ms = :now, wakes = wakes + 1, {TAKING}
 WHERE thread_id = :id RETURNING *
 """  # noqa: S608
+
+_RUNNING = """
+SELECT * FROM threads
+WHERE leased_until_ms > 0 AND leased_until_ms > :now AND turn_open = 1
+  AND team_id = :team AND requester_id = :requester
+ORDER BY created_ms DESC, thread_id LIMIT :limit
+"""
 
 _SET_ASIDE = f"""
 UPDATE threads SET aside_by = :reader, aside_why = :why, leased_by = '', leased_until_ms = 0
@@ -87,6 +95,13 @@ class SqliteThreadStore:
 
     async def count_due(self, *, now_ms: int) -> int:
         return await self.leases.count_due(now_ms=now_ms)
+
+    async def running(
+        self, team_id: str, requester_id: str, *, now_ms: int, limit: int
+    ) -> Sequence[Thread]:
+        who = {"team": team_id, "requester": requester_id}
+        rows = await self._database.read(_RUNNING, {**who, "now": now_ms, "limit": max(limit, 0)})
+        return legible(THREADS, rows)
 
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int

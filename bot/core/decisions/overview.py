@@ -20,7 +20,7 @@ from bot.people.waiting import Waits
 from bot.ports import Actor, Clock, Directory, Person
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval, DelegationRecord, Grant, Status
+from storage.records import Approval, DelegationRecord, Grant, Status, Thread
 
 PAGE = 100
 MOST_LOOKED = 500
@@ -28,6 +28,7 @@ MOST_LOOKED = 500
 MOST_WAITING = 100
 MOST_ENDED = 20
 MOST_GRANTS = 100
+MOST_STOPPABLE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,21 @@ class GivenGrant:
 
     grant: Grant
     approval: Approval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppableThread:
+    """A thread of somebody's in which an agent works, or waits for people.
+
+    Attributes:
+        thread: The thread.
+        text: The message that began its newest turn; empty where it is not known.
+        is_waiting: Whether it waits for people.
+    """
+
+    thread: Thread
+    text: str
+    is_waiting: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +131,38 @@ class Overviews:
             DirectoryError: It could not be looked up.
         """
         return await Access(self.directory).check_person(actor, team_id=team_id)
+
+    async def stoppable(self, actor: Actor, *, team_id: str) -> list[StoppableThread]:
+        """The threads that somebody began and that have not come to their end, the newest first.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        now, threads = self.clock(), self.storage.threads
+        running = await threads.running(team_id, actor.user_id, now_ms=now, limit=MOST_STOPPABLE)
+        found = {one.thread_id: one for one in running}
+        _, mine, _ = await self._pending(actor, team_id, now)
+        waiting = {one.thread_id for one in mine}
+        for thread_id in list(dict.fromkeys(one.thread_id for one in mine))[:MOST_STOPPABLE]:
+            if thread_id not in found:
+                with suppress(RecordNotFoundError, RecordFormatError):
+                    found[thread_id] = await threads.get(thread_id)
+        own = [one for one in found.values() if one.requester_id == actor.user_id]
+        own.sort(key=lambda one: one.created_ms, reverse=True)
+        return [
+            StoppableThread(
+                thread=one,
+                text=await self._begun_by(one),
+                is_waiting=one.thread_id in waiting,
+            )
+            for one in own[:MOST_STOPPABLE]
+        ]
+
+    async def _begun_by(self, thread: Thread) -> str:
+        with suppress(RecordFormatError):
+            taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+            return taken[0].text if taken else ""
+        return ""
 
     async def of(self, actor: Actor, *, team_id: str) -> Overview:
         """Make the overview of somebody, without vitals.

@@ -18,6 +18,7 @@ from bot.slack.listeners import (
     means,
     reviews,
     shortcuts,
+    stops,
     views,
 )
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext, Press, Submit
@@ -36,6 +37,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     home.register(app, desk)
     editing.register(app, desk)
     events.register(app, desk)
+    stops.register(app, desk)
     clicks: dict[str, Press] = {}
     forms: dict[str, Submit] = {}
     for one in (reviews, grants, emergencies, means, admins, batches):

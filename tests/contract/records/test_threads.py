@@ -65,6 +65,31 @@ async def test_due_is_sorted_and_limited(storage: Storage) -> None:
     assert await storage.threads.due(now_ms=50, limit=0) == []
 
 
+async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open_turn(
+    storage: Storage,
+) -> None:
+    def a_running(number: int, **changes: object) -> Thread:
+        fields = {"leased_by": "a", "leased_until_ms": 100, "due_ms": 100, "turn_open": True}
+        made = {"thread_id": f"T1:C1:{number}", "created_ms": number, "requester_id": "U1"}
+        return a_thread(**{**made, **fields, **changes})
+
+    for thread in (
+        a_running(1),
+        a_running(2, due_ms=10),  # woken meanwhile
+        a_running(3, turn_open=False),
+        a_running(4, leased_until_ms=50),
+        a_running(5, requester_id="U2"),
+        a_running(6, leased_until_ms=0, due_ms=None),
+        a_running(7, team_id="T2"),
+    ):
+        await storage.threads.ensure(thread)
+
+    found = await storage.threads.running("T1", "U1", now_ms=50, limit=9)
+    assert [one.created_ms for one in found] == [2, 1]
+    assert len(await storage.threads.running("T1", "U1", now_ms=50, limit=1)) == 1
+    assert await storage.threads.running("T1", "U1", now_ms=50, limit=0) == []
+
+
 async def test_a_claim_takes_the_lease(storage: Storage) -> None:
     thread = await claimed(storage)
 

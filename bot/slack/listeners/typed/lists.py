@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bot.core.decisions.overview import MOST_ENDED, GivenGrant
-from bot.layout.blocks import Block, context, header, plain
+from bot.core.decisions.overview import MOST_ENDED, GivenGrant, StoppableThread
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, button, context, header, plain
 from bot.layout.parts import title_of
 from bot.layout.short_ids import prefix_of, short_id
-from bot.layout.text import clip_mrkdwn
+from bot.layout.text import clip, clip_mrkdwn
+from bot.redaction.mask import mask_text
 from bot.slack.home.items import (
     ShownNames,
     ended_item,
@@ -100,6 +102,33 @@ async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     asker.changed()
     title = title_of(given.approval) if given.approval is not None else given.grant.tool
     return TypedAnswer(text=say("command.revoked", title=clip_mrkdwn(title, _TITLE)))
+
+
+async def stop(asker: Asker, _: Sequence[str]) -> TypedAnswer:
+    """`stop`: their threads in which an agent works or waits, each with a button that stops it."""
+    composer = asker.composer
+    await composer.check(asker.actor)
+    found = await composer.overviews.stoppable(asker.actor, team_id=asker.team_id)
+    if not found:
+        return TypedAnswer(text=say("command.stop_nothing"))
+    places = {one.thread.channel_id for one in found}
+    directory = composer.overviews.directory
+    names = await names_of((), directory, composer.channel_name, places=places)
+    words = say("command.stop", n=len(found))
+    return TypedAnswer(text=words, blocks=[header(words), *(_running(one, names) for one in found)])
+
+
+def _running(one: StoppableThread, names: ShownNames) -> Block:
+    text = mask_text(" ".join(one.text.split()))
+    state = say("command.stop_waits") if one.is_waiting else say("command.stop_works")
+    where = names.channel(one.thread.channel_id)
+    return {
+        "type": "section",
+        "text": plain(clip("\n".join(filter(None, [text, f"{state} {where}".strip()])), _TITLE)),
+        "accessory": button(
+            say("button.stop_agent"), ActionId.STOP_AGENT, one.thread.thread_id, of=text
+        ),
+    }
 
 
 async def health(asker: Asker, _: Sequence[str]) -> TypedAnswer:

@@ -32,12 +32,15 @@ WORDS: Mapping[str, Work] = {
     "back": rights.back,
     "grants": lists.grants,
     "revoke": lists.revoke,
+    "stop": lists.stop,
     "health": lists.health,
     "help": help_,
     "delegate": rights.delegate,
 }
-_ALONE = frozenset({"list", "mine", "decided", "back", "grants", "health", "help"})
+_ALONE = frozenset({"list", "mine", "decided", "back", "grants", "stop", "health", "help"})
 """Words with nothing behind them."""
+_OF_THREADS = frozenset({"stop"})
+"""Words that mean the thread itself where they are written in one."""
 
 
 async def answer(asker: Asker, typed: str) -> TypedAnswer:
@@ -63,7 +66,7 @@ def is_word(typed: str) -> bool:
     words = typed.lower().split()
     match words:
         case [word]:
-            return word in WORDS
+            return word in WORDS and word not in _OF_THREADS
         case ["show" | "revoke", _]:
             return True
         case ["away", "until" | "for" | "off", *_]:

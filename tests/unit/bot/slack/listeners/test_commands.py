@@ -10,12 +10,13 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.layout.action_ids import ActionId
 from bot.slack.listeners.commands import COMMAND
 from storage.records import DelegationRecord
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.decisions.test_votes import MIA, TOM, TWO, asked
-from tests.unit.bot.counter_stage import Counter, signed
-from tests.unit.bot.office import CHANNEL, GUS
+from tests.unit.bot.counter_stage import Counter, an_event, signed
+from tests.unit.bot.office import CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 
 
 @pytest.fixture
@@ -157,3 +158,94 @@ async def test_a_forged_command_does_nothing(counter: Counter) -> None:
     answer = await counter.bolt.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
     assert answer.status == 401
     assert await current(counter) == []
+
+
+async def stop_rows(counter: Counter, by: str) -> list[dict[str, Any]]:
+    body = json.loads((await send(counter, "stop", by=by)).body)
+    return [block for block in body["blocks"] if block["type"] == "section"]
+
+
+async def test_stop_lists_ones_own_threads_each_with_a_button(counter: Counter) -> None:
+    (row,) = await stop_rows(counter, ROSA)
+    assert row["text"]["text"].endswith("Waits for people #c1")
+    assert row["accessory"]["action_id"] == ActionId.STOP_AGENT
+    assert row["accessory"]["value"] == THREAD_ID
+    assert "No agent works for you now" in await told(counter, "stop")
+    assert "don't know “stop now”" in await told(counter, "stop now")
+    assert "Guests" in await told(counter, "stop", by=GUS)
+
+
+async def test_a_thread_that_works_now_is_listed_too(counter: Counter) -> None:
+    store, clock = counter.office.storage.threads, counter.office.clock
+    await store.wake(THREAD_ID, now_ms=clock())
+    await store.claim(THREAD_ID, owner="other", now_ms=clock(), until_ms=clock() + 9_000)
+    (row,) = await stop_rows(counter, ROSA)
+    assert row["accessory"]["value"] == THREAD_ID
+
+
+def a_stop_click(value: object = THREAD_ID, by: str = ROSA, **changes: Any) -> dict[str, Any]:
+    """A click in a private answer to a command, as Slack sends it: there is no message."""
+    return {
+        "type": "block_actions",
+        "user": {"id": by, "username": "x", "name": "x", "team_id": "T1"},
+        "api_app_id": "A1",
+        "token": "x",
+        "container": {
+            "type": "message",
+            "message_ts": "1800000100.000100",
+            "channel_id": CHANNEL,
+            "is_ephemeral": True,
+        },
+        "trigger_id": "1.2.3",
+        "team": {"id": "T1", "domain": "acme"},
+        "enterprise": {"id": "E1", "name": "Acme"},
+        "is_enterprise_install": False,
+        "channel": {"id": CHANNEL, "name": "ops"},
+        "state": {"values": {}},
+        "response_url": "https://hooks.slack.com/actions/x",
+        "actions": [
+            {
+                "action_id": ActionId.STOP_AGENT,
+                "block_id": "b",
+                "text": {"type": "plain_text", "text": "Stop", "emoji": True},
+                "value": value,
+                "type": "button",
+                "action_ts": "1800000100.000200",
+                **changes,
+            }
+        ],
+    }
+
+
+async def test_the_button_stops_the_agent(counter: Counter) -> None:
+    assert (await counter.send(a_stop_click())).status == 200
+    assert await counter.office.open_approvals() == []
+    assert counter.office.shown()[-1].startswith("Stopped by")
+    assert counter.office.notifier.responses[-1][1].startswith("Stopping.")
+
+
+async def test_the_button_of_somebody_else_stops_nothing(counter: Counter) -> None:
+    await counter.send(a_stop_click(by=GUS))
+    assert "You can't stop this" in counter.told(GUS)
+    assert len(await counter.office.open_approvals()) == 1
+
+
+async def test_a_button_of_what_has_ended_says_so(counter: Counter) -> None:
+    await counter.send(a_stop_click())
+    await counter.send(a_stop_click(action_ts="1800000101.000200"))
+    assert "nothing to stop" in counter.told(ROSA)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"value": "T2:C1:1.1"}, {"value": None}, {"value": "apr_1"}, {"action_ts": None}],
+)
+async def test_a_forged_stop_is_refused(counter: Counter, changes: dict[str, Any]) -> None:
+    assert (await counter.send(a_stop_click(**changes))).status == 200
+    assert len(await counter.office.open_approvals()) == 1
+
+
+async def test_in_a_thread_the_word_stops_that_thread(counter: Counter) -> None:
+    event = an_event(text="<@UBOT> stop", ts="1800000100.000300", thread_ts=ROOT, user=ROSA)
+    await counter.send(event)
+    assert counter.office.shown()[-1].startswith("Stopped by")

@@ -1,0 +1,67 @@
+"""The button that stops an agent: the word *stop*, said for the presser in its thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
+
+from bot.core.talk.incoming import Incoming
+from bot.core.talk.stops import STOP
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.slack.listeners.context import ListenerContext, address_of
+from bot.words import say
+
+_THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")
+
+
+def register(app: AsyncApp, desk: ListenerContext) -> None:
+    """Bind the button; before those of the cards, whose values are another."""
+
+    @app.action(str(ActionId.STOP_AGENT))
+    async def on_stop(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        work = _stop(desk, stop_of(body, context), address_of(body))
+        await desk.in_time(desk.speak_to(context.user_id or "", work))
+        await ack()
+
+
+async def _stop(desk: ListenerContext, stop: Incoming, address: str) -> None:
+    thread_id = await desk.inbox.stop_thread(stop)
+    if thread_id is not None:
+        desk.spawn(desk.threads.work(thread_id))
+        desk.spawn(_respond(desk, address, say("command.stop_done")))
+
+
+async def _respond(desk: ListenerContext, address: str, words: str) -> None:
+    await desk.outbox.respond(address, words)
+
+
+def stop_of(body: Mapping[str, Any], context: AsyncBoltContext) -> Incoming:
+    """Read a click as the word that it stands for, in the thread that the button names.
+
+    Raises:
+        InvalidInputError: The payload is not one that our button sends.
+    """
+    actions = body.get("actions")
+    action = actions[0] if isinstance(actions, list) and actions else None
+    if not isinstance(action, dict):
+        raise InvalidInputError("this button")
+    place = _THREAD.fullmatch(str(action.get("value")))
+    ts, user_id = action.get("action_ts"), context.user_id
+    if place is None or place["team"] != context.team_id or not user_id or not ts:
+        raise InvalidInputError("this button")
+    return Incoming(
+        team_id=place["team"],
+        channel_id=place["channel"],
+        ts=str(ts),
+        thread_ts=place["ts"],
+        user_id=user_id,
+        text=STOP,
+        is_direct=place["channel"].startswith("D"),
+        bot_user_id=context.bot_user_id or "",
+    )
