@@ -92,6 +92,11 @@ class Delegating:
         """List the delegations of somebody that hold now."""
         return [one for one in await self._current(actor, team_id) if one.delegate_id]
 
+    async def ending(self, actor: Actor, *, team_id: str, group: str = "") -> list[str]:
+        """Slack user ids of those whom a new delegation for the same groups takes the place of."""
+        found = await self.own(actor, team_id=team_id)
+        return list(dict.fromkeys(one.delegate_id for one in found if one.group_name == group))
+
     async def handed_to(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
         """List those whose right somebody may use now."""
         found = await self.storage.delegations.current(team_id, now_ms=self.clock())
@@ -142,6 +147,9 @@ class Delegating:
             people[one.user_id] = problem_of(person, one, new.team_id)
         now = self.clock()
         others = await self.storage.delegations.current(new.team_id, now_ms=now)
+        if any((one.owner_id, one.delegate_id) == _back(new) for one in others):
+            code = RefusalCode.BAD_DELEGATE
+            raise RefusalError(code.value, say("refuse.delegate_cycle"))
         _raise(_judge(new, others, people=people, now_ms=now))
 
     async def _late_refusal(self, new: DelegationRecord) -> RefusalError | None:
@@ -206,6 +214,10 @@ class Delegating:
             why=str(error),
             code=error.code,
         )
+
+
+def _back(new: DelegationRecord) -> tuple[str, str]:
+    return new.delegate_id, new.owner_id
 
 
 def _judge(

@@ -10,14 +10,15 @@ from zoneinfo import ZoneInfo
 from bot.core.decisions.dialog import LONGEST_ASKED
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, context, mrkdwn, plain
+from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
 from bot.layout.modals import Errors, Values, modal, named, read_state, read_text, text_input
+from bot.layout.parts import title_of
 from bot.layout.text import clip
 from bot.policy.localtime import to_local, to_ms
 from bot.policy.refusals import is_blank
 from bot.words import say
-from bot.words.mrkdwn import is_person
-from storage.records import Approval
+from bot.words.mrkdwn import date, is_person, mention
+from storage.records import Approval, DelegationRecord
 
 WHEN, UNTIL = "when", "until"
 """Block ids of until when: one of the choices, or another time."""
@@ -31,6 +32,7 @@ _SHORTLY = 15
 _LUNCH, _MORNING = time(13), time(9)
 _OPTION = 75
 _MOST_GROUPS = 9
+_MOST_OPEN, _OPEN = 5, 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +184,27 @@ def read_admin(values: Values) -> str | Errors:
     return to if is_person(to) else {PERSON: say("error.choose_person")}
 
 
-def hand_over_modal(approval: Approval, groups: Sequence[str], here: Here) -> Block:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRights:
+    """The right to decide that somebody can hand over.
+
+    Attributes:
+        groups: Names of the groups by which they may decide what they looked at.
+        waiting: What waits for them.
+        handed: Their right, as they have handed it over so far.
+    """
+
+    groups: Sequence[str]
+    waiting: Sequence[Approval] = ()
+    handed: Sequence[DelegationRecord] = ()
+
+
+def hand_over_modal(approval: Approval, rights: OwnRights, here: Here) -> Block:
     """Ask to whom somebody hands their right to decide, until when, and which part of it.
 
     Args:
         approval: What they looked at.
-        groups: Names of the groups by which they may decide it.
+        rights: What they can hand over.
         here: The time now.
     """
     to = {
@@ -211,12 +228,30 @@ def hand_over_modal(approval: Approval, groups: Sequence[str], here: Here) -> Bl
     options = [_option(_ALL, say("form.hand_all"))]
     options += [
         _option(f"{_GROUP}{name}", say("form.hand_group", group=name))
-        for name in groups[:_MOST_GROUPS]
+        for name in rights.groups[:_MOST_GROUPS]
     ]
     what = _radios(WHAT, say("form.hand_what"), options)
-    blocks = [to, day, what, context(mrkdwn(say("form.hand_open")))]
+    blocks = [to, day, what, *_open_ones(rights)]
     words = (say("form.hand_over"), say("form.hand_submit"))
     return modal(approval, ActionId.HAND_OVER_MODAL, words, blocks)
+
+
+def _open_ones(rights: OwnRights) -> list[Block]:
+    """Say what is handed over with it, and whose right ends."""
+    values = [
+        say("form.hand_now", who=mention(one.delegate_id), when=date(one.until_ms))
+        for one in rights.handed
+        if not one.group_name
+    ]
+    notes = [context(mrkdwn("\n".join(values[:_MOST_GROUPS])))] if values else []
+    if not rights.waiting:
+        return [context(mrkdwn(say("form.hand_open"))), *notes]
+    shown = rights.waiting[:_MOST_OPEN]
+    lines = [literal(f"• {clip(title_of(one), _OPEN)}") for one in shown]
+    if len(rights.waiting) > len(shown):
+        lines.append(literal(say("form.hand_more", n=len(rights.waiting) - len(shown))))
+    lead = literal(say("form.hand_waits", n=len(rights.waiting)), "bold")
+    return [rich(line(lead), *(line(one) for one in lines)), *notes]
 
 
 _GROUP = "group."

@@ -10,15 +10,18 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
+from bot.policy.delegations import LONGEST_MS
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import REQUESTERS
 from bot.ports import Actor
 from bot.slack.cards.means import (
+    DAY,
     PERSON,
     TO,
     UNTIL,
     WHEN,
     Here,
+    OwnRights,
     hand_over_modal,
     question_modal,
     read_handing,
@@ -29,6 +32,7 @@ from bot.slack.cards.means import (
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from bot.words.mrkdwn import date, mention
+from storage.records import Kind
 
 
 async def claim(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -102,7 +106,10 @@ async def open_hand_over(
     vote = await desk.approvals.votes.right_of(approval, actor)
     known = desk.approvals.policy.groups() or ()
     groups = [name for name in vote.groups if name in known and not vote.on_behalf_of]
-    view = hand_over_modal(approval, groups, await _here(desk, actor))
+    overview = await desk.homes.composer.overview(actor)
+    waiting = [one for one in overview.waiting if one.kind is not Kind.QUESTION]
+    rights = OwnRights(groups=groups, waiting=waiting, handed=overview.handed)
+    view = hand_over_modal(approval, rights, await _here(desk, actor))
     await desk.open_view(trigger_id, view)
 
 
@@ -118,21 +125,29 @@ async def submit_hand_over(
         return {TO: say("refuse.delegate_self")}
     if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
         return {TO: say("refuse.delegate_own")}
+    if handing.until_ms - desk.clock() > LONGEST_MS:
+        return {DAY: say("refuse.time_long")}
     approvals = desk.approvals
     delegating = Delegating(desk.storage, approvals.access, approvals.policy, desk.clock)
+    team_id, group = approval.team_id, handing.group
     try:
+        old = await delegating.ending(actor, team_id=team_id, group=group)
         made = await delegating.hand_over(
             actor,
-            team_id=approval.team_id,
+            team_id=team_id,
             delegate_id=handing.to,
             until_ms=handing.until_ms,
-            group=handing.group,
+            group=group,
         )
     except RefusalError as error:
         if error.code != RefusalCode.BAD_DELEGATE:
             raise
         return {TO: error.reason}
-    words = say("form.handed_words", who=mention(made.delegate_id), when=date(made.until_ms))
+    values = {"who": mention(made.delegate_id), "when": date(made.until_ms)}
+    others = ", ".join(mention(one) for one in old if one != made.delegate_id)
+    words = say("form.handed_words", **values)
+    if others:
+        words = say("form.handed_instead", old=others, **values)
     return FormNotice(title=say("form.handed"), words=words)
 
 

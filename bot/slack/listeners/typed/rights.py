@@ -28,13 +28,14 @@ async def away(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     until_ms = await asker.moment(rest)
     actor, team_id = asker.actor, asker.team_id
     if who:
+        old = await asker.delegating.ending(actor, team_id=team_id)
         made = await asker.delegating.hand_over(
             actor, team_id=team_id, delegate_id=who, until_ms=until_ms
         )
         await asker.delegating.go_away(actor, team_id=team_id, until_ms=until_ms)
         asker.changed()
         values = {"who": mention(who), "when": date(made.until_ms)}
-        return TypedAnswer(text=say("command.away", **values))
+        return TypedAnswer(text=_instead(say("command.away", **values), old, who))
     absent = await asker.delegating.go_away(actor, team_id=team_id, until_ms=until_ms)
     asker.changed()
     return TypedAnswer(text=say("command.away_alone", when=date(absent.until_ms)))
@@ -61,18 +62,22 @@ async def delegate(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         raise TypoError(when())
     time, group = _with_group(words[1:])
     until_ms = await asker.moment(time)
+    actor, team_id = asker.actor, asker.team_id
+    old = await asker.delegating.ending(actor, team_id=team_id, group=group)
     made = await asker.delegating.hand_over(
-        asker.actor, team_id=asker.team_id, delegate_id=who, until_ms=until_ms, group=group
+        actor, team_id=team_id, delegate_id=who, until_ms=until_ms, group=group
     )
     asker.changed()
-    return TypedAnswer(
-        text=say(
-            "command.handed",
-            who=mention(made.delegate_id),
-            right=_right(made),
-            when=date(made.until_ms),
-        )
-    )
+    values = {"who": mention(who), "right": _right(made), "when": date(made.until_ms)}
+    return TypedAnswer(text=_instead(say("command.handed", **values), old, who))
+
+
+def _instead(words: str, old: Sequence[str], new: str) -> str:
+    """Say also whose delegation has ended by a new one."""
+    others = [mention(one) for one in old if one != new]
+    if not others:
+        return words
+    return f"{words} {say('command.handed_instead', who=', '.join(others))}"
 
 
 async def _present(asker: Asker) -> TypedAnswer:

@@ -28,11 +28,11 @@ from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import details_modal
 from bot.slack.cards.emergency import override_modal
 from bot.slack.cards.grants import grant_modal
-from bot.slack.cards.means import Here, hand_over_modal, question_modal, snooze_modal
+from bot.slack.cards.means import Here, OwnRights, hand_over_modal, question_modal, snooze_modal
 from bot.slack.cards.modals import late_modal, withdraw_modal
 from bot.slack.cards.reply import reply_cards
 from bot.slack.cards.review import FormReader, review_modal
-from storage.records import Approval, Decision, Kind, Status
+from storage.records import Approval, Decision, DelegationRecord, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
@@ -425,6 +425,21 @@ GRANTS = Terms(
 CRITICAL = GRANTS.model_copy(update={"risk": "critical", "grants": None})
 GLASS = BreakGlass(groups=("oncall",), alert="C0ALERT")
 HERE = Here(now_ms=CREATED, zone=ZoneInfo("Europe/Berlin"))
+RIGHTS = OwnRights(
+    groups=["oncall"],
+    waiting=[an_approval(), an_approval(title="Refund order A-1017")],
+    handed=[
+        DelegationRecord(
+            delegation_id="dlg_1",
+            team_id="T1",
+            owner_id="U0ADA",
+            delegate_id="U0BEN",
+            group_name="",
+            created_ms=CREATED,
+            until_ms=CREATED + 86_400_000,
+        )
+    ],
+)
 ROSA = FormReader(why="You can't approve your own request.", is_requester=True, can_override=True)
 ADA = FormReader(
     can_approve=True, can_reject=True, why="You can decide because you're in <!subteam^S0ONCALL>."
@@ -474,7 +489,7 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_withdraw": lambda: withdraw_modal(an_approval()),
     "modal_snooze": lambda: snooze_modal(an_approval(), HERE),
     "modal_ask_back": lambda: question_modal(an_approval()),
-    "modal_hand_over": lambda: hand_over_modal(an_approval(), ["oncall"], HERE),
+    "modal_hand_over": lambda: hand_over_modal(an_approval(), RIGHTS, HERE),
     "modal_late": lambda: late_modal(decided(an_approval(), Status.APPROVED), ActionId.EDIT_MODAL),
     "modal_ran": lambda: modal_of(a_doubt(), ActionId.RAN),
 }

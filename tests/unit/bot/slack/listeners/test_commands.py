@@ -16,7 +16,7 @@ from storage.records import DelegationRecord
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.decisions.test_votes import MIA, TOM, TWO, asked
 from tests.unit.bot.counter_stage import Counter, an_event, signed
-from tests.unit.bot.office import CHANNEL, GUS, ROOT, ROSA, THREAD_ID
+from tests.unit.bot.office import BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 
 
 @pytest.fixture
@@ -76,6 +76,18 @@ async def test_a_right_is_handed_on_listed_and_ended(counter: Counter) -> None:
     assert await current(counter) == []
     assert await told(counter, "DELEGATE OFF") == "You have handed nothing on."
     assert "Nothing is handed on" in await told(counter, "delegate")
+
+
+async def test_a_second_delegation_says_whose_it_takes_the_place_of(counter: Counter) -> None:
+    first = await told(counter, f"delegate <@{TOM}> until tomorrow 9:00")
+    again = await told(counter, f"delegate <@{TOM}> until tomorrow 10:00")
+    group = await told(counter, f"delegate <@{BEN}> until tomorrow 9:00 for security")
+    second = await told(counter, f"delegate <@{BEN}> until tomorrow 9:00")
+    away = await told(counter, f"away until tomorrow 9:00 for <@{TOM}>")
+
+    assert all("in place of" not in one for one in (first, again, group))
+    assert second.endswith(f"This is in place of <@{TOM}>.")
+    assert away.endswith(f"This is in place of <@{BEN}>.")
 
 
 async def test_one_group_can_be_handed_on(counter: Counter) -> None:

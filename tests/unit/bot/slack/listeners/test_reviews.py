@@ -425,7 +425,7 @@ async def test_a_right_is_handed_over_from_the_card(storage: SqliteStorage) -> N
         (handing(BEN, "soon"), "day", "Use a date"),
         (handing(BEN, None), "day", "Use a date"),
         (handing(BEN, "2020-01-01"), "day", "still to come"),
-        (handing(BEN, "2029-01-01"), "to", "30 days"),
+        (handing(BEN, "2029-01-01"), "day", "30 days"),
     ],
 )
 async def test_what_cannot_be_handed_over_is_said_at_its_input(
@@ -441,7 +441,25 @@ async def test_a_ring_of_rights_is_refused(storage: SqliteStorage) -> None:
     counter, approval = await a_ruled(storage)
     await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(BEN)))
     answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(ADA), BEN))
-    assert "to" in json.loads(answer.body)["errors"]
+    assert "handed over to you" in json.loads(answer.body)["errors"]["to"]
+
+
+async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_ruled(storage)
+    counter.office.directory.add("UTOM")
+    await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing("UTOM")))
+
+    await counter.send(a_click(approval, ActionId.HAND_OVER))
+    shown = json.dumps(counter.views.opened[-1], ensure_ascii=False)
+    assert "1 request waits for you now, and is handed over, too:" in shown
+    assert f"• {approval.title}" in shown
+    assert "<@UTOM> decides for you now, until" in shown
+
+    counter.office.clock.forward(seconds=1)
+    answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(BEN)))
+    assert "in place of <@UTOM>." in answer.body
 
 
 async def test_who_has_no_right_hands_nothing_over(counter: Counter) -> None:
