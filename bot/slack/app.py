@@ -41,7 +41,7 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import TakenLeases
+from bot.core.work import CLICK_PATIENCE, TakenLeases
 from bot.errors import SettingsError
 from bot.observability.instrument import MeteredClient, MeteredStorage
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry, Time
@@ -169,6 +169,7 @@ class Process:
             them, and a new connection each time costs most of that. None: a session for each call.
         sleep: Waits, in seconds: before a start that could not be checked is tried again, and
             before and between the words of a status.
+        patience: The longest that a click may take in all.
         policy: The policy in force; None where none is judged by.
     """
 
@@ -180,6 +181,7 @@ class Process:
     era: str = ""
     lookups: ClientSession | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    patience: timedelta = CLICK_PATIENCE
     policy: PolicyInForce | None = None
 
 
@@ -373,6 +375,7 @@ def build(
         clock=clock,
         spawn=tasks.spawn,
         prompts=SuggestedPrompts(notifier.try_call, roster.offered()),
+        patience=process.patience,
     )
     bolt = _bolt(slack)
     register(bolt, desk)

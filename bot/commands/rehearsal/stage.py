@@ -11,6 +11,7 @@ import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, cast
 
 from aiohttp import ClientSession
@@ -45,6 +46,8 @@ from storage.records import Approval, AuditEntry, Status
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _STRANGERS = "T0STRANGER"
+_PATIENCE = timedelta(minutes=5)
+"""What takes longer than this hangs, on whatever machine."""
 _FAILS = frozenset({"users.info", "usergroups.users.list", "conversations.members"})
 """The methods that look up who may decide."""
 
@@ -218,6 +221,16 @@ class Theatre:
                 bot_id=workspace.bot_id,
             ),
             stage=self,
+        )
+
+    def process(self, owner: str) -> Process:
+        """A process whose time is the stage's: no work is late by the clock of the machine.
+
+        Args:
+            owner: Its name.
+        """
+        return Process(
+            owner=owner, clock=self.clock, limits={}, sleep=self.sleep, patience=_PATIENCE
         )
 
     def restart(self) -> None:
@@ -438,12 +451,11 @@ class Theatre:
 
 def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: Any) -> Countersign:
     """Join a bot for a stage."""
-    process = Process(owner=owner, clock=stage.clock, limits={}, sleep=stage.sleep)
     return build(
         slack=stage.slack,
         storage=stage.storage,
         roster=Roster(agents=agents),
-        process=process,
+        process=stage.process(owner),
         **more,
     )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -95,6 +96,7 @@ class ListenerContext:
         window: Of the click that is being answered; None for another payload.
         facts: Tells of the agent of a channel; None where nobody asks for it.
         prompts: Offered to who opens the conversation with the bot; None for none.
+        patience: The longest that a click may take in all.
     """
 
     storage: Storage
@@ -113,6 +115,7 @@ class ListenerContext:
     window: Window | None = None
     facts: Facts | None = None
     prompts: SuggestedPrompts | None = None
+    patience: timedelta = CLICK_PATIENCE
 
     @property
     def revisions(self) -> Revisions:
@@ -126,7 +129,7 @@ class ListenerContext:
             NotRecordedError: It took too long; whether the write took place is not known.
         """
         try:
-            async with asyncio.timeout(CLICK_PATIENCE.total_seconds()):
+            async with asyncio.timeout(self.patience.total_seconds()):
                 return await work
         except TimeoutError as error:
             raise NotRecordedError from error

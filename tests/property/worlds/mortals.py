@@ -31,7 +31,7 @@ from bot.policy.world import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload, SlackMessage
-from bot.slack.app import Countersign, Process, Slack, build
+from bot.slack.app import Countersign, Slack, build
 from storage.base import Storage
 from storage.records import Approval, Kind, Status
 from tests.chaos.play import CARDS
@@ -231,7 +231,7 @@ class Playhouse:
                 slack=with_gate(stage.slack, gate),
                 storage=cast("Storage", Ebbing(life, stage.storage)),
                 roster=Roster(agents={"*": agents["clerk"]}),
-                process=Process(owner=owner, clock=clock, limits={}, sleep=stage.sleep),
+                process=stage.process(owner),
                 rules=NOBODY,
                 policy=lambda: force.held,
             )

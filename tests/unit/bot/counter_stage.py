@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ from agents.models import Turn, call, say
 from bot.core.catalog import AgentFacts
 from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
+from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
@@ -145,6 +147,8 @@ class Counter:
         check_call: CheckCall = _as_it_is,
         judge: Judge = _not_known,
         prompts: SuggestedPrompts | None = None,
+        *,
+        patience: timedelta = CLICK_PATIENCE,
     ) -> Counter:
         views = Views()
         desk = ListenerContext(
@@ -163,6 +167,7 @@ class Counter:
             spawn=office.queue.spawn,
             facts=_an_agent,
             prompts=prompts,
+            patience=patience,
         )
         bolt = _bolt(
             Slack(

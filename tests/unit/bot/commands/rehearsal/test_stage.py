@@ -1,6 +1,7 @@
 """The stage of rehearsals: the real bot between a made-up Slack and a database."""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from bot.commands.rehearsal.agents import RAN, Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, offset, read_cases
 from bot.commands.rehearsal.observed import Watcher, heard
 from bot.commands.rehearsal.stage import StageClock, Theatre, joined
+from bot.core.work import CLICK_PATIENCE
 from bot.questions.record import Rules
+from bot.slack.presence import BEFORE_FIRST
 from storage.base import Storage
 from storage.records import Status
 
@@ -30,6 +33,18 @@ def case() -> Case:
     return next(one for one in read_cases(CASES) if one.id == "E030")
 
 
+@dataclass(slots=True, kw_only=True)
+class Watched(Theatre):
+    """A stage that notes for how many seconds something has wanted to wait."""
+
+    slept: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        """See `Theatre.sleep`."""
+        self.slept.append(seconds)
+        await Theatre.sleep(self, seconds)
+
+
 @pytest.fixture
 async def acts(case: Case, storage: Storage) -> AsyncIterator[Acts]:
     script = Script()
@@ -38,7 +53,7 @@ async def acts(case: Case, storage: Storage) -> AsyncIterator[Acts]:
     async def no_policy(_: object) -> None:
         raise AssertionError("nobody changes the policy here")
 
-    stage = Theatre(
+    stage = Watched(
         storage=storage,
         world=case.world,
         clock=StageClock(case.start_ms),
@@ -54,6 +69,16 @@ async def test_a_click_on_the_card_lets_the_call_run(acts: Acts) -> None:
     assert [one.status for one in await acts.newest()] == [Status.APPROVED]
     assert acts.script.ran == [{**DEPLOY["args"], "notify": False}]  # type: ignore[dict-item]
     assert heard(acts.script.heard) == RAN
+
+
+async def test_nothing_waits_by_the_clock_of_the_machine(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    assert isinstance(acts.stage, Watched)
+    assert acts.stage.slept == [BEFORE_FIRST.total_seconds()]
+
+
+async def test_a_click_is_not_late_on_a_slow_machine(acts: Acts) -> None:
+    assert acts.stage.process("p").patience > 10 * CLICK_PATIENCE
 
 
 async def test_who_may_not_decide_decides_nothing(acts: Acts) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import copy
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import cast
 
 import pytest
 
 from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId
-from bot.slack.listeners import context as desk_module
 from storage.base import ApprovalStore, InboxStore, Storage
 from storage.errors import (
     Fault,
@@ -51,7 +51,12 @@ class Down:
         raise StoreUnavailableError("refused")
 
 
-def with_store(counter: Counter, **changes: object) -> Counter:
+SOON = CLICK_PATIENCE / 200
+
+
+def with_store(
+    counter: Counter, *, patience: timedelta = CLICK_PATIENCE, **changes: object
+) -> Counter:
     """The same counter over a storage some of whose parts are replaced."""
     office = copy.copy(counter.office)
     proxy = cast(Storage, Proxy(counter.office.storage, changes))
@@ -60,13 +65,12 @@ def with_store(counter: Counter, **changes: object) -> Counter:
     office.inbox = replace(
         office.inbox, storage=proxy, approvals=office.approvals, outbox=office.outbox
     )
-    return Counter.on(office)
+    return Counter.on(office, patience=patience)
 
 
-async def test_a_store_that_is_too_slow(counter: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk_module, "CLICK_PATIENCE", CLICK_PATIENCE / 200)
+async def test_a_store_that_is_too_slow(counter: Counter) -> None:
     approval = await counter.office.the_approval()
-    slow = with_store(counter, approvals=cast(ApprovalStore, Slow()))
+    slow = with_store(counter, patience=SOON, approvals=cast(ApprovalStore, Slow()))
     assert (await slow.send(a_click(approval, ActionId.APPROVE))).status == 200
     assert "can't reach my database" in slow.told(ADA)
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
@@ -114,15 +118,11 @@ class PickyInbox:
         raise RecordRefusedError("17 MB")
 
 
-async def test_an_event_does_not_wait_for_ever(
-    counter: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(desk_module, "CLICK_PATIENCE", CLICK_PATIENCE / 200)
-    slow = with_store(counter, inbox=cast(InboxStore, SlowInbox()))
+async def test_an_event_does_not_wait_for_ever(counter: Counter) -> None:
+    slow = with_store(counter, patience=SOON, inbox=cast(InboxStore, SlowInbox()))
     again = an_event(ts="1800000000.000009", thread_ts=ROOT)
     async with asyncio.timeout(5):
         assert (await slow.send(again)).status == 503
-    monkeypatch.undo()
     assert (await counter.send(again)).status == 200
 
 
