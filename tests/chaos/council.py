@@ -18,6 +18,7 @@ from typing import Any
 from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Kind
+from tests.chaos.forms import DETAILS, choose, close_all, filled, opened, press_inside
 from tests.chaos.play import (
     AGAIN,
     APPROVE,
@@ -27,14 +28,17 @@ from tests.chaos.play import (
     REJECT,
     Play,
     buttons_that_act,
-    filled,
+    changes_of,
 )
 from tests.chaos.tally import UNRECORDED, Press, Seats, Tally, Word
 from tests.support.stage import buttons
 
 COURT, GROUP = "C0COURT", "S0CHAOSOPS"
 OVERRIDE, STOP_GRANT = "countersign:override", "countersign:stop_grant"
-GRANT, TAKE_BACK, MORE = "countersign:grant", "countersign:take_back", "countersign:more"
+OVERRIDE_FORM = "countersign:override_modal"
+GRANT, TAKE_BACK = "countersign:grant", "countersign:take_back"
+REVIEW = "review"
+"""A yes in the form about a card."""
 USES = 2
 AGAIN_S = 3.0
 """How long people look at a card that did not change."""
@@ -160,12 +164,12 @@ class Council(Play):
         """Lea lends her right to Mia, and is away now and then; Mia has the same right anyway."""
         while not self._all_done():
             for text in (
-                "delegate <@{}> until 23:59",
+                "delegate @{} until 23:59",
                 "away until 23:59",
                 "delegate off",
                 "away off",
             ):
-                words = text.format(self.leads[0])
+                words = text.format("mia")
                 await self._try(
                     self.sandbox.command(self.leads[1], self.channels[0], "/countersign", words)
                 )
@@ -203,16 +207,16 @@ class Council(Play):
         voted = self._voted.get((user, known), "")
         if voted and not is_again:
             chance = self.random.random()
-            if TAKE_BACK in ids and chance < 0.1:
+            if APPROVE in ids and chance < 0.1:
                 return TAKE_BACK
             return REJECT if chance > 0.95 and REJECT in ids else ""
-        if OVERRIDE in ids and user in self.leads and self.random.random() < 0.2:
+        if user in self.leads and "Pay" in str(card["blocks"]) and self.random.random() < 0.3:
             return OVERRIDE
         if GRANT in ids and not is_again:
             return GRANT  # the quickest would else approve this call alone
-        weights = [70, 15, 6, 15] if not is_again else [90, 5, 0, 0]
-        wish = self.random.choices([APPROVE, EDIT, REJECT, ""], weights=weights)[0]
-        return wish if wish in ids or not wish else APPROVE
+        weights = [45, 12, 20, 12, 20] if not is_again else [80, 10, 5, 0, 0]
+        wish = self.random.choices([APPROVE, REVIEW, EDIT, REJECT, ""], weights=weights)[0]
+        return wish if wish in {*ids, REVIEW, ""} else APPROVE
 
     async def _press_as(self, user: str, channel: str, card: dict[str, Any], action: str) -> None:
         """Press a button, and fill in the form behind it; note what is a vote."""
@@ -223,50 +227,61 @@ class Council(Play):
             self._answered(press)
         elif action == OVERRIDE:
             await self._break_glass(user, channel, card)
-        elif action in {REJECT, EDIT, GRANT, RAN}:
-            await self.sandbox.click(user, channel, card["ts"], action)
-            await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
-            view = self.sandbox.open_views(user)[-1]
-            about = re.search(r"apr_[0-9a-f]{32}", str(view.get("private_metadata")))
-            about_id = about[0] if about else known
-            press = self._pressing(user, about_id, _of_view(view), channel)
-            reply = await self.sandbox.submit(user, view, filled(view, action))
-            if reply.get("ok") and not reply.get("errors") and not _is_unrecorded(reply):
-                self._answered(press)
-            for left in self.sandbox.open_views(user):
-                await self.sandbox.close_view(user, left, everything=True)
+        elif action in {REVIEW, REJECT, EDIT, GRANT, RAN}:
+            await self._fill_in(user, channel, card, action)
+        elif action == TAKE_BACK:
+            await self._take_back(user, channel, card)
         else:
             await self.sandbox.click(user, channel, card["ts"], action)
-            self._voted.pop((user, known), None)
+
+    async def _fill_in(self, user: str, channel: str, card: dict[str, Any], action: str) -> None:
+        """Open the form of a button, or of the menu, and send it, if it can be sent."""
+        try:
+            if action == REVIEW:
+                await choose(self.sandbox, user, channel, card, DETAILS)
+            else:
+                await self.sandbox.click(user, channel, card["ts"], action)
+            view = await opened(self.sandbox, user)
+            about = re.search(r"apr_[0-9a-f]{32}", str(view.get("private_metadata")))
+            if not view.get("submit") or about is None:
+                return  # it says why not
+            press = self._pressing(user, about[0], _of_view(view), channel)
+            values = filled(view, changes_of(view, action))
+            reply = await self.sandbox.submit(user, view, values)
+            if reply.get("ok") and not reply.get("errors") and not _is_unrecorded(reply):
+                self._answered(press)
+        finally:
+            await close_all(self.sandbox, user)
+
+    async def _take_back(self, user: str, channel: str, card: dict[str, Any]) -> None:
+        """Take one's vote back, in the form about the card."""
+        try:
+            if await press_inside(self.sandbox, user, channel, card, TAKE_BACK):
+                self._voted.pop((user, _id_of(card)), None)
+        finally:
+            await close_all(self.sandbox, user)
 
     async def _break_glass(self, user: str, channel: str, card: dict[str, Any]) -> None:
         """Let it run without the others; how that ends, the audit and the alert must say."""
-        await self.sandbox.click(user, channel, card["ts"], OVERRIDE)
-        await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
-        view = self.sandbox.open_views(user)[-1]
-        sure = {"countersign:value": {"type": "checkboxes", "selected_options": [{"value": "yes"}]}}
-        said = {"what": "the database is down", "why_now": "nobody else is awake", "sure": sure}
-        await self.sandbox.submit(user, view, said)
-        for left in self.sandbox.open_views(user):
-            await self.sandbox.close_view(user, left, everything=True)
+        try:
+            if await press_inside(self.sandbox, user, channel, card, OVERRIDE):
+                view = await opened(self.sandbox, user)
+                if view["callback_id"] == OVERRIDE_FORM:
+                    said = {"what": "the database is down", "why": "nobody else is awake"}
+                    await self.sandbox.submit(user, view, filled(view, said))
+        finally:
+            await close_all(self.sandbox, user)
 
     async def _stop_grant(self, user: str, channel: str, message: dict[str, Any]) -> None:
-        stop = re.search(rf"{STOP_GRANT}=[^']+", str(message["blocks"]))
-        if not stop:
-            return
-        chosen = {"value": stop[0]}
-        await self.sandbox.click(user, channel, message["ts"], MORE, selected_option=chosen)
-        await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
-        await self.sandbox.submit(user, self.sandbox.open_views(user)[-1], {})
-        for left in self.sandbox.open_views(user):
-            await self.sandbox.close_view(user, left, everything=True)
+        try:
+            if await choose(self.sandbox, user, channel, message, STOP_GRANT):
+                view = await opened(self.sandbox, user)
+                await self.sandbox.submit(user, view, {})
+        finally:
+            await close_all(self.sandbox, user)
 
     async def _claim(self, user: str, channel: str, card: dict[str, Any]) -> None:
-        claim = re.search(r"countersign:claim=[^']+", str(card["blocks"]))
-        if claim:
-            await self.sandbox.click(
-                user, channel, card["ts"], MORE, selected_option={"value": claim[0]}
-            )
+        await choose(self.sandbox, user, channel, card, "countersign:claim")
 
     def _pressing(self, user: str, approval_id: str, action: str, channel: str) -> Press:
         choice = "reject" if action in {REJECT, GIVE_UP} else "approve"

@@ -24,6 +24,7 @@ from storage.mongo import Driver
 from storage.records import Approval, AuditEntry, Kind, Status
 from tests.chaos import process
 from tests.chaos.agent import EFFECTS, effects
+from tests.chaos.forms import close_all, filled, opened
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
@@ -142,8 +143,8 @@ class Play:
             async with asyncio.timeout(REST_S):
                 await self._come_to_rest()
         except TimeoutError:
-            open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
-            told = f"jobs {open_jobs}" if open_jobs else f"due for ever: {await self._due()}"
+            left = {n: self._shows(n) for n in range(self.setting.threads) if not self._is_done(n)}
+            told = f"jobs {left}" if left else f"due for ever: {await self._due()}"
             self.report.wrong.append(f"not done in time: {told}")
         finally:
             if keeper is not None:
@@ -270,11 +271,13 @@ class Play:
             return
         await self.sandbox.click(user, channel, card["ts"], wish)
         if wish in {REJECT, EDIT, RAN}:
-            await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
-            view = self.sandbox.open_views(user)[-1]
-            await self.sandbox.submit(user, view, filled(view, wish))
-            for left in self.sandbox.open_views(user):
-                await self.sandbox.close_view(user, left, everything=True)
+            try:
+                view = await opened(self.sandbox, user)
+                if view.get("submit"):  # else it says why not
+                    values = filled(view, changes_of(view, wish))
+                    await self.sandbox.submit(user, view, values)
+            finally:
+                await close_all(self.sandbox, user)
         elif self.random.random() < 0.3:  # and once more, to be sure
             await self.sandbox.click(user, channel, card["ts"], wish)
 
@@ -365,6 +368,12 @@ class Play:
         messages = self.sandbox.messages(channel, thread_ts=ts)
         has_ended = any(f"job {number} done" in str(one.get("text")) for one in messages)
         return has_ended and not any(self._is_card(one) and buttons(one) for one in messages)
+
+    def _shows(self, number: int) -> list[str]:
+        """What stands about a job that is not over, for whoever reads the report."""
+        channel, ts = self.jobs.get(number, ("", ""))
+        messages = self.sandbox.messages(channel, thread_ts=ts) if channel else []
+        return [f"{one['ts']} {str(one.get('text'))[:80]!r} {buttons(one)}" for one in messages]
 
     def _is_card(self, message: dict[str, Any]) -> bool:
         return (message.get("metadata") or {}).get("event_type") in CARDS
@@ -511,14 +520,14 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
     """Words of which a card that ended so shows at least one."""
     if approval.kind is Kind.DOUBT:
         words = {
-            Status.APPROVED: ("Run again by", "to run it again"),
+            Status.APPROVED: ("un again by", "run it again"),
             Status.REJECTED: ("Left as it is",),
             Status.ANSWERED: ("It ran, says",),
         }
         if approval.status in words:
             return words[approval.status]
     if approval.decision is not None and approval.decision.emergency_json:
-        return ("mergency override",)
+        return ("verride by",)
     return {
         # With other arguments than it was asked with, the one who edited has the first word.
         Status.APPROVED: ("pproved", "Edited by"),
@@ -526,7 +535,8 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
         Status.EXPIRED: ("xpired",),
         Status.ANSWERED: ("nswered",),
         Status.CANCELLED: ("ancelled",),
-        Status.SUPERSEDED: ("alled off",),
+        Status.SUPERSEDED: ("Replaced",),
+        Status.DENIED: ("Denied",),
         Status.WITHDRAWN: ("ithdrawn",),
         Status.UNDECIDABLE: ("obody can decide",),
     }.get(approval.status, ())
@@ -537,19 +547,14 @@ def _ref(approval: Approval) -> str:
     return found[0] if found else ""
 
 
-def filled(view: dict[str, Any], wish: str) -> dict[str, Any]:
-    """What people write into a modal."""
-    values: dict[str, Any] = {}
-    for block in view["blocks"]:
-        if block["type"] != "input":
-            continue
-        element, label = block["element"], block["label"]["text"].lower()
-        value = element.get("initial_value")
-        if wish == EDIT and label.startswith("amount"):
-            value = str(int(value or 0) + 1)
-        elif wish != EDIT:
-            value = value or "because"
-        values[block["block_id"]] = {
-            element["action_id"]: {"type": element["type"], "value": value}
-        }
-    return values
+def changes_of(view: dict[str, Any], wish: str) -> dict[str, str]:
+    """What somebody changes in a form: one more, where they edit."""
+    if wish != EDIT:
+        return {}
+    labels = {
+        block["label"]["text"].split()[0].lower(): block
+        for block in view["blocks"]
+        if block["type"] == "input"
+    }
+    amount = labels["amount"]["element"].get("initial_value")
+    return {"amount": str(int(amount or 0) + 1)}
