@@ -24,6 +24,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of
+from bot.redaction.call import mask_call, written
 from bot.words import for_all, say
 from storage.records import Approval
 
@@ -172,17 +173,29 @@ def confirmed(button: Block, approval: Approval) -> Block:
     terms = _terms(approval)
     if terms is None or not terms.confirm:
         return button
-    what = clip(title_of(approval), _MOST_CONFIRMED)
+    what = _what_changes(approval)
     is_alone = sum(one.count for stage in terms.stages for one in stage.approve) == 1
     return {
         **button,
         "confirm": {
             "title": plain(say("confirm.title")),
-            "text": plain(say("confirm.high_text", what=what) if is_alone else what),
+            "text": plain(say("confirm.alone", what=what) if is_alone else what),
             "confirm": plain(say("confirm.yes")),
             "deny": plain(say("confirm.no")),
         },
     }
+
+
+def _what_changes(approval: Approval) -> str:
+    """The title as a sentence, and the first one of what will happen, where that is a text."""
+    title = clip(title_of(approval), _MOST_CONFIRMED)
+    title = title if title.endswith((".", "!", "?", "…")) else f"{title}."
+    clean = written(mask_call(approval.preview)).strip()
+    first, is_more, _ = clean.partition(". ")
+    first = f"{first}." if is_more else first
+    is_sentence = first.endswith((".", "!")) and "\n" not in first and "\t" not in first
+    left = _MOST_CONFIRMED - len(title)
+    return f"{title} {first}" if is_sentence and is_plain(first) and len(first) < left else title
 
 
 def _terms(approval: Approval) -> Terms | None:
@@ -235,12 +248,13 @@ def _object_of(approval: Approval) -> tuple[str, str]:
 
     What is masked, or cannot be seen as it is, is nobody's to type.
     """
-    title, masks = title_of(approval), ask_of(approval).masks
+    title, ask = title_of(approval), ask_of(approval)
     for name, value in read_pairs(approval.arguments_json):
         text = " ".join(value.split()) if isinstance(value, str) else ""
         is_short = 1 < len(text) <= _MOST_NAME and text == value
-        if is_short and text in title and is_plain(text) and not is_masked(name, value, masks):
-            noun = " ".join(name.replace("_", " ").split()).lower()
+        if is_short and text in title and is_plain(text) and not is_masked(name, value, ask.masks):
+            label = ask.labels.get(name, "").strip() or name.replace("_", " ")
+            noun = " ".join(label.split()).lower()
             return (clip(noun, _NOUN) if is_plain(noun) and noun else _request()), text
     return _request(), short_id(approval.approval_id)
 

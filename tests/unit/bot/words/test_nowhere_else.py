@@ -98,8 +98,6 @@ UNUSED: set[str] = {
     "button.step_yes",
     "button.wake",
     "confirm.all_title",
-    "confirm.alone",
-    "confirm.high_title",
     "error.model",
     "error.not_in_channel",
     "error.pattern",

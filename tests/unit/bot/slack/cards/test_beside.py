@@ -13,6 +13,9 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.people.meanwhile import CardClaim
 from bot.policy.ballot import write_votes
+from bot.policy.terms import Stage
+from bot.questions.form import AnswerForm, Form
+from bot.questions.reasons import confirmation_inputs
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.beside.question import question_message
 from bot.slack.cards import card_for
@@ -20,7 +23,7 @@ from bot.slack.cards.dialog import MOST_SHOWN
 from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.reading import links
 from tests.unit.bot.slack.cards.samples import an_approval
-from tests.unit.bot.slack.cards.test_progress import TERMS, a_vote, under
+from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under
 
 ODD = "*bold* <!channel> :x: <http://e|l> \u202e\u200b" + "long " * 1_000
 
@@ -152,6 +155,41 @@ def test_an_approval_is_confirmed_where_the_rule_says_so() -> None:
     # What the card does not show is agreed to in a form.
     hidden = buttons(drawn(under(terms, title=ODD)))[ActionId.APPROVE]
     assert ("confirm" in hidden, hidden["text"]["text"]) == (False, "Approve…")
+
+
+@pytest.mark.parametrize(
+    ("preview", "more"),
+    [
+        (
+            "Replaces 1.4.1, one replica after another.",
+            " Replaces 1.4.1, one replica after another.",
+        ),
+        ("Replaces 1.4.1. Then restarts it.", " Replaces 1.4.1."),
+        ("", ""),
+        ("-  count: 3\n+  count: 5.", ""),
+        ("Order\tSum\nA\t1.", ""),
+        ("long " * 45 + ".", ""),
+        ("Turned \u202e over.", ""),
+    ],
+)
+def test_the_dialog_says_what_changes(preview: str, more: str) -> None:
+    alone = {"confirm": True, "stages": (Stage(approve=(SECURITY,)),)}
+    terms = TERMS.model_copy(update=alone)
+    card = drawn(under(terms, preview=preview, title="Deploy payments", arguments_json="{}"))
+    words = f"Deploy payments.{more} No one else is asked."
+    assert buttons(card)[ActionId.APPROVE]["confirm"]["text"]["text"] == words
+
+
+def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
+    ask = AnswerForm(form=Form.CALL, labels={"tbl": "Table"})
+    terms = TERMS.model_copy(update={"risk": "critical"})
+    critical = under(
+        terms,
+        title="Delete orders_2019",
+        arguments_json='{"tbl": "orders_2019"}',
+        schema_json=ask.to_text(),
+    )
+    assert "Type the table's name to approve" in str(confirmation_inputs(critical))
 
 
 def test_a_form_needs_no_dialog() -> None:
