@@ -259,6 +259,7 @@ APPROVALS = Codec(
         "ladder_json",
         "why_said",
         "newer_ts",
+        "approved_json",
         "sign",
     ),
 )

@@ -342,6 +342,9 @@ class Approval:
     newer_ts: str = ""
     """`ts` of the card of the request that replaces this one, in the same channel; empty where
     there is none yet."""
+    approved_json: str = ""
+    """Of a call in doubt: a JSON object with `by`, who approved it, and `at_ms`; empty where nobody
+    did, or that is not known."""
     sign: str = ""
     """The sign at the root of the thread, as `bot.core.attendance.signs` names it: that something
     waits, from the moment when it is made, or how it ended; empty where there is none."""

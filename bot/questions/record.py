@@ -16,6 +16,7 @@ from agents.core.infos import CallInfo, DoubtInfo
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
+from bot.policy.ballot import APPROVE, read_votes
 from bot.ports import EXCLUDED
 from bot.questions.base import brief_of, kind_at
 from bot.questions.form import in_order
@@ -23,6 +24,7 @@ from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
 from storage.records import Approval, Kind, Thread
 
+_MOST_APPROVED = 20
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
 """The names that a policy may give; anything else in their place is nobody."""
 
@@ -167,7 +169,10 @@ def approval_from(
             ruled = replace(approval, **_under_ruling(info, rules))
             return under_terms(ruled, info.terms, now_ms=now_ms) if info.terms else ruled
         case DoubtInfo(frozen=frozen, asked_again=why):
-            return replace(deciders_from(approval, frozen, now_ms=now_ms), asked_again=why)
+            asked = deciders_from(approval, frozen, now_ms=now_ms)
+            approved = frozen.get("approved")
+            known = approved if isinstance(approved, str) else ""
+            return replace(asked, asked_again=why, approved_json=known)
         case _:
             return approval
 
@@ -223,7 +228,20 @@ def deciders_of(approval: Approval) -> dict[str, Json]:
         "requesters": json.dumps(requesters_of(approval)),
         "self_approval": approval.self_approval,
         **({"terms": approval.terms_json} if approval.terms_json else {}),
+        **({"approved": approved} if (approved := _approved(approval)) else {}),
     }
+
+
+def _approved(approval: Approval) -> str:
+    """Who let a call start, and when; of one that ran again after a doubt, who did at first."""
+    if approval.kind is Kind.DOUBT:
+        return approval.approved_json
+    decision = approval.decision
+    if decision is None or not decision.by:
+        return ""
+    voters = [one.by for one in read_votes(approval.votes_json) if one.choice == APPROVE]
+    by = [*dict.fromkeys([decision.by, *voters])][:_MOST_APPROVED]
+    return json.dumps({"by": by, "at_ms": decision.at_ms})
 
 
 def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int = 0) -> Approval:

@@ -123,6 +123,7 @@ CREATE TABLE IF NOT EXISTS approvals (
     ladder_json TEXT NOT NULL,
     why_said INTEGER NOT NULL,
     newer_ts TEXT NOT NULL,
+    approved_json TEXT NOT NULL,
     sign TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
@@ -479,6 +480,7 @@ ALTER TABLE approvals ADD COLUMN messages_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN ladder_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN why_said INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN newer_ts TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN approved_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN sign TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+from bot.layout.arguments import read_object
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import clip, own_words, show
@@ -25,6 +26,7 @@ from storage.records import Approval, Kind
 _NAME = 100
 _MOST_LINES = 20
 _MOST_NOTES, _NOTE = 3, 160
+_MOST_SNOOZING = 5
 _PERSON = re.compile(r"<@[UW][A-Z0-9]{1,30}>")
 
 
@@ -48,7 +50,27 @@ def small_print(
     is_begun = any(one.stage == approval.stage for one in given)
     is_begun |= bool(given) and approval.escalated_ms is None  # whose is missing stands above
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
-    return [*votes, *(lead or [f"{requested} {who}".strip()]), _deadline(approval)]
+    requested = _approved(approval) or requested
+    lines = [*votes, *(lead or [f"{requested} {who}".strip()])]
+    return [*lines, *_left_in_peace(approval, "\n".join(lines)), _deadline(approval)]
+
+
+def _approved(approval: Approval) -> str:
+    """Of a call in doubt, who had approved it, and when; empty where that is not known."""
+    found = read_object(approval.approved_json) if approval.approved_json else None
+    by, at_ms = (found or {}).get("by"), (found or {}).get("at_ms")
+    if not isinstance(by, list) or not by or type(at_ms) is not int:
+        return ""
+    people = ", ".join(mention(str(one)) for one in by[:MOST_PEOPLE])
+    return say("line.doubt_asked", who=people, time=moment(at_ms, since_ms=approval.created_ms))
+
+
+def _left_in_peace(approval: Approval, lines: str) -> list[str]:
+    """Say who is reminded later, where they are not named above: in a group, for example."""
+    values = read_snoozes(approval.snoozes_json).items()
+    names = [say("line.snoozed", who=mention(one), time=clock(until)) for one, until in values]
+    hidden = [one for one in names if one not in lines]
+    return [f"{_all_of(hidden[:_MOST_SNOOZING])}."] if hidden else []
 
 
 def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:

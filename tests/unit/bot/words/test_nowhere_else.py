@@ -118,7 +118,6 @@ UNUSED: set[str] = {
     "home.away",
     "home.dm",
     "line.busy",
-    "line.doubt_asked",
     "line.largest",
     "line.no_more_arguments",
     "line.running_on",

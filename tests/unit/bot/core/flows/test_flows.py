@@ -486,6 +486,7 @@ async def in_doubt(storage: SqliteStorage, *words: str) -> tuple[Office, Approva
     await second.queue.run()
     doubt = await second.the_approval()
     assert doubt.kind is Kind.DOUBT
+    assert json.loads(doubt.approved_json)["by"] == [ADA]
     assert second.ran == []
     return second, doubt
 

@@ -11,7 +11,7 @@ import pytest
 from bot.core.decisions.dialog import Exchange, dialog_of, write_dialog
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
-from bot.people.meanwhile import CardClaim
+from bot.people.meanwhile import CardClaim, write_snoozes
 from bot.policy.ballot import write_votes
 from bot.policy.terms import Stage
 from bot.questions.form import AnswerForm, Form
@@ -22,7 +22,7 @@ from bot.slack.cards import card_for
 from bot.slack.cards.dialog import MOST_SHOWN
 from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.reading import links
-from tests.unit.bot.slack.cards.samples import an_approval
+from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval
 from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under
 
 ODD = "*bold* <!channel> :x: <http://e|l> \u202e\u200b" + "long " * 1_000
@@ -223,3 +223,21 @@ def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
     card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
     assert "by <@UBEN>, <@UADA>*" in said(card)
     assert "UMIA" not in said(card)
+
+
+def test_who_is_left_in_peace_is_named_also_in_a_group() -> None:
+    until = CREATED + 3_600_000
+    snoozes = write_snoozes({"U0ADA": until})
+    group = drawn(an_approval(snoozes_json=snoozes, approvers_json='["S0OPS"]'))
+    assert said(group).count("<@U0ADA> (💤 until ") == 1
+    alone = card_for(an_approval(snoozes_json=snoozes), approvers_text="<@U0ADA>, <@U0BEN>")
+    assert said(alone).count("<@U0ADA> (💤 until ") == 1
+    assert "💤" not in said(drawn(an_approval()))
+
+
+def test_a_card_in_doubt_says_who_had_approved_the_call() -> None:
+    known = json.dumps({"by": ["U0ADA", "U0BEN"], "at_ms": CREATED})
+    assert "Approved by <@U0ADA>, <@U0BEN>, <!date^" in said(drawn(a_doubt(approved_json=known)))
+    for damaged in ("", "[", '{"by": "U0ADA", "at_ms": 5}', '{"by": ["U0ADA"]}'):
+        shown = said(drawn(a_doubt(approved_json=damaged)))
+        assert ("Approved by" in shown, "Requested by" in shown) == (False, True)
