@@ -180,6 +180,7 @@ async def start(
             era=str(await storage.restoring.era() or ""),
             lookups=lookups,
             policy=policy,
+            has_lists=settings.daily_list,
         ),
         policy=lambda: policy.held,
     )

@@ -463,9 +463,9 @@ class PersonRecord:
     digest_ms: int = 0
     """When that was; 0 when there was none, or Slack did not take it."""
     digest_json: str = ""
-    """JSON object with `channel`, `ts`, `ids` and `mark`: where the last list stands, the approvals
-    on it, and a digest of what it shows. Empty while it is not posted, and when it shows for good
-    how all of them ended."""
+    """JSON object with `ts`, `ids`, `total` and `mark`: where the last list stands, which approvals
+    are on it, how many waited, and a digest of what it shows. Empty where nothing of it will change
+    any more; `ts` is empty while it is not posted."""
     reminded_ms: int = 0
     """When a reminder last mentioned them."""
     next_ms: int | None = None

@@ -223,6 +223,11 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_SECRETS_DIR",
         description="A directory of secrets: each file is named as its variable, and masked.",
     )
+    daily_list: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
+        default=True,
+        alias="COUNTERSIGN_DAILY_LIST",
+        description="Whether people are sent one list a day of what waits for them.",
+    )
     language: Annotated[str, BeforeValidator(values.language)] = Field(
         default="en",
         alias="COUNTERSIGN_LANGUAGE",

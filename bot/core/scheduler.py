@@ -16,6 +16,7 @@ from typing import Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.core.approvals import Approvals
+from bot.core.attendance.digests import Digests
 from bot.core.decisions.grants import Grants
 from bot.core.outbox import Outbox
 from bot.core.tasks import Tasks
@@ -56,6 +57,7 @@ class Sweep:
         sealer: Seals the audit; None where somebody else does.
         grants: Draws the messages of standing grants; None where there are none.
         lists: Brings lists that people look at up to date; None where there are none.
+        digests: Sends people lists of what waits; None where nobody is sent one.
     """
 
     storage: Storage
@@ -68,6 +70,7 @@ class Sweep:
     sealer: Sealer | None = None
     grants: Grants | None = None
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
+    digests: Digests | None = None
 
     async def seal(self) -> None:
         """Seal what has come into the audit."""
@@ -93,11 +96,17 @@ class Sweep:
         if self.grants is not None:
             for grant in await self.storage.grants.due(now_ms=now, limit=BATCH):
                 self.spawn(self.grants.attend(grant))
+        self._tend()
+        return len(approvals) + len(threads) + len(whispers)
+
+    def _tend(self) -> None:
+        """Start on what goes by times of its own."""
         if self.retention is not None:
             self.spawn(self.retention.step())
         if self.lists is not None:
             self.spawn(self.lists())
-        return len(approvals) + len(threads) + len(whispers)
+        if self.digests is not None:
+            self.spawn(self.digests.step())
 
 
 class Scheduler:
@@ -208,4 +217,7 @@ class TimeLapse:
         whispers = await storage.whispers.due(now_ms=_FAR_MS, limit=1)
         times = [one.due_ms for one in approvals] + [one.due_ms for one in threads]
         times += [one.due_ms for one in whispers]
+        if self.sweep.digests is not None:
+            people = await storage.people.due(now_ms=_FAR_MS, limit=BATCH)
+            times += [one.next_ms for one in people]
         return min((at_ms for at_ms in times if at_ms is not None), default=None)

@@ -19,8 +19,12 @@ from agents import Runner
 from agents.gates.rulings import Judgement
 from bot.clock import steady_clock
 from bot.core.approvals import Approvals
+from bot.core.attendance.consideration import Consideration
+from bot.core.attendance.digests import Digests
+from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
+from bot.core.attendance.wishes import Wishes
 from bot.core.catalog import Catalog
 from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
@@ -61,6 +65,7 @@ from bot.slack.notifier import SlackNotifier
 from bot.slack.presence import SlackPresence
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from bot.slack.signs import SlackRootSigns
+from bot.slack.waitlists import SlackLists
 from storage.base import Storage
 from storage.records import Approval, Thread
 
@@ -171,6 +176,7 @@ class Process:
             before and between the words of a status.
         patience: The longest that a click may take in all.
         policy: The policy in force; None where none is judged by.
+        has_lists: Whether people are sent one list a day of what waits for them.
     """
 
     owner: str
@@ -183,6 +189,7 @@ class Process:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     patience: timedelta = CLICK_PATIENCE
     policy: PolicyInForce | None = None
+    has_lists: bool = True
 
 
 def build(
@@ -232,6 +239,9 @@ def build(
     notices = SlackNotices(notifier)
     taken: TakenLeases[Approval] = TakenLeases(owner, clock, lambda: tasks.is_closed)
     woken: TakenLeases[Thread] = TakenLeases(owner, clock, lambda: tasks.is_closed)
+    team_id, recent = slack.identity.team_id, RecentDirectory(directory, clock)
+    wishes = Wishes(storage=storage, access=Access(recent), policy=cards, clock=clock)
+    plans = ListPlans(storage=storage, wishes=wishes, team_id=team_id, clock=clock)
     attendance = Attendance(
         storage=storage,
         directory=directory,
@@ -246,6 +256,7 @@ def build(
         visited=lambda: homes.changed(),  # noqa: PLW0108 - they are made later
         taken=taken,
         woken=woken,
+        consideration=Consideration(wishes=wishes, plans=plans if process.has_lists else None),
     )
     approvals = Approvals(
         storage=storage,
@@ -340,10 +351,10 @@ def build(
         woken=woken,
     )
 
-    recent = RecentDirectory(directory, clock)
+    overviews = Overviews(storage=storage, directory=recent, policy=cards, clock=clock)
     homes = Homes(
         Composer(
-            overviews=Overviews(storage=storage, directory=recent, policy=cards, clock=clock),
+            overviews=overviews,
             channel_name=directory.channel_name,
             unseen=lambda approval, user_id: approvals.unseen(approval, user_id) is not None,
             team_id=slack.identity.team_id,
@@ -369,6 +380,7 @@ def build(
         facts=catalog.facts,
         edits=Edits(storage, approvals, rules, clock),
         grants=grants,
+        wishes=wishes,
         outbox=outbox,
         homes=homes,
         client=quick,
@@ -376,6 +388,16 @@ def build(
         spawn=tasks.spawn,
         prompts=SuggestedPrompts(notifier.try_call, roster.offered()),
         patience=process.patience,
+    )
+    digests = Digests(
+        storage=storage,
+        overviews=overviews,
+        plans=plans,
+        board=SlackLists(
+            poster=notifier, directory=recent, channel_name=directory.channel_name, policy=cards
+        ),
+        team_id=team_id,
+        clock=clock,
     )
     bolt = _bolt(slack)
     register(bolt, desk)
@@ -390,6 +412,7 @@ def build(
         sealer=Sealer(trail=storage.trail, clock=clock, owner=owner),
         grants=grants,
         lists=homes.refresh,
+        digests=digests if process.has_lists else None,
     )
     return Countersign(
         bolt=bolt,

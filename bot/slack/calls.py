@@ -135,6 +135,7 @@ class Putting:
         ts: Its `ts`, where it is known.
         mentions: Ids of those whom it is for.
         looks: Whether it is searched outside of threads, too: it may be there already.
+        is_last: Whether nothing is posted in its place once it is gone.
     """
 
     event: str
@@ -144,3 +145,4 @@ class Putting:
     ts: str = ""
     mentions: Sequence[str] = ()
     looks: bool = False
+    is_last: bool = False

@@ -199,11 +199,8 @@ class SlackNotifier:
         if not ts and (putting.thread_ts or putting.looks):
             ts = await self._look_for(putting)
         shown: Arguments = {"text": card.text, "blocks": card.blocks}
-        if ts:
-            with suppress_gone():
-                place = {"channel": putting.channel_id, "ts": ts}
-                await self._call("chat.update", {**place, **shown})
-                return ts
+        if ts and (await self._draw_over(putting.channel_id, ts, shown) or putting.is_last):
+            return ts
         metadata = _metadata(putting.event, putting.record_id, mentions=putting.mentions)
         posting: Arguments = {
             "channel": putting.channel_id,
@@ -214,6 +211,16 @@ class SlackNotifier:
             "metadata": metadata,
         }
         return str((await self._call("chat.postMessage", posting))["ts"])
+
+    async def _draw_over(self, channel_id: str, ts: str, shown: Arguments) -> bool:
+        """Show something in a message of ours; False when that is gone."""
+        try:
+            await self._call("chat.update", {"channel": channel_id, "ts": ts, **shown})
+        except DeliveryError as error:
+            if error.reason not in _GONE:
+                raise
+            return False
+        return True
 
     async def _look_for(self, putting: Putting) -> str:
         """The `ts` of a message that an earlier try posted; better twice than not at all."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.config.values import CHANNEL
-from bot.core.attendance.course import mentioned_of, read_beside
+from bot.core.attendance.course import held_of, mentioned_of, read_beside
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_channel
@@ -90,10 +90,13 @@ def _asked_text(approval: Approval) -> str:
         names = audience_of(terms, groups, approval.created_ms)
     except TermsError:
         return approvers_words(())
+    held = held_of(approval)
     if terms.mention and json.loads(approval.mentioned_json):
-        words = [one for one in names if not is_channel(one)]
+        words = [one for one in names if not is_channel(one) and one not in held]
         rest = [CHANNEL] if any(is_channel(one) for one in names) else []
-        return approvers_words([*words, *rest])
+        asleep = dict.fromkeys(name for one in names if one in held for name in names[one])
+        told = [*words, *rest]
+        return ", ".join([*([approvers_words(told)] if told else []), *asleep])
     is_here = {name: name in terms.groups and terms.groups[name].here for name in groups}
     return ", ".join(approvers_words([CHANNEL]) if is_here[name] else name for name in groups)
 

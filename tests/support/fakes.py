@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from bot.core.attendance.waitlist import PostedList, WaitList
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports import NO_OFFER, Began, Newest, Offer, Person, SideMessage
 from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
@@ -121,6 +122,34 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.update", "fatal_error")
         self.seen.append((approval.approval_id, tuple(seen_by), channel_id, ts))
+
+
+@dataclass
+class FakeBoard:
+    """Notes the lists that people are sent.
+
+    Attributes:
+        lists: The lists as they stand, by name; those of one direct message are found again.
+        sent: Their names, in the order in which they were posted.
+        fault: What all calls fail with; None while Slack takes them.
+        lost: Whether a list appears, and only the answer to its post is lost.
+    """
+
+    lists: dict[str, WaitList] = field(default_factory=dict)
+    sent: list[str] = field(default_factory=list)
+    fault: DeliveryError | None = None
+    lost: bool = False
+
+    async def show(self, shown: WaitList, *, where: PostedList) -> PostedList:
+        if self.fault is not None:
+            raise self.fault
+        if not where.is_posted and shown.key not in self.lists:
+            self.sent.append(shown.key)
+        self.lists[shown.key] = shown
+        if self.lost:
+            raise DeliveryError("chat.postMessage", "no answer in time")
+        ids = tuple(one.approval.approval_id for one in shown.items)
+        return PostedList(ts=shown.key, ids=ids, total=shown.total, mark=shown.mark)
 
 
 @dataclass

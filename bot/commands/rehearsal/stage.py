@@ -230,7 +230,12 @@ class Theatre:
             owner: Its name.
         """
         return Process(
-            owner=owner, clock=self.clock, limits={}, sleep=self.sleep, patience=_PATIENCE
+            owner=owner,
+            clock=self.clock,
+            limits={},
+            sleep=self.sleep,
+            patience=_PATIENCE,
+            has_lists=False,  # they are no part of a policy
         )
 
     def restart(self) -> None:

@@ -101,6 +101,11 @@ def mentioned_of(approval: Approval) -> tuple[str, ...]:
     return ()
 
 
+def held_of(approval: Approval) -> frozenset[str]:
+    """Slack user ids of people who are told later, and were not mentioned yet."""
+    return frozenset(read_snoozes(approval.snoozes_json)) - {*mentioned_of(approval)}
+
+
 def read_beside(text: str) -> tuple[SideMessage, ...]:
     """Read the messages beside a card, as a record keeps them; of damaged ones, none."""
     with suppress(TypeError, ValueError, RecursionError, LookupError):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from bot.core.attendance.course import (
     LadderState,
@@ -21,7 +22,7 @@ from bot.core.attendance.course import (
     write_beside,
 )
 from bot.core.audit import note_steps
-from bot.people.audience import Audience
+from bot.people.audience import Audience, Waiting
 from bot.people.census import is_direct
 from bot.people.meanwhile import write_snoozes
 from bot.people.named import (
@@ -32,6 +33,7 @@ from bot.people.named import (
     audience_of,
     is_channel,
     is_person,
+    is_usergroup,
 )
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
@@ -58,11 +60,13 @@ class LadderPlan:
         names: Ids of all whom they are for.
         cards: New cards beside the first.
         messages: New nudges.
+        held: Who is told later, and when: they are not to be disturbed now.
     """
 
     names: tuple[str, ...] = ()
     cards: tuple[SideMessage, ...] = ()
     messages: tuple[SideMessage, ...] = ()
+    held: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -71,6 +75,37 @@ class LadderPlan:
 
 
 NOTHING = LadderPlan()
+
+
+class Considerate(Protocol):
+    """Says who is not to be told now: see `Consideration`."""
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
+        """Those who are not to be disturbed now, and until when."""
+        ...
+
+    async def left_out(
+        self, approval: Approval, found: Due, people: Collection[str]
+    ) -> Mapping[str, int]:
+        """Those who have it on a list, and when they are told all the same; 0 for not at all."""
+        ...
+
+
+class Unasked:
+    """Nobody has said when not to be told, and nobody is sent a list."""
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002
+        """See `Considerate`."""
+        return {}
+
+    async def left_out(
+        self,
+        approval: Approval,  # noqa: ARG002 - see Considerate
+        found: Due,  # noqa: ARG002
+        people: Collection[str],  # noqa: ARG002
+    ) -> Mapping[str, int]:
+        """See `Considerate`."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +117,14 @@ class Ladder:
         audit: Where its steps are noted.
         audience: Whom messages are for.
         clock: The time now.
+        consideration: Who is not to be told now.
     """
 
     approvals: ApprovalStore
     audit: AuditStore
     audience: Audience
     clock: Clock
+    consideration: Considerate = field(default_factory=Unasked)
 
     async def invite(self, approval: Approval) -> Approval:
         """Complete a new approval before it is put on record: where its cards go, and for whom."""
@@ -102,7 +139,7 @@ class Ladder:
         steps = 1 if deserted and is_told else 0
         plan = await self._first(approval, terms, is_told=is_told, steps=steps)
         messages = plan.messages
-        if tells_nobody(terms, course):
+        if tells_nobody(terms, course) or _sleeps_through(approval, plan):
             messages = (*messages, _beside(approval, "quiet", "quiet"))
         state = LadderState(
             since_ms=approval.created_ms,
@@ -115,6 +152,7 @@ class Ladder:
         return replace(
             approval,
             mentioned_json=_texts(plan.names),
+            snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
             cards_json=write_beside(plan.cards),
             messages_json=write_beside(messages),
             ladder_json=state.to_text(),
@@ -188,16 +226,17 @@ class Ladder:
         cards = [_card(approval, channel=one) for one in channels]
         people: tuple[str, ...] = ()
         here: tuple[str, ...] = ()
+        held: Mapping[str, int] = {}
         if is_told and terms.mention:
             waiting = await self.audience.waiting(approval, terms, steps=steps)
-            left = await self.audience.left(approval, names, waiting, silent=())
+            left, held = await self._awake(approval, names, waiting, silent=())
             people = _few(tuple(one for one in left if not is_channel(one)))
             absent = await self.audience.absent(place, [one for one in people if is_person(one)])
             here = tuple(one for one in people if one not in absent)
             cards += [_card(approval, user=one) for one in people if one in absent]
         if approval.place:
             cards.insert(0, replace(_card(approval, channel=place), mentions=here))
-        return LadderPlan(names=people, cards=tuple(cards))
+        return LadderPlan(names=people, cards=tuple(cards), held=held)
 
     async def _direct(
         self, approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]
@@ -209,7 +248,34 @@ class Ladder:
         people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]
         known = {one.user for one in read_beside(approval.cards_json)}
         new = [one for one in people[:MOST_DIRECT] if one not in known]
-        return LadderPlan(names=tuple(new), cards=tuple(_card(approval, user=one) for one in new))
+        held = await self.consideration.quiet(approval, new)
+        new = [one for one in new if one not in held]
+        cards = tuple(_card(approval, user=one) for one in new)
+        return LadderPlan(names=tuple(new), cards=cards, held=held)
+
+    async def _awake(
+        self,
+        approval: Approval,
+        names: Mapping[str, tuple[str, ...]],
+        waiting: Waiting,
+        *,
+        silent: Collection[str],
+    ) -> tuple[tuple[str, ...], Mapping[str, int]]:
+        """Those of an audience who are told now; and those who are told later, each with when.
+
+        The handle of a user group reaches all of its members, so that nobody of it is held back.
+        """
+        left = await self.audience.left(approval, names, waiting, silent=silent)
+        groups = [one for one in left if is_usergroup(one)]
+        people = {*left, *(waiting.people if groups else ())} - {*silent}
+        held = await self.consideration.quiet(approval, [one for one in people if is_person(one)])
+        if not held:
+            return left, held
+        named = {*left}
+        left = await self.audience.left(approval, names, waiting, silent=(*silent, *held))
+        left = tuple(one for one in left if one not in held)
+        is_reached = any(is_usergroup(one) for one in left)
+        return left, {one: end for one, end in held.items() if one in named or not is_reached}
 
     async def _plan(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> LadderPlan:
         """The message of a moment: whom it is for, and how it reaches them."""
@@ -218,14 +284,39 @@ class Ladder:
         waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
         names = _named(approval, terms, found, now_ms)
         silent = found.course.snoozes
-        left = await self.audience.left(approval, names, waiting, silent=silent)
-        left = (*left, *(one for one in found.awake if one in waiting.people and one not in left))
+        left, held = await self._awake(approval, names, waiting, silent=silent)
+        awake = [one for one in found.awake if one in waiting.people and one not in left]
+        left = (*left, *awake)
+        if out := await self.consideration.left_out(approval, found, _people(left, waiting)):
+            rest = {one: groups for one, groups in names.items() if one not in out}
+            quiet = (*silent, *held, *out)
+            left = await self.audience.left(approval, rest, waiting, silent=quiet)
+            left = tuple(one for one in (*left, *awake) if one not in out)
+            held = {**held, **{one: until for one, until in out.items() if until}}
+        plan = await self._told(approval, terms, found, left, now_ms)
+        return replace(plan, held={**plan.held, **held})
+
+    async def _told(
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> LadderPlan:
+        """The messages for those who are told now."""
         if found.notice is Notice.SNOOZE_OVER:
-            messages = (_direct_message(approval, found, one, now_ms) for one in left)
-            return LadderPlan(messages=tuple(messages))
+            return await self._plan_awake(approval, found, left, now_ms)
         if approval.place == DM:
             return await self._plan_direct(approval, terms, found, left, now_ms)
         return await self._plan_here(approval, found, left, now_ms)
+
+    async def _plan_awake(
+        self, approval: Approval, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> LadderPlan:
+        """A direct message to each; the card itself to who cannot see it."""
+        place = approval.place or approval.channel_id
+        absent = {*left} if place == DM else await self.audience.absent(place, left)
+        users = {one.user for one in read_beside(approval.cards_json)}
+        new = [one for one in left if one in absent and one not in users]
+        cards = [replace(_card(approval, user=one), kind=str(found.notice)) for one in new]
+        again = (_direct_message(approval, found, one, now_ms) for one in left if one not in new)
+        return LadderPlan(cards=tuple(cards), messages=tuple(again))
 
     async def _plan_direct(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
@@ -238,7 +329,7 @@ class Ladder:
         reached = {one.user for one in cards}
         again = [one for one in left if one in known and one not in reached]
         messages = tuple(_direct_message(approval, found, one, now_ms) for one in again)
-        return LadderPlan(names=new.names, cards=cards, messages=messages)
+        return LadderPlan(names=new.names, cards=cards, messages=messages, held=new.held)
 
     async def _plan_here(
         self, approval: Approval, found: Due, left: tuple[str, ...], now_ms: int
@@ -297,7 +388,7 @@ def _climbed(
         escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
         escalated_ms=now_ms if is_first else approval.escalated_ms,
         mentioned_json=_texts((*mentioned, *plan.names)),
-        snoozes_json=write_snoozes(course.snoozes),
+        snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
         cards_json=write_beside((*read_beside(approval.cards_json), *plan.cards)),
         messages_json=write_beside((*read_beside(approval.messages_json), *plan.messages)),
         ladder_json=changed.to_text(),
@@ -335,6 +426,19 @@ def _remembered(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tu
         return ()
     asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
     return tuple(one for one in known if one in asked)
+
+
+def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
+    """All people whom a message reaches: by name, and by the handles of user groups."""
+    named = {one for one in left if is_person(one)}
+    reached = waiting.people if any(is_usergroup(one) for one in left) else frozenset[str]()
+    return reached | named
+
+
+def _sleeps_through(approval: Approval, plan: LadderPlan) -> bool:
+    """Whether all who are to be told are not to be disturbed until it has expired (5.7)."""
+    is_nobody = bool(plan.held) and not plan.names and approval.place != DM
+    return is_nobody and min(plan.held.values()) >= approval.expires_ms
 
 
 def _duty_groups(terms: Terms) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from bot.clock import milliseconds
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.held import Visit
-from bot.core.attendance.ladder import Ladder
+from bot.core.attendance.ladder import Considerate, Ladder, Unasked
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
@@ -126,6 +126,7 @@ class Attendance:
         visited: Told that something about an approval may have changed.
         taken: The leases that come with a write.
         woken: Those of threads.
+        consideration: Who is not to be told now.
     """
 
     storage: Storage
@@ -141,6 +142,7 @@ class Attendance:
     visited: Callable[[], None] = _nothing
     taken: TakenLeases[Approval] | None = None
     woken: TakenLeases[Thread] | None = None
+    consideration: Considerate = field(default_factory=Unasked)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -166,7 +168,8 @@ class Attendance:
             policy=self.policy,
             away=once(self._away),
         )
-        return Ladder(self.storage.approvals, self.storage.audit, audience, self.clock)
+        stores = self.storage.approvals, self.storage.audit
+        return Ladder(*stores, audience, self.clock, self.consideration)
 
     async def _away(self, approval: Approval) -> dict[str, tuple[str, ...]]:
         """Find out who is not to be mentioned, and who is in their place (6.3)."""

@@ -20,7 +20,7 @@ from bot.people.waiting import Waits
 from bot.ports import Actor, Clock, Directory, Person
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval, DelegationRecord, Grant, Status, Thread
+from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Status, Thread
 
 PAGE = 100
 MOST_LOOKED = 500
@@ -92,6 +92,7 @@ class Overview:
         grants: Grants that they gave, or that let calls run which they ask for.
         handed: Their right, as they have handed it on.
         away_ms: Until when they are not mentioned; 0 when they are here.
+        wishes: Theirs about messages; None where they have said nothing.
         vitals: For admins alone.
     """
 
@@ -104,6 +105,7 @@ class Overview:
     grants: tuple[GivenGrant, ...] = ()
     handed: tuple[DelegationRecord, ...] = ()
     away_ms: int = 0
+    wishes: PersonRecord | None = None
     vitals: Vitals | None = None
 
 
@@ -177,6 +179,7 @@ class Overviews:
         waiting, mine, is_partial = await self._pending(actor, team_id, now)
         rights = await self.storage.delegations.current(team_id, now_ms=now)
         own = [one for one in rights if one.owner_id == actor.user_id]
+        wishes = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
         return Overview(
             person=person,
             at_ms=now,
@@ -186,6 +189,7 @@ class Overviews:
             is_partial=is_partial,
             grants=tuple(await self.grants(actor, team_id=team_id)),
             handed=tuple(one for one in own if one.delegate_id),
+            wishes=wishes,
             away_ms=max((one.until_ms for one in own if not one.delegate_id), default=0),
         )
 

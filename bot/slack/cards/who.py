@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+from bot.core.attendance.course import held_of
 from bot.layout.arguments import read_object
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
@@ -172,7 +173,11 @@ def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
 
 def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
     """Those who can fill a requirement, in our own words."""
-    words = [own_words(approvers_words([one]), _NAME) for one in _named(approval, requirement)]
+    held, named = held_of(approval), _named(approval, requirement)
+    names = [one for one in named if one not in held]
+    words = [own_words(approvers_words([one]), _NAME) for one in names]
+    if len(names) < len(named):  # a mention would disturb them: their group stands for them
+        words += [_words(one) for one in requirement.groups]
     return [_snoozing(approval, _part(approval, one)) for one in words]
 
 

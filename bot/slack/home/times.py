@@ -6,7 +6,7 @@ Home and private answers belong to one reader, so that no token of Slack's is ne
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from babel import Locale, UnknownLocaleError
@@ -30,11 +30,13 @@ class TimeReader:
         zone: Their zone.
         locale: Their language and region.
         now_ms: The time at which they read.
+        is_lasting: Whether they may read it on another day, too: then no day is “today”.
     """
 
     zone: ZoneInfo
     locale: Locale
     now_ms: int
+    is_lasting: bool = False
 
     @classmethod
     def of(cls, person: Person, now_ms: int, *, zone: str = "") -> TimeReader:
@@ -50,22 +52,26 @@ class TimeReader:
     def moment(self, at_ms: int) -> str:
         """A moment, such as “Today 10:00 AM”, “Tomorrow 10:00 AM”, or “Fri, Nov 27, 10:00 AM”."""
         local, clock = self._local(at_ms), self.clock(at_ms)
-        match (local.date() - self._local(self.now_ms).date()).days:
+        days = (local.date() - self._local(self.now_ms).date()).days
+        if self.is_lasting:
+            return say("home.on_day", day=_day(local, days, self.locale), time=clock)
+        match days:
             case 0:
                 return say("home.today", time=clock)
             case 1:
                 return say("home.tomorrow", time=clock)
             case -1:
                 return say("home.yesterday", time=clock)
-            case days:
-                near = abs(days) < 300
-                pattern = "EEE, MMM d" if near else "MMM d, y"
-                day = _skeleton(local, pattern, self.locale)
-                return say("home.on_day", day=day, time=clock)
+            case _:
+                return say("home.on_day", day=_day(local, days, self.locale), time=clock)
 
     def clock(self, at_ms: int) -> str:
         """The time of day, such as “10:00 AM”."""
         return _plain(format_time(self._local(at_ms), "short", locale=self.locale))
+
+    def wall(self, text: str) -> str:
+        """A time of day, such as `22:00`, as they write it."""
+        return _plain(format_time(time.fromisoformat(text), "short", locale=self.locale))
 
     def is_today(self, at_ms: int) -> bool:
         """Whether a moment is on the reader's day."""
@@ -86,6 +92,11 @@ def zone_for(person: Person, zone: str = "") -> ZoneInfo:
         except TermsError:
             continue
     return zone_of(_UTC)
+
+
+def _day(local: datetime, days: int, locale: Locale) -> str:
+    """A day that is so many days away; with its year where it is far."""
+    return _skeleton(local, "EEE, MMM d" if abs(days) < 300 else "MMM d, y", locale)
 
 
 def _skeleton(local: datetime, english: str, locale: Locale) -> str:

@@ -30,6 +30,7 @@ SHOW, ONLY = "countersign:home_show", "countersign:home_only"
 NEXT, BACK = "countersign:home_next", "countersign:home_back"
 ALL_MINE, ALL_ENDED = "countersign:home_mine", "countersign:home_decided"
 TEST = "countersign:home_test"
+MESSAGES = "countersign:home_messages"
 AWAY, BACK_HERE = "countersign:home_away", "countersign:home_here"
 _MOST_CHANNELS = 50
 _MOST_BESIDE = 5
@@ -295,6 +296,7 @@ def _settings(home: HomePage) -> Iterable[Block]:
     yield _divider()
     yield header(say("home.settings"))
     yield _away(home)
+    yield _messages(home)
     for given in overview.grants[:_MOST_GRANTS]:
         yield grant_item(given, home.reader)
 
@@ -317,6 +319,22 @@ def _away(home: HomePage) -> Block:
         "type": "section",
         "text": plain(f"🌴 {first}\n{second}"),
         "accessory": _plain_button(*way),
+    }
+
+
+def _messages(home: HomePage) -> Block:
+    """When their reader gets direct messages, and whether a list a day is among them."""
+    wishes, reader = home.overview.wishes, home.reader
+    words = say("home.messages_any")
+    if wishes is not None and wishes.quiet_from:
+        times = {"from": reader.wall(wishes.quiet_from), "until": reader.wall(wishes.quiet_until)}
+        words = say("home.messages_quiet", **times)
+    wants = wishes is None or wishes.has_digest
+    lists = say("home.messages_list") if wants else say("home.messages_no_list")
+    return {
+        "type": "section",
+        "text": plain(f"🔔 {say('home.messages')}\n{words} {lists}"),
+        "accessory": _plain_button(say("button.change"), MESSAGES),
     }
 
 

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
+from bot.core.attendance.wishes import Wishes
 from bot.core.catalog import AgentFacts
 from bot.core.decisions.delegating import Delegating
 from bot.core.decisions.grants import Grants
@@ -88,6 +89,7 @@ class ListenerContext:
         judge: Says what the rules demand of an edited call.
         edits: What becomes of an edited call.
         grants: Standing grants.
+        wishes: When people are not to be messaged.
         outbox: Private answers.
         homes: The open Homes, and the lists that people ask for.
         client: Opens modals; never waits long.
@@ -107,6 +109,7 @@ class ListenerContext:
     judge: Judge
     edits: Edits
     grants: Grants
+    wishes: Wishes
     outbox: Outbox
     homes: Homes
     client: AsyncWebClient
@@ -250,6 +253,7 @@ class ListenerContext:
             changed=self.homes.changed,
             delegating=Delegating(self.storage, approvals.access, approvals.policy, self.clock),
             grants=self.grants,
+            wishes=self.wishes,
             spawn=self.spawn,
         )
 

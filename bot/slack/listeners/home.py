@@ -18,6 +18,7 @@ from bot.layout.inputs import Values
 from bot.ports import Actor
 from bot.slack.calls import slack_fault
 from bot.slack.home import view
+from bot.slack.home.messages import MESSAGES_FORM, messages_form, read_messages
 from bot.slack.home.settings import (
     AWAY_FORM,
     TEST_NO,
@@ -65,6 +66,15 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
         else:
             await ack()
 
+    @app.view(MESSAGES_FORM)
+    async def on_messages(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        actor = actor_of(context, body)
+        errors = await desk.in_time(desk.speak_to(actor.user_id, _set_messages(desk, body, actor)))
+        if errors:
+            await ack(response_action="errors", errors=errors)
+        else:
+            await ack()
+
 
 def _offer_prompts(desk: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
     """Offer something to begin with to whoever opened the conversation with the bot."""
@@ -84,6 +94,10 @@ async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -
             await desk.outbox.respond(address_of(body), say("message.tested"))
         case view.AWAY:
             await desk.open_view(str(body.get("trigger_id")), away_form())
+        case view.MESSAGES:
+            team_id = desk.homes.composer.team_id
+            person = await desk.wishes.of(actor.user_id, team_id=team_id)
+            await desk.open_view(str(body.get("trigger_id")), messages_form(person))
         case view.BACK_HERE:
             await _come_back(desk, actor)
         case _:
@@ -153,6 +167,23 @@ async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor)
         await delegating.go_away(actor, team_id=team_id, until_ms=chosen.until_ms)
     except UserFacingError as error:
         return {chosen.block if chosen.delegate_id else UNTIL: str(error)[:300]}
+    desk.homes.changed()
+    return {}
+
+
+async def _set_messages(
+    desk: ListenerContext, body: Mapping[str, Any], actor: Actor
+) -> dict[str, str]:
+    """Keep what the form says; return what is wrong in it."""
+    chosen = read_messages(_values(body))
+    if isinstance(chosen, dict):
+        return chosen
+    await desk.wishes.set(
+        actor,
+        team_id=desk.homes.composer.team_id,
+        quiet=chosen.quiet,
+        has_digest=chosen.has_digest,
+    )
     desk.homes.changed()
     return {}
 

@@ -212,6 +212,7 @@ class Hall:
             judge=judge,
             edits=Edits(office.storage, office.approvals, self._rules, office.clock),
             grants=office.grants,
+            wishes=office.wishes,
             outbox=office.outbox,
             homes=homes_of(office, cast(AsyncWebClient, self.bolt)),
             client=cast(AsyncWebClient, self.bolt),

@@ -160,6 +160,7 @@ class Counter:
             judge=judge,
             edits=Edits(office.storage, office.approvals, RULES, office.clock),
             grants=office.grants,
+            wishes=office.wishes,
             outbox=office.outbox,
             homes=homes_of(office, cast(AsyncWebClient, views)),
             client=cast(AsyncWebClient, views),

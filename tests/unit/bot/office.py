@@ -21,10 +21,15 @@ from agents.gates.rulings import Judgement
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
+from bot.core.attendance.consideration import Consideration
+from bot.core.attendance.digests import Digests
+from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
+from bot.core.attendance.wishes import Wishes
 from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
+from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
@@ -48,6 +53,7 @@ from bot.slack.cards.choose import is_folded
 from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread
 from tests.support.fakes import (
+    FakeBoard,
     FakeClock,
     FakeDirectory,
     FakeNotices,
@@ -117,6 +123,8 @@ class Office:
     make_agent: Callable[[ScriptedModel], Agent] | None = None
     telemetry: Telemetry = NO_TELEMETRY
     policy: Callable[[], InForce] | None = None
+    board: FakeBoard = field(default_factory=FakeBoard)
+    has_lists: bool = False
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -206,6 +214,33 @@ class Office:
             signs=Signs(self.storage.approvals, self.roots, self.clock),
             taken=self.taken,
             woken=self.woken,
+            consideration=Consideration(
+                wishes=self.wishes, plans=self.plans if self.has_lists else None
+            ),
+        )
+
+    @cached_property
+    def wishes(self) -> Wishes:
+        return Wishes(storage=self.storage, access=self.access, policy=self.cards, clock=self.clock)
+
+    @cached_property
+    def plans(self) -> ListPlans:
+        return ListPlans(storage=self.storage, wishes=self.wishes, team_id="T1", clock=self.clock)
+
+    @cached_property
+    def digests(self) -> Digests:
+        return Digests(
+            storage=self.storage,
+            overviews=Overviews(
+                storage=self.storage,
+                directory=self.directory,
+                policy=self.cards,
+                clock=self.clock,
+            ),
+            plans=self.plans,
+            board=self.board,
+            team_id="T1",
+            clock=self.clock,
         )
 
     @cached_property
@@ -276,6 +311,7 @@ class Office:
             clock=self.clock,
             spawn=self.queue.spawn,
             grants=self.grants,
+            digests=self.digests if self.has_lists else None,
         )
 
     def _attend(self, approval_id: str) -> None:

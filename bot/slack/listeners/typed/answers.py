@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.core.attendance.wishes import Wishes
 from bot.core.decisions.delegating import Delegating
 from bot.core.decisions.grants import Grants
 from bot.core.decisions.overview import Overview, Overviews
@@ -81,6 +82,7 @@ class Asker:
         changed: Told when their Home may show what is no longer so.
         delegating: Lets them hand their right on.
         grants: Standing grants.
+        wishes: When not to message them.
         spawn: Starts work that outlives the answer.
     """
 
@@ -90,6 +92,7 @@ class Asker:
     changed: Callable[[], None]
     delegating: Delegating
     grants: Grants
+    wishes: Wishes
     spawn: Spawn
 
     async def reader(self) -> TimeReader:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from bot.errors import DirectoryError, UserFacingError
 from bot.slack.listeners.typed import lists, rights
 from bot.slack.listeners.typed.answers import Asker, TypedAnswer, TypoError, quoted
+from bot.slack.listeners.typed.quiet import quiet
 from bot.words import say, speaking
 
 MOST_TYPED = 500
@@ -33,6 +34,7 @@ WORDS: Mapping[str, Work] = {
     "grants": lists.grants,
     "revoke": lists.revoke,
     "stop": lists.stop,
+    "quiet": quiet,
     "health": lists.health,
     "help": help_,
     "delegate": rights.delegate,
@@ -71,6 +73,8 @@ def is_word(typed: str) -> bool:
             return True
         case ["away", "until" | "for" | "off", *_]:
             return True
+        case ["quiet", first, *_]:
+            return first == "off" or first[:1].isdigit()
         case ["delegate", first, *_]:
             return first.startswith("<@") or first == "off"
         case _:

@@ -126,8 +126,6 @@ UNUSED: set[str] = {
     "line.why_agent",
     "line.why_now",
     "line.wrong",
-    "message.digest",
-    "message.digest_more",
     "message.grant_ended",
     "message.handed",
     "message.nobody",

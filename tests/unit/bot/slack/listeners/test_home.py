@@ -16,6 +16,7 @@ from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.agentview.prompts import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import Homes
+from bot.slack.home.messages import FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL
 from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
 from bot.slack.home.state import HomeState, Shown
 from storage.records import Approval, Status
@@ -573,3 +574,68 @@ class TestPace:
 
 def homes(counter: Counter) -> Homes:
     return counter.desk.homes
+
+
+def messages(
+    start: str | None, until: str | None, *, wants: bool = True, by: str = MIA
+) -> dict[str, Any]:
+    chosen = [{"text": {"type": "plain_text", "text": "x"}, "value": "yes"}] if wants else []
+    values = {
+        FROM: {ActionId.VALUE: {"type": "timepicker", "selected_time": start}},
+        QUIET_UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": until}},
+        LIST: {ActionId.VALUE: {"type": "checkboxes", "selected_options": chosen}},
+    }
+    form = away(until=None, who=None, by=by)
+    form["view"] = {**form["view"], "callback_id": MESSAGES_FORM, "state": {"values": values}}
+    return form
+
+
+async def test_home_says_when_messages_come_and_its_form_changes_that(counter: Counter) -> None:
+    home = await home_of(counter)
+    assert "🔔 Direct messages\nAt any time. One list a day of what waits." in texts(home)
+    assert buttons(home)["Change…"] == view.MESSAGES
+
+    await counter.send(clicked(view.MESSAGES))
+    (form,) = counter.views.opened
+    assert view_errors(form) == []
+    counter.office.clock.forward(seconds=6)
+    assert (await counter.send(messages("22:00", "07:00", wants=False))).body in {"", "{}"}
+    home = await home_of(counter)
+    words = "Not from 10:00 PM to 7:00 AM; high risk at any time. No daily list."
+    assert f"🔔 Direct messages\n{words}" in texts(home)
+
+    await counter.send(clicked(view.MESSAGES))
+    shown = json.dumps(counter.views.opened[-1])
+    assert '"initial_time": "22:00"' in shown
+    assert "initial_options" not in shown
+    counter.office.clock.forward(seconds=6)
+    await counter.send(messages(None, None))
+    assert "🔔 Direct messages\nAt any time. One list a day of what waits." in texts(
+        await home_of(counter)
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "block", "words"),
+    [
+        ("22:00", None, QUIET_UNTIL, "Set both times, or neither"),
+        (None, "07:00", FROM, "Set both times, or neither"),
+        ("22:00", "22:00", QUIET_UNTIL, "Use another time than the one above"),
+    ],
+)
+async def test_hours_that_are_none_are_told_at_their_field(
+    counter: Counter, start: str | None, until: str | None, block: str, words: str
+) -> None:
+    answer = json.loads((await counter.send(messages(start, until))).body)
+    assert answer["errors"] == {block: words}
+
+
+async def test_who_has_no_say_sets_no_hours(counter: Counter) -> None:
+    await counter.send(messages("22:00", "07:00", by=GUS))
+    assert await counter.office.storage.people.of("T1", [GUS]) == {}
+
+
+@pytest.mark.parametrize("start", ["25:99", 7, ["22:00"], "22:00:00"])
+async def test_hours_that_slack_never_sends_change_nothing(counter: Counter, start: Any) -> None:
+    await counter.send(messages(start, "07:00"))
+    assert await counter.office.storage.people.of("T1", [MIA]) == {}

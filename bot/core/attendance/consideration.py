@@ -1,0 +1,65 @@
+"""The consideration for people whom a message is for: who sleeps, and who has it on a list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from bot.core.attendance.planning import ListPlans
+from bot.core.attendance.wishes import Wishes
+from bot.people.meanwhile import read_snoozes
+from bot.policy.hours import quiet_end
+from bot.policy.ladder import Due, Notice
+from storage.records import Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consideration:
+    """Says who is not to be told of something now.
+
+    Attributes:
+        wishes: When people are not to be messaged.
+        plans: The lists that people are sent; None where nobody is sent one.
+    """
+
+    wishes: Wishes
+    plans: ListPlans | None = None
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
+        """Find out who is not to be disturbed now, and until when; see `Wishes.quiet`."""
+        return await self.wishes.quiet(approval, people)
+
+    async def left_out(
+        self, approval: Approval, found: Due, people: Collection[str]
+    ) -> Mapping[str, int]:
+        """Find out for whom a list takes the place of a message; see `ListPlans.covered`.
+
+        A list takes the place of reminders, of first mentions that quiet hours have delayed, and of
+        what waited for the end of somebody's own; never of what they asked for, or of a step.
+
+        Args:
+            approval: What it is about.
+            found: What is due.
+            people: Slack user ids of all whom the message is for.
+        """
+        if self.plans is None:
+            return {}
+        match found.notice:
+            case Notice.REMINDER:
+                return await self.plans.covered(approval, people)
+            case Notice.MENTION:
+                return await self.plans.covered(approval, people, is_first=True)
+            case Notice.SNOOZE_OVER:
+                slept = [one for one in people if await self._has_slept(approval, one)]
+                return await self.plans.covered(approval, slept)
+            case _:
+                return {}
+
+    async def _has_slept(self, approval: Approval, user_id: str) -> bool:
+        """Whether somebody was left in peace by their own hours, not by a snooze."""
+        until_ms = read_snoozes(approval.snoozes_json).get(user_id)
+        person = await self.wishes.of(user_id, team_id=approval.team_id)
+        hours = await self.wishes.hours(person)
+        if until_ms is None or hours is None:
+            return False
+        return quiet_end(hours, until_ms - 1) == until_ms

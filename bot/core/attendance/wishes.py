@@ -1,0 +1,225 @@
+"""People's wishes about messages: when not to send them any, and whether they want one list a day.
+
+A wish makes nothing quieter than people may expect: what is urgent, or of high risk, comes through,
+and what cannot be looked up is taken for no wish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import time, timedelta
+
+from bot.clock import milliseconds
+from bot.core.attendance.day import known_zone, own_hours
+from bot.core.audit import Act, note
+from bot.errors import DirectoryError, InvalidInputError
+from bot.people.access import Access
+from bot.people.census import PATIENCE_S
+from bot.people.in_force import PolicyNow
+from bot.people.terms_of import terms_of
+from bot.policy.hours import quiet_end
+from bot.policy.terms import QuietHours, Terms, TermsError
+from bot.ports import Actor, Clock
+from storage.base import Storage
+from storage.errors import RecordConflictError, StorageError
+from storage.people import PeopleStore
+from storage.records import Approval, PersonRecord
+
+logger = logging.getLogger(__name__)
+
+_LOUD = frozenset({"high", "critical"})
+_KNOWN_FOR = timedelta(seconds=20)
+"""The time for which a process knows whose wishes there are."""
+_TRIES = 8
+
+Change = Callable[[PersonRecord], PersonRecord | None]
+"""Makes of a record what it is to be; None leaves it alone."""
+
+
+def is_loud(terms: Terms) -> bool:
+    """Whether what people are asked under some terms comes through, whatever they wish."""
+    return terms.urgent or terms.risk in _LOUD
+
+
+def new_person(team_id: str, user_id: str) -> PersonRecord:
+    """The record of somebody of whom nothing is kept."""
+    return PersonRecord(person_id=f"{team_id}:{user_id}", team_id=team_id, user_id=user_id)
+
+
+async def change_person(
+    people: PeopleStore, team_id: str, user_id: str, change: Change
+) -> PersonRecord | None:
+    """Change what is kept of somebody, whoever else changes it meanwhile.
+
+    Args:
+        people: Where it is kept.
+        team_id: The workspace.
+        user_id: Whose.
+        change: May be asked several times.
+
+    Returns:
+        The record as stored; None when it was left alone.
+
+    Raises:
+        RecordConflictError: Others changed it all the time.
+    """
+    for _ in range(_TRIES):
+        before = (await people.of(team_id, [user_id])).get(user_id)
+        before = before or new_person(team_id, user_id)
+        changed = change(before)
+        if changed is None:
+            return None
+        if await people.put(replace(changed, revision=before.revision)):
+            return replace(changed, revision=before.revision + 1)
+    raise RecordConflictError("person", f"{team_id}:{user_id}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Wishes:
+    """The wishes of all people of a workspace.
+
+    Attributes:
+        storage: Where they are kept.
+        access: Looks people up; what it says may be a minute old.
+        policy: The policy in force: its zone is that of people without one.
+        clock: The time now.
+    """
+
+    storage: Storage
+    access: Access
+    policy: PolicyNow
+    clock: Clock
+    _known: dict[str, tuple[int, Mapping[str, PersonRecord]]] = field(default_factory=dict)
+
+    async def of(self, user_id: str, *, team_id: str) -> PersonRecord:
+        """Read the wishes of somebody."""
+        found = await self.storage.people.of(team_id, [user_id])
+        return found.get(user_id) or new_person(team_id, user_id)
+
+    async def set(
+        self,
+        actor: Actor,
+        *,
+        team_id: str,
+        quiet: tuple[str, str] | None = None,
+        has_digest: bool | None = None,
+    ) -> PersonRecord:
+        """Keep what somebody wishes, and put it on record.
+
+        Args:
+            actor: Whose wish it is.
+            team_id: The workspace.
+            quiet: From when, and until when, not to message them, as `22:00`; two empty texts for
+                never, None to leave that as it is.
+            has_digest: Whether they want one list a day; None to leave that as it is.
+
+        Returns:
+            The wishes as stored.
+
+        Raises:
+            NotApproverError: They have no say here.
+            DirectoryError: Who they are could not be looked up.
+            InvalidInputError: It is no time of day, or both are the same.
+        """
+        person = await self.access.check_person(actor, team_id=team_id)
+        if quiet is not None:
+            check_hours(*quiet)
+
+        def change(before: PersonRecord) -> PersonRecord:
+            start, until = quiet if quiet is not None else (before.quiet_from, before.quiet_until)
+            wants = before.has_digest if has_digest is None else has_digest
+            return replace(
+                before,
+                quiet_from=start,
+                quiet_until=until,
+                timezone=person.timezone,
+                has_digest=wants,
+                # The day begins at another time now: it is planned anew.
+                next_ms=None,
+                due_ms=before.due_ms if before.digest_json else None,
+            )
+
+        people = self.storage.people
+        stored = await change_person(people, team_id, actor.user_id, change)
+        self._known.pop(team_id, None)
+        result = stored or await self.of(actor.user_id, team_id=team_id)
+        await note(
+            self.storage.audit,
+            Act.WISHED,
+            key=f"{result.person_id}:{result.revision}",
+            at_ms=self.clock(),
+            about="",
+            by=actor.user_id,
+            team_id=team_id,
+            quiet_from=result.quiet_from,
+            quiet_until=result.quiet_until,
+            digest="yes" if result.has_digest else "no",
+        )
+        return result
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
+        """Find out which of some people are not to be messaged now, and until when.
+
+        Args:
+            approval: What they would be told of.
+            people: Slack user ids.
+
+        Returns:
+            By user id, the end of their quiet hours; of what comes through, nothing.
+        """
+        try:
+            if not people or is_loud(terms_of(approval)):
+                return {}
+            known = await self._quiet(approval.team_id)
+            now, found = self.clock(), {}
+            for name in {*people} & known.keys():
+                hours = await self.hours(known[name])
+                end = None if hours is None else quiet_end(hours, now)
+                if end is not None and end > now:
+                    found[name] = end
+        except (StorageError, TermsError) as error:
+            logger.warning("nobody is left in peace: %s", error, extra={"action": "wishes_failed"})
+            return {}
+        return found
+
+    async def hours(self, person: PersonRecord) -> QuietHours | None:
+        """The hours in which somebody wants no messages; None for none."""
+        return own_hours(person, await self.zone(person)) if person.quiet_from else None
+
+    async def zone(self, person: PersonRecord) -> str:
+        """The zone of somebody, as Slack says now, or said before; else that of the policy."""
+        now = ""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                now = (await self.access.directory.person(person.user_id)).timezone
+        except (DirectoryError, TimeoutError) as error:
+            logger.info("no zone: %s", error, extra={"action": "wishes_failed"})
+        return known_zone(one for one in (now, person.timezone, self.policy.timezone) if one)
+
+    async def _quiet(self, team_id: str) -> Mapping[str, PersonRecord]:
+        """Those who are not to be messaged at some hours; as of a moment ago."""
+        since_ms, known = self._known.get(team_id, (0, {}))
+        now = self.clock()
+        if not 0 <= now - since_ms < milliseconds(_KNOWN_FOR):
+            known = {one.user_id: one for one in await self.storage.people.quiet(team_id)}
+            self._known[team_id] = now, known
+        return known
+
+
+def check_hours(start: str, until: str) -> None:
+    """Refuse hours that are none.
+
+    Raises:
+        InvalidInputError: It is no time of day, or both are the same.
+    """
+    if not start and not until:
+        return
+    try:
+        times = [time.fromisoformat(one) for one in (start, until)]
+    except ValueError as error:
+        raise InvalidInputError("this time") from error
+    if times[0] == times[1] or [f"{one:%H:%M}" for one in times] != [start, until]:
+        raise InvalidInputError("this time")

@@ -1,0 +1,90 @@
+"""The form of when somebody gets direct messages, and whether a list a day is among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.core.attendance.wishes import check_hours
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, brief, plain
+from bot.layout.inputs import Values, read_state
+from bot.words import say
+from storage.records import PersonRecord
+
+MESSAGES_FORM = "countersign:home_messages_form"
+FROM, UNTIL, LIST = "messages_from", "messages_until", "messages_list"
+_YES = "yes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageWishes:
+    """The wishes of somebody as they filled them in.
+
+    Attributes:
+        quiet: From when, and until when, not to message them; two empty texts for never.
+        has_digest: Whether they want one list a day.
+    """
+
+    quiet: tuple[str, str]
+    has_digest: bool
+
+
+def messages_form(person: PersonRecord) -> Block:
+    """The form, with what holds now."""
+    yes = {"text": plain(say("form.list_yes")), "value": _YES}
+    boxes = {"type": "checkboxes", "options": [yes]}
+    if person.has_digest:
+        boxes["initial_options"] = [yes]
+    return {
+        "type": "modal",
+        "callback_id": MESSAGES_FORM,
+        "title": brief(say("form.messages")),
+        "submit": brief(say("button.save")),
+        "close": brief(say("form.cancel")),
+        "blocks": [
+            _input(FROM, say("form.quiet_from"), _time(person.quiet_from)),
+            {
+                **_input(UNTIL, say("form.quiet_until"), _time(person.quiet_until)),
+                "hint": plain(say("form.quiet_help")),
+            },
+            _input(LIST, say("form.list"), boxes),
+        ],
+    }
+
+
+def read_messages(values: Values) -> MessageWishes | dict[str, str]:
+    """Read the form; or what is wrong in it, by input.
+
+    Args:
+        values: What was filled in.
+
+    Raises:
+        InvalidInputError: It is not what our form sends.
+    """
+    picked = [read_state(values, one).get("selected_time") or "" for one in (FROM, UNTIL)]
+    boxes = read_state(values, LIST).get("selected_options") or []
+    start, until = picked
+    if not isinstance(start, str) or not isinstance(until, str) or not isinstance(boxes, list):
+        raise InvalidInputError("this form")
+    if bool(start) != bool(until):
+        return {UNTIL if start else FROM: say("error.quiet_both")}
+    if start and start == until:
+        return {UNTIL: say("error.quiet_same")}
+    check_hours(start, until)
+    return MessageWishes(quiet=(start, until), has_digest=bool(boxes))
+
+
+def _time(text: str) -> Block:
+    return {"type": "timepicker", **({"initial_time": text} if text else {})}
+
+
+def _input(block_id: str, label: str, element: Block) -> Block:
+    element = {**element, "action_id": str(ActionId.VALUE)}
+    return {
+        "type": "input",
+        "block_id": block_id,
+        "label": plain(label),
+        "element": element,
+        "optional": True,
+    }

@@ -1,0 +1,62 @@
+"""Shows lists of what waits in direct messages; see `bot.core.attendance.waitlist.ListBoard`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from bot.core.attendance.waitlist import PostedList, WaitList
+from bot.people.in_force import PolicyNow
+from bot.ports import Directory
+from bot.slack.calls import Putting
+from bot.slack.home.items import names_of
+from bot.slack.home.times import TimeReader
+from bot.slack.home.waitlist import approvals_of, waitlist_card
+from bot.slack.notices import Poster
+from bot.words import speaking
+from storage.records import Status
+
+LIST_EVENT = "countersign_digest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackLists:
+    """The lists of one workspace.
+
+    Args:
+        poster: Posts them.
+        directory: Where people are looked up; what it says may be a minute old.
+        channel_name: The name of a channel, without `#`.
+        policy: The policy in force: its zone is that of people without one.
+    """
+
+    poster: Poster
+    directory: Directory
+    channel_name: Callable[[str], Awaitable[str]]
+    policy: PolicyNow
+
+    async def show(self, shown: WaitList, *, where: PostedList) -> PostedList:
+        """See `ListBoard`."""
+        reader = TimeReader.of(shown.person, shown.now_ms, zone=self.policy.timezone)
+        reader = replace(reader, is_lasting=True)
+        approvals = [one.approval for one in approvals_of(shown)]
+        names = await names_of(approvals, self.directory, self.channel_name)
+        pending = [one for one in approvals if one.status is Status.PENDING]
+        links = {one.approval_id: await self.poster.link(one) for one in pending}
+        with speaking(shown.person.locale):
+            card = waitlist_card(shown, names, reader, links)
+        putting = Putting(
+            event=LIST_EVENT,
+            record_id=shown.key,
+            channel_id=shown.person.user_id,
+            ts=where.ts,
+            looks=True,
+            is_last=where.is_posted,
+        )
+        ts = await self.poster.put(putting, card)
+        return PostedList(
+            ts=ts,
+            ids=tuple(one.approval.approval_id for one in shown.items),
+            total=shown.total,
+            mark=shown.mark,
+        )
