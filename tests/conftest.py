@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from storage.sqlite import SqliteStorage
 from tests.support.mongo import collected, mongo_server
+from tests.support.twins import left_out
 
 __all__ = ["collected", "mongo_server"]
 
@@ -36,6 +37,16 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests out that differ from another one in the driver alone."""
+    is_thorough = settings().max_examples > settings.get_profile("quick").max_examples
+    if is_thorough or config.option.markexpr:
+        return
+    left = left_out(item.nodeid for item in items)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+    items[:] = [item for item in items if item.nodeid not in left]
 
 
 @pytest.fixture
