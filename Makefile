@@ -1,5 +1,6 @@
 # make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python
-# make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random
+# make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random; SHOTS=1
+#                  keeps pictures of what the browser showed
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make check   format, lint, types, and who imports whom
 # make check-js  the types of the sandbox's page, by its comments; needs npm

@@ -17,9 +17,9 @@ from bot import main
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
+from tests.browser.shots import shot
 
 POLICY = Path(__file__).with_name("means.yaml")
-SHOTS = "screenshots"
 NAMES = {ROSA: "Rosa", ADA: "Ada", BEN: "Ben", MIA: "Mia"}
 DESK = ViewportSize(width=1280, height=800)
 PATIENCE_MS = 15_000
@@ -141,12 +141,12 @@ class Player:
             await self.page.evaluate(
                 "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
             )
-            path = f"{SHOTS}/means-{self.scene}-{self._shots:02}-{name}-{which}.png"
-            await self.page.screenshot(path=path)
+            picture = f"means-{self.scene}-{self._shots:02}-{name}-{which}"
+            await shot(self.page, picture)
             wide = await self.page.evaluate(
                 "document.documentElement.scrollWidth > window.innerWidth"
             )
-            assert not wide, path
+            assert not wide, picture
         await self.page.set_viewport_size(DESK)
 
     async def skip(self, which: str) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from tests.browser.test_page import SHOTS, browser, page, pytestmark
+from tests.browser.shots import shot
+from tests.browser.test_page import browser, page, pytestmark
 from tests.scenario import agents
 from tests.support.stage import Stage, a_stage
 
@@ -49,7 +50,7 @@ async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) ->
         ["Measure the table", "Measure everything on the second floor", "What can you do?"]
     )
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    await page.screenshot(path=f"{SHOTS}/prompts-{page.viewport_size['width']}.png")  # type: ignore[index]
+    await shot(page, f"prompts-{page.viewport_size['width']}")  # type: ignore[index]
     await prompts.get_by_role("button", name="Measure the table").click()
     await expect(prompts).to_be_hidden()
     await stage.sandbox.until(lambda: bool(stage.sandbox.workspace.agent_view.sessions))
@@ -59,7 +60,7 @@ async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) ->
     await expect(pane.get_by_test_id("session-title")).to_have_text("measure the table in the hall")
     stop = pane.get_by_test_id("stop-agent")
     await expect(stop).to_be_visible()
-    await page.screenshot(path=f"{SHOTS}/stop-{page.viewport_size['width']}.png")  # type: ignore[index]
+    await shot(page, f"stop-{page.viewport_size['width']}")  # type: ignore[index]
     await stop.click()
     agents.GATES[0].set()
     await expect(pane).to_contain_text("Stopped by Rosa")

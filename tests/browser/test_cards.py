@@ -15,8 +15,9 @@ from bot.layout.parts import approvers_words
 from bot.people.access import approver_names
 from bot.sandbox import OPS, ROSA, Sandbox
 from bot.slack.cards.choose import card_for
+from tests.browser.shots import shot
 from tests.browser.states import ENDED, STATES
-from tests.browser.test_page import SHOTS, browser, pytestmark
+from tests.browser.test_page import browser, pytestmark
 from tests.unit.bot.slack.cards.samples import DECIDED
 
 __all__ = ["browser", "pytestmark"]
@@ -93,7 +94,7 @@ async def test_cards_can_be_read(browser: Browser, gallery: Gallery, look: str) 
         for state, ts in gallery[1].items():
             message = page.get_by_test_id(f"message-{ts}")
             name = state.replace(" ", "-")
-            await message.screenshot(path=f"{SHOTS}/card-{look}-{name}.png")
+            await shot(message, f"card-{look}-{name}")
         pytest.importorskip("axe_playwright_python", reason="run make check to install it")
         axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
         await page.evaluate(axe)

@@ -15,7 +15,8 @@ from bot import main
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
-from tests.browser.test_page import SHOTS, browser, expect_back, open_tool, pytestmark
+from tests.browser.shots import shot
+from tests.browser.test_page import browser, expect_back, open_tool, pytestmark
 
 __all__ = ["browser", "pytestmark"]
 
@@ -57,7 +58,7 @@ async def page(request: pytest.FixtureRequest, browser: Browser, demo: str) -> A
         await page.goto(demo)
         yield page
         name = request.node.name.replace("[", "-").replace("]", "")
-        await page.screenshot(path=f"{SHOTS}/{name}.png")
+        await shot(page, f"{name}")
 
 
 async def act_as(page: Page, demo: str, user: str, thread: str = "") -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.test_page import BROWSER, SHOTS, act_as, ask, browser, page, stage
+from tests.browser.shots import shot
+from tests.browser.test_page import BROWSER, act_as, ask, browser, page, stage
 from tests.support.stage import Stage
 from tests.unit.bot.slack.cards.samples import MODALS
 
@@ -50,7 +51,7 @@ async def test_each_form_fits_its_window(page: Page, stage: Stage) -> None:
             await expect(page.get_by_test_id("modal-submit")).to_be_in_viewport()
         assert await shown.evaluate("one => one.scrollWidth <= one.clientWidth"), name
         width = await page.evaluate("window.innerWidth")
-        await page.screenshot(path=f"{SHOTS}/{name}-{width}.png")
+        await shot(page, f"{name}-{width}")
 
 
 async def test_a_rejection_says_what_the_agent_may_do(page: Page, stage: Stage) -> None:

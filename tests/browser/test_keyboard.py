@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
-from tests.browser.test_page import SHOTS, browser, pytestmark, stage
+from tests.browser.shots import shot
+from tests.browser.test_page import browser, pytestmark, stage
 from tests.support.stage import Stage
 
 __all__ = ["browser", "pytestmark", "stage"]
@@ -29,7 +30,7 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
         page = await profile.new_page()
         page.set_default_timeout(15_000)
         yield page
-        await page.screenshot(path=f"{SHOTS}/test_keyboard.png")
+        await shot(page, "test_keyboard")
 
 
 async def tab_to(page: Page, selector: str, key: str = "Tab") -> None:

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from tests.browser.shots import shot
 from tests.support.stage import Stage, a_stage
 
 BROWSER = next(
@@ -21,7 +22,6 @@ BROWSER = next(
     ),
     None,
 )
-SHOTS = "screenshots"
 
 pytestmark = [
     pytest.mark.browser,
@@ -60,7 +60,7 @@ async def page(
         page.set_default_timeout(15_000)
         yield page
         name = request.node.name.replace("[", "-").replace("]", "")
-        await page.screenshot(path=f"{SHOTS}/{name}.png")
+        await shot(page, f"{name}")
 
 
 async def act_as(page: Page, stage: Stage, name: str, *, thread: str = "") -> None:

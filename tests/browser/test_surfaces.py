@@ -15,7 +15,8 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from bot.sandbox import ADA, OPS, RANDOM, ROSA, Sandbox, Shortcut, SlashCommand, Surfaces
 from bot.sandbox.delivery.http import AppReply, Parcel
-from tests.browser.test_page import SHOTS, browser, expect_back, open_tool, pytestmark
+from tests.browser.shots import shot
+from tests.browser.test_page import browser, expect_back, open_tool, pytestmark
 
 __all__ = ["browser", "pytestmark"]
 
@@ -166,7 +167,7 @@ async def page(request: pytest.FixtureRequest, browser: Browser) -> AsyncIterato
         page.on("pageerror", lambda error: faults.append(str(error)))
         yield page
         name = request.node.name.replace("[", "-").replace("]", "")
-        await page.screenshot(path=f"{SHOTS}/{name}.png")
+        await shot(page, f"{name}")
         assert faults == []
 
 
@@ -360,7 +361,7 @@ async def test_theme_and_phone_can_be_chosen(browser: Browser, bench: Bench) -> 
         frame = page.frame_locator('[data-testid="phone-frame"]')
         await expect(frame.get_by_test_id("tools-toggle")).to_be_visible()
         assert await frame.locator("body").evaluate("node => node.clientWidth") == 390
-        await page.screenshot(path=f"{SHOTS}/phone-frame.png")
+        await shot(page, "phone-frame")
         await page.get_by_test_id("phone").click()
         await expect(page.get_by_test_id("composer")).to_be_visible()
 
@@ -386,7 +387,7 @@ async def test_axe_finds_nothing_serious(browser: Browser, bench: Bench, look: s
         async def look_at(name: str) -> None:
             await page.evaluate(axe)
             found = await page.evaluate("axe.run({resultTypes: ['violations']})")
-            await page.screenshot(path=f"{SHOTS}/axe-{look}-{name}.png")
+            await shot(page, f"axe-{look}-{name}")
             faults.extend(
                 f"{name}: {one['id']}: {node['target']} {node['failureSummary']}"
                 for one in found["violations"]
