@@ -613,7 +613,7 @@ class CallGate(ABC):
             return None  # people gave arguments, and nobody had to agree to anything
         call, code = self._policy_call(arguments), self._code(None)
         if decisions or is_granted or not allows:
-            ruling = await house.ruling(call, code, inside=False)
+            ruling = await house.last_word(call, code, decisions)
             if isinstance(ruling, Deny):
                 return await self._denied_now(house, call, ruling)
             if not has_agreed and not (allows and isinstance(ruling, Allow)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
@@ -92,6 +92,23 @@ class GrantingPolicy(Protocol):
         ...
 
 
+@runtime_checkable
+class PatientPolicy(Protocol):
+    """A house policy that has calls wait that people let run, while it fails to judge them."""
+
+    async def wait(self, decisions: Sequence[str], tries: int) -> bool:
+        """Wait a while, before a call that is about to start is judged once more.
+
+        Args:
+            decisions: The interrupts whose answers let it run.
+            tries: How often it has waited so far.
+
+        Returns:
+            Whether it is judged once more; else it is denied.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """The application's policy, as a run carries it.
@@ -125,6 +142,29 @@ class House:
         )
         is_lost = isinstance(ruling, Deny) and not ruling.failed
         return code if isinstance(code, Deny) and not is_lost else ruling
+
+    async def last_word(
+        self, call: PolicyCall, code: Ruling | None, decisions: Sequence[str]
+    ) -> Ruling:
+        """Ask it about a call that is about to start; while it fails, what people decided waits.
+
+        Args:
+            call: The call.
+            code: The ruling of code.
+            decisions: The interrupts whose answers let it run.
+        """
+        tries = 0
+        while True:
+            ruling = await self.ruling(call, code, inside=False)
+            is_unknown = isinstance(ruling, Deny) and ruling.failed
+            if not (is_unknown and await self._waits(decisions, tries)):
+                return ruling
+            tries += 1
+
+    async def _waits(self, decisions: Sequence[str], tries: int) -> bool:
+        if not decisions or not isinstance(self.policy, PatientPolicy):
+            return False
+        return await self.policy.wait(decisions, tries)
 
     async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
         """Use a standing grant for a call about which people would be asked.

@@ -295,6 +295,7 @@ def build(
         members=GroupMembers(directory, clock),
         in_force=policy,
         grants=GrantUses(grants, tasks.spawn),
+        patience=starts.wait,
     )
     catalog = Catalog(
         roster.agents,

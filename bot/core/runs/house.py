@@ -7,7 +7,7 @@ card keeps the terms that it was asked under is the runtime's business.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol, assert_never
@@ -97,6 +97,8 @@ class PolicyHouse:
         members: Looks groups up, for conditions on requesters.
         in_force: Gives the policy in force, without waiting.
         grants: Uses standing grants; None where there are none.
+        patience: Waits before a call is judged once more that is about to start; None where none
+            does. See `PatientPolicy`.
     """
 
     storage: Storage
@@ -104,6 +106,7 @@ class PolicyHouse:
     members: Members
     in_force: Callable[[], InForce]
     grants: GrantUses | None = None
+    patience: Callable[[Sequence[str], int], Awaitable[bool]] | None = None
 
     @property
     def allows_ungated(self) -> bool:
@@ -132,6 +135,10 @@ class PolicyHouse:
         else:
             verdict = (await rulebook.judge(question, self.members, rulings)).ruling
         return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
+
+    async def wait(self, decisions: Sequence[str], tries: int) -> bool:
+        """Wait, where a passing fault may be over then; see `PatientPolicy`."""
+        return self.patience is not None and await self.patience(decisions, tries)
 
     async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
         """Use a standing grant; see `GrantingPolicy`."""

@@ -36,7 +36,10 @@ logger = logging.getLogger(__name__)
 FRESH = timedelta(seconds=60)
 """The time after a decision in which its maker need not be looked up again."""
 RETRY = timedelta(seconds=5)
-"""The time from one attempt to look somebody up to the next."""
+"""The time before the second attempt to find something out; from one to the next it doubles."""
+_LONGEST = timedelta(minutes=1)
+_DOUBLINGS = 8
+"""More are longer than the longest."""
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 
@@ -86,6 +89,24 @@ class Starts:
                 await self._tell(approval, why)
         return AskAgain(why)
 
+    async def wait(self, decisions: Sequence[str], tries: int) -> bool:
+        """Wait before a call is judged once more, if it may begin for so long; see `PatientPolicy`.
+
+        Raises:
+            StorageError: The record of what people decided cannot be read; the run is repeated.
+        """
+        found = [await self._found(name) for name in decisions]
+        approvals = [one for one in found if one is not None and _lets_run(one)]
+        times = [one.decision.at_ms for one in approvals if one.decision]
+        if not times:
+            return False
+        max_age = min(map(self._max_age, approvals))
+        if _age(self.clock(), max(times)) > milliseconds(max_age):
+            return False
+        logger.warning("a call cannot be judged", extra={"action": "start_waits"})
+        await self._pause(tries)
+        return True
+
     async def _found(self, interrupt_id: str) -> Approval | None:
         with suppress(RecordNotFoundError):
             return await self.storage.approvals.get(approval_id_of(interrupt_id))
@@ -98,7 +119,7 @@ class Starts:
         if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
             return say("reason.has_run")
         decided_ms, max_age = max(times), min(map(self._max_age, approvals))
-        wait = RETRY
+        tries = 0
         while True:
             now = self.clock()
             if _age(now, decided_ms) > milliseconds(max_age):
@@ -108,8 +129,11 @@ class Starts:
             except DirectoryError:
                 # Nobody knows whether they still may decide: it waits, and lapses if need be.
                 logger.warning("who approved cannot be looked up", extra={"action": "start_waits"})
-                await self.sleep(wait.total_seconds())
-                wait = min(wait * 2, timedelta(minutes=1))
+                await self._pause(tries)
+                tries += 1
+
+    async def _pause(self, tries: int) -> None:
+        await self.sleep(min(RETRY * 2 ** min(tries, _DOUBLINGS), _LONGEST).total_seconds())
 
     def _max_age(self, approval: Approval) -> timedelta:
         """How long after its decision a call may start: by its rule, or by the settings."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pytest
 from pydantic_ai.direct import model_request
@@ -380,6 +380,57 @@ async def test_a_house_that_fails_or_answers_nonsense_denies(answer: object) -> 
     events = brief(await world(pay, Broken(always(Allow()))).run())
     assert pay.calls == []
     assert any("refused" in one for one in events)
+
+
+@dataclass
+class Faulty(TestHouse):
+    """Fails for a while, once people have agreed; waits some times before it is asked again."""
+
+    fails: int = 0
+    patience: int = 0
+    waits: list[tuple[int, int]] = field(default_factory=list)
+
+    async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+        ruling = await super().rule(call, code, inside=inside)
+        if self.fails and len(self.judged) > 1:
+            self.fails -= 1
+            raise RuntimeError("x")
+        return ruling
+
+    async def wait(self, decisions: Sequence[str], tries: int) -> bool:
+        self.waits.append((len(decisions), tries))
+        return tries < self.patience
+
+
+@pytest.mark.parametrize(("fails", "runs"), [(1, 1), (3, 1), (4, 0)])
+async def test_a_failure_right_before_the_start_makes_an_approved_call_wait(
+    fails: int, runs: int
+) -> None:
+    pay, house = Plain("pay"), Faulty(always(FILE), fails=fails, patience=3)
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
+    assert len(pay.calls) == runs
+    assert any("refused" in one for one in events) is not bool(runs)
+    assert house.waits == [(1, tries) for tries in range(fails)]
+
+
+async def test_a_denial_ends_the_wait() -> None:
+    pay, house = Plain("pay"), Faulty(always(FILE), fails=1, patience=3)
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    house.rules = always(Deny("closed", "no-pay"))
+    await made.resume({context.id: context.info.approve(by="UADA")})
+    assert (pay.calls, house.acts, len(house.waits)) == ([], ["deny pay no-pay"], 1)
+
+
+async def test_a_failure_at_the_request_waits_for_nobody() -> None:
+    pay, house = Plain("pay"), Faulty(always(FILE), fails=9, patience=3)
+    house.judged.append(("before", {}, None, False))
+    assert any("refused" in one for one in brief(await world(pay, house).run()))
+    assert (pay.calls, house.waits) == ([], [])
 
 
 async def test_what_cannot_be_put_on_record_does_not_start_and_ends_the_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.house import PatientPolicy
 from bot.core.runs.house import GroupMembers, PolicyHouse
 from bot.policy.terms import Group, Rotation, Terms
 from storage.records import AuditEntry, Thread
@@ -43,6 +45,18 @@ def a_house(
         members=GroupMembers(directory or FakeDirectory(), FakeClock()),
         in_force=force,
     )
+
+
+async def test_a_start_waits_as_the_application_says(storage: SqliteStorage) -> None:
+    house = a_house(storage, forced(BIG, groups=GROUPS))
+    assert not await house.wait(("i1",), 0)
+
+    async def twice(_: Sequence[str], tries: int) -> bool:
+        return tries < 2
+
+    patient = replace(house, patience=twice)
+    assert isinstance(patient, PatientPolicy)
+    assert [await patient.wait(("i1",), tries) for tries in range(3)] == [True, True, False]
 
 
 async def judged(

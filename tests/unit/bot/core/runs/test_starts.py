@@ -296,6 +296,25 @@ async def test_f7_look_up_that_keeps_failing_lets_it_lapse(desk: Desk) -> None:
     assert max(desk.slept) == 60
 
 
+async def test_f7_rules_that_cannot_be_asked_make_the_start_wait_while_it_may_begin(
+    desk: Desk,
+) -> None:
+    name = await desk.decided(1)
+    tries = 0
+    while await desk.starts.wait((name,), tries):
+        tries += 1
+    assert desk.slept[:5] == [5, 10, 20, 40, 60]
+    assert {*desk.slept[5:]} == {60}
+    assert sum(desk.slept[:-1]) <= RULES.max_age.total_seconds() < sum(desk.slept)
+
+
+async def test_f7_nothing_waits_for_a_decision_that_is_not_on_record(desk: Desk) -> None:
+    pending = await desk.decided(2, status=Status.PENDING, decision=None)
+    for decisions in [(), ("00000000-0000-0000-0000-000000000009",), (pending,)]:
+        assert not await desk.starts.wait(decisions, 0)
+    assert desk.slept == []
+
+
 async def test_f7_decision_without_a_record_starts_nothing(desk: Desk) -> None:
     missing = AskAgain("there is no record that it was approved")
     assert await desk.start("00000000-0000-0000-0000-000000000009") == missing
