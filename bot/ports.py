@@ -419,6 +419,21 @@ class Notices(Protocol):
         """
         ...
 
+    async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
+        """Sum up in a thread what became of its requests: over the message `ts`, or a new one.
+
+        One that an earlier try may have posted is searched, and taken.
+
+        Args:
+            thread: The thread.
+            over: Requests that have come to their end, the oldest first.
+            ts: Of the message; empty when it is not known.
+
+        Returns:
+            The `ts` of the message.
+        """
+        ...
+
     async def show_seen(
         self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
     ) -> None:

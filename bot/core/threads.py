@@ -30,6 +30,7 @@ from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.runs.voice import post_id
 from bot.core.talk.inbox import ThreadInbox
+from bot.core.talk.summaries import Summaries
 from bot.core.turns import STOPPED, Progress, Turns
 from bot.core.upkeep.comeback import Comeback
 from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold, TakenLeases
@@ -75,6 +76,7 @@ class Threads:
         lease: How long a thread is taken for; prolonged while the work lasts.
         sleep: Waits for some seconds.
         woken: The leases that come with a wake.
+        summaries: Sum up what became of a thread's requests; None for never.
     """
 
     storage: Storage
@@ -86,6 +88,7 @@ class Threads:
     lease: timedelta = LEASE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     woken: TakenLeases[Thread] | None = None
+    summaries: Summaries | None = None
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
@@ -239,11 +242,17 @@ class Threads:
             if progress is Progress.WAITING:
                 return
             if progress is Progress.ENDED:
+                await self._sum_up(work)
                 # What came meanwhile woke the thread: the release of the lease knows that.
                 if not (was_open and admitted) and not work.has_more:
                     work.has_ended_turn, work.running = True, ()
                     return
                 await self.turns.end(work)
+
+    async def _sum_up(self, work: ThreadPass) -> None:
+        """Show what became of the thread's requests, before its turn is over on record."""
+        if self.summaries is not None:
+            await self.summaries.show(work.thread, decided=work.decided)
 
     async def _sorted(self, work: ThreadPass) -> list[str]:
         """Sort what is new; whoever wants the open turn to end has it ended first."""

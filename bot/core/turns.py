@@ -130,7 +130,7 @@ class Turns:
     async def begin(self, work: ThreadPass) -> None:
         """Open the next turn; its input is taken from the inbox by the first step."""
         work.thread = await self._set_turn(work.thread, turn=work.thread.turn + 1, turn_open=True)
-        work.is_new_turn, work.messages, work.running = True, None, ()
+        work.is_new_turn, work.messages, work.running, work.decided = True, None, (), 0
 
     async def end(self, work: ThreadPass) -> None:
         """Record that the turn is over."""
@@ -266,6 +266,7 @@ class Turns:
         if stored is None:
             return await self._start(work, admitted)
         if stored.status is CheckpointStatus.CLOSED:
+            work.decided = None
             await self._settlement.close(thread)
             await self._break_silence(thread)
             return Progress.ENDED
@@ -360,6 +361,7 @@ class Turns:
         if targets is None:
             return Progress.AGAIN
         await self._note_passed_on(work, decided)
+        work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
         await self.witness.watch(thread.checkpoint_id, known=known)
         params = ResumeParams(targets=targets)

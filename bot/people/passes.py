@@ -39,6 +39,7 @@ class ThreadPass:
         running: See `LeftOver`; as this pass leaves it.
         has_ended_turn: Whether the turn is over, and the release of the lease is to say so.
         said: The agent's newest text of this pass: it stands right above what is shown next.
+        decided: How many decisions the run was told of; None where that is not known.
         stop: The message by which somebody wants the open turn to end.
     """
 
@@ -50,6 +51,7 @@ class ThreadPass:
     running: tuple[Approval, ...] | None = None
     has_ended_turn: bool = False
     said: str = ""
+    decided: int | None = 0
     stop: Message | None = None
 
     def __post_init__(self) -> None:

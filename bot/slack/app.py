@@ -40,6 +40,7 @@ from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.roster import Roster
+from bot.core.talk.summaries import Summaries
 from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.turns import Turns
@@ -350,6 +351,7 @@ def build(
         clock=clock,
         owner=owner,
         woken=woken,
+        summaries=Summaries(storage, notices, clock),
     )
 
     overviews = Overviews(storage=storage, directory=recent, policy=cards, clock=clock)

@@ -1,4 +1,4 @@
-"""Shows in Slack what is no card: standing grants, and alarms."""
+"""Shows in Slack what is no card: standing grants, alarms, and summaries."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from bot.layout.blocks import Card
 from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
+from bot.slack.beside.summary import summary_card
 from bot.slack.calls import Putting
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
-from storage.records import Approval, Grant
+from storage.records import Approval, Grant, Thread
 
 GRANT_EVENT = "countersign_grant"
 ALERT_EVENT = "countersign_alert"
 ADMIN_EVENT = "countersign_admin"
+SUMMARY_EVENT = "countersign_summary"
 
 
 class Poster(Protocol):
@@ -80,6 +82,18 @@ class SlackNotices:
             looks=True,
         )
         await self.poster.put(putting, card)
+
+    @said_to_all
+    async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
+        """See `Notices`."""
+        putting = Putting(
+            event=SUMMARY_EVENT,
+            record_id=thread.thread_id,
+            channel_id=thread.channel_id,
+            thread_ts=thread.thread_ts,
+            ts=ts,
+        )
+        return await self.poster.put(putting, summary_card(over))
 
     @said_to_all
     async def show_seen(

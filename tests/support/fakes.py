@@ -83,7 +83,9 @@ class FakeNotices:
         alerts: Whom an alert went to, and of which approval.
         seen: Of which approval it was shown who has seen its alert, who, and on which message.
         admins: Which admin was asked about which approval, by whom, and with which words.
+        summaries: Ends of requests as a summary has them, by thread; each showing adds one.
         is_down: Whether Slack takes nothing.
+        fault: Its word for that.
     """
 
     grants: dict[str, Grant] = field(default_factory=dict)
@@ -91,7 +93,9 @@ class FakeNotices:
     alerts: list[tuple[str, str]] = field(default_factory=list)
     seen: list[tuple[str, tuple[str, ...], str, str]] = field(default_factory=list)
     admins: list[tuple[str, str, str, str]] = field(default_factory=list)
+    summaries: dict[str, list[list[str]]] = field(default_factory=dict)
     is_down: bool = False
+    fault: str = "fatal_error"
 
     async def show_grant(
         self,
@@ -115,6 +119,13 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", "fatal_error")
         self.admins.append((to, approval.approval_id, by, text))
+
+    async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", self.fault)
+        shown = self.summaries.setdefault(thread.thread_id, [])
+        shown.append([str(one.status) for one in over])
+        return ts or f"1900000001.{len(self.summaries):06d}"
 
     async def show_seen(
         self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str

@@ -41,7 +41,7 @@ from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
 from bot.slack.listeners.windows import Window
-from bot.words import say, speaking
+from bot.words import languages, say, speaking
 from storage.base import Storage
 from storage.records import Approval, Decision, Grant, Status
 
@@ -144,7 +144,7 @@ class ListenerContext:
 
     async def locale(self, user_id: str) -> str:
         """The locale of a person; empty where it makes no difference, or cannot be looked up."""
-        return await self.inbox.access.locale(user_id)
+        return await self.inbox.access.locale(user_id) if len(languages()) > 1 else ""
 
     async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
         """Open a modal for the person who clicked.

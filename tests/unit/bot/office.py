@@ -41,6 +41,7 @@ from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.incoming import Incoming
+from bot.core.talk.summaries import Summaries
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.work import TakenLeases
@@ -299,6 +300,7 @@ class Office:
             clock=self.clock,
             owner=self.owner,
             woken=self.woken,
+            summaries=Summaries(self.storage, self.notices, self.clock),
         )
 
     @cached_property

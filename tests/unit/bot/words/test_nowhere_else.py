@@ -129,7 +129,6 @@ UNUSED: set[str] = {
     "message.grant_ended",
     "message.handed",
     "message.nobody",
-    "message.summary",
     "notify.done",
     "notify.expired",
     "notify.failed",
