@@ -400,7 +400,7 @@ class Notices(Protocol):
     async def alert(self, approval: Approval, *, to: str) -> None:
         """Say that a call runs without those who should decide: who lets it run, and why.
 
-        One that an earlier try posted is searched, and drawn again.
+        One that an earlier try posted is enough: it may say by now who has seen it.
 
         Args:
             approval: As decided.

@@ -86,9 +86,7 @@ class Means:
         async def change(approval: Approval) -> Approval:
             now, claim = self.clock(), read_claim(approval.claim_json)
             if not claim.holds(now) or claim.by != actor.user_id:
-                other = claim.holds(now)
-                code = RefusalCode.CLAIMED_BY_OTHER if other else RefusalCode.CLAIMED_BEFORE
-                raise RefusalError(code.value, say("refuse.not_yours"))
+                raise _not_on_it(claim.by if claim.holds(now) else "")
             return replace(approval, claim_json=claim.ended(now).to_text())
 
         kept = await self._change(approval_id, actor, change, shown=shown)
@@ -318,3 +316,11 @@ class Means:
         by, now = actor.user_id, self.clock()
         beside = Beside(until_ms=until_ms, question=question)
         await note_beside(self.storage.audit, act, kept, now, by=by, beside=beside)
+
+
+def _not_on_it(by: str) -> RefusalError:
+    """The refusal of who lets go of what they do not see to; somebody else may."""
+    if by:
+        code = RefusalCode.CLAIMED_BY_OTHER
+        return RefusalError(code.value, code.words)
+    return RefusalError(RefusalCode.CLAIMED_BEFORE.value, say("refuse.nobody_on_it"))

@@ -50,12 +50,13 @@ class RejectionKind(StrEnum):
 
 
 def reason_inputs(approval: Approval, label: str, *, hint: str = "") -> list[Block]:
-    """Draw the inputs of a yes's reason: one of the rule's, if it has any, and one's own words.
+    """Draw the inputs of a yes's reason: one of the rule's, if it wants one, and one's own words.
 
-    Where both are there, either is enough, and what was given is checked when it comes back.
+    Where both are there, either is enough, and what was given is checked when it comes back. A
+    note, which nobody has to write, has words alone: the rule's are reasons.
     """
-    canned = _canned(approval)
     is_needed = wants_reason(approval, rejects=False)
+    canned = _canned(approval) if is_needed else ()
     words = text_input(
         REASON,
         label,

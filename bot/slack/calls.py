@@ -136,6 +136,7 @@ class Putting:
         mentions: Ids of those whom it is for.
         looks: Whether it is searched outside of threads, too: it may be there already.
         is_last: Whether nothing is posted in its place once it is gone.
+        stays: Whether one that is there already stays as it is: others may have changed it since.
     """
 
     event: str
@@ -146,3 +147,4 @@ class Putting:
     mentions: Sequence[str] = ()
     looks: bool = False
     is_last: bool = False
+    stays: bool = False

@@ -68,6 +68,7 @@ class SlackNotices:
             channel_id=to,
             mentions=mentions,
             looks=True,
+            stays=True,
         )
         await self.poster.put(putting, card)
 
@@ -80,6 +81,7 @@ class SlackNotices:
             record_id=f"{approval.approval_id}:{by}",
             channel_id=to,
             looks=True,
+            stays=True,
         )
         await self.poster.put(putting, card)
 

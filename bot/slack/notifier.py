@@ -199,6 +199,8 @@ class SlackNotifier:
         if not ts and (putting.thread_ts or putting.looks):
             ts = await self._look_for(putting)
         shown: Arguments = {"text": card.text, "blocks": card.blocks}
+        if ts and putting.stays:
+            return ts
         if ts and (await self._draw_over(putting.channel_id, ts, shown) or putting.is_last):
             return ts
         metadata = _metadata(putting.event, putting.record_id, mentions=putting.mentions)

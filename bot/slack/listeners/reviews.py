@@ -42,7 +42,9 @@ from bot.slack.cards.review import (
     review_modal,
     text_page,
 )
+from bot.slack.cards.who import who_line
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.placing import approvers_text
 from bot.words import say
 from bot.words.mrkdwn import mention
 from storage.records import Approval, Kind, Status
@@ -189,7 +191,8 @@ def _why_not(approval: Approval, error: UserFacingError) -> str:
     if isinstance(error, DirectoryError):
         return say("refuse.lookup")
     if error.code == RefusalCode.OWN_REQUEST:
-        return say("refuse.own", channel=f"<#{approval.channel_id}>")
+        who = who_line(approval, approvers_text(approval), str)
+        return say("refuse.own", who=who)
     return error.reason if isinstance(error, NotApproverError) else str(error)
 
 

@@ -10,6 +10,7 @@ from bot.core.attendance.course import write_beside
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports import SideMessage
+from bot.slack.notices import SlackNotices
 from storage.records import UNKNOWN_TS, Approval, Status
 from tests.unit.bot.slack.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
 
@@ -131,3 +132,18 @@ async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene)
     assert "Withdraw…" in str(line["blocks"])
     assert "Approve" not in str(line["blocks"])
     assert scene.sandbox.user_id("Ben") in str(line["blocks"])
+
+
+async def test_an_alert_that_is_there_keeps_who_has_seen_it(scene: Scene) -> None:
+    """A process that cannot know whether it was sent sends it once more."""
+    ben = scene.sandbox.user_id("Ben")
+    told = replace(scene.approval, card_ts=await scene.post_card())
+    notices = SlackNotices(scene.notifier)
+    await notices.alert(told, to=ben)
+    place = scene.sandbox.dm_id(ben)
+    (alert,) = scene.sandbox.messages(place)
+    await notices.show_seen(told, [ben], channel_id=place, ts=alert["ts"])
+    await notices.alert(told, to=ben)
+
+    (left,) = scene.sandbox.messages(place)
+    assert f"Seen by <@{ben}>" in left["text"]

@@ -98,6 +98,28 @@ async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStorag
     ]
 
 
+async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
+    storage: SqliteStorage,
+) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.CLAIM, ADA)
+    await press(counter, ActionId.LET_GO, BEN)
+    assert counter.told(BEN) == "Someone else is on it. You can still decide."
+    await press(counter, ActionId.LET_GO, ADA)
+    await press(counter, ActionId.LET_GO, ADA)
+    assert counter.told(ADA) == "Nobody is on it now, so there's nothing to let go."
+
+
+async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_counter(storage, {**TWO, "reasons": ["Too risky"]})
+    await counter.send(a_click(approval, ActionId.NOTE, ADA))
+    assert "Too risky" not in str(counter.views.opened[-1])
+    await counter.send(a_click(approval, ActionId.REJECT, ADA))
+    assert "Too risky" in str(counter.views.opened[-1])
+
+
 async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStorage) -> None:
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.CLAIM, ADA)

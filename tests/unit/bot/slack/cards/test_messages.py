@@ -48,7 +48,7 @@ def test_a_reminder_says_who_what_and_until_when() -> None:
 def test_of_a_question_it_is_said_what_its_silence_means() -> None:
     card = reminder_text(an_approval(kind=Kind.QUESTION), [])
     assert card.text.startswith("Still waiting for you: ")
-    assert card.text.endswith("; then the agent stops.")
+    assert card.text.endswith("; then the agent hears that nobody answered.")
 
 
 @pytest.mark.parametrize(

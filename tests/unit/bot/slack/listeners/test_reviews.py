@@ -106,9 +106,17 @@ async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: 
     (view,) = counter.views.opened
     assert (view["title"]["text"], label(view)) == ("Details", "")
     alerts = [one["text"]["text"] for one in view["blocks"] if one["type"] == "alert"]
-    assert alerts == ["You can't approve your own request. Someone else in <#C1> has to."]
+    assert alerts == ["You can't approve your own request. Anyone else in <#C1> can decide."]
     assert inputs(view) == {}
     assert actions(view) == ["page", "withdraw"]
+
+
+async def test_who_asked_reads_which_group_can_decide(storage: SqliteStorage) -> None:
+    counter, approval = await a_ruled(storage)
+    await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
+    (view,) = counter.views.opened
+    words = "You can't approve your own request. Anyone in <!subteam^S0SRE> can decide."
+    assert words in [one["text"]["text"] for one in view["blocks"] if one["type"] == "alert"]
 
 
 @pytest.mark.parametrize("who", [ROSA, "UGUS", "USTRANGER"])
