@@ -205,6 +205,15 @@ async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None
         ("away until fri for @ben", "I don't know @ben. Mention a person, such as @ben."),
         (f"away until fri <@{BEN}>", "Name one person at the end"),
         (f"away for <@{BEN}>", "Say until when"),
+        ("quiet 22", "I couldn't read “22”. Try `/countersign quiet 22:00-07:00`"),
+        ("quiet at night", "I couldn't read “at night”"),
+        ("quiet 25:00-07:00", "I couldn't read “25:00-07:00”"),
+        ("quiet 22:60-07:00", "I couldn't read “22:60-07:00”"),
+        ("quiet 13pm-7am", "I couldn't read “13pm-7am”"),
+        ("quiet 22:00-07:00 please", "I couldn't read “22:00-07:00 please”"),
+        ("quiet 22:00-22:00", "10:00 PM stands there twice."),
+        ("quiet 0-24", "12:00 AM stands there twice."),
+        ("quiet <!here>", "I couldn't read “&lt;!here&gt;”"),
         ("<@U0|x>", "I don't know “&lt;@U0|x&gt;”"),
         ("*bold* _x_ `code`", "I don't know"),
     ],
@@ -227,7 +236,38 @@ async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> N
     assert (await answered(counter, "list", by=BEN))["text"] == "Nothing waits for you."
 
 
-@pytest.mark.parametrize("text", ["list", "mine", "decided", "show 0000", "grants", "health"])
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("22:00-07:00", "from 10:00 PM to 7:00 AM"),
+        ("22-7", "from 10:00 PM to 7:00 AM"),
+        ("10pm-7am", "from 10:00 PM to 7:00 AM"),
+        ("10:30 PM to 7 AM", "from 10:30 PM to 7:00 AM"),
+        ("from 18:00 until 9:00", "from 6:00 PM to 9:00 AM"),
+        ("12am-12pm", "from 12:00 AM to 12:00 PM"),
+        ("20:00\N{EN DASH}24:00", "from 8:00 PM to 12:00 AM"),
+    ],
+)
+async def test_quiet_hours_are_read_as_people_write_them(
+    counter: Counter, typed: str, words: str
+) -> None:
+    told = f"No direct messages {words}. High risk still comes through."
+    assert (await answered(counter, f"quiet {typed}"))["text"] == told
+    assert (await answered(counter, "quiet"))["text"] == told
+    again = (await answered(counter, "quiet off"))["text"]
+    assert again == "You get direct messages at any time again."
+    assert (await answered(counter, "quiet"))["text"].startswith("You get direct messages at any")
+
+
+async def test_a_word_about_quiet_hours_is_answered_in_a_thread_too(counter: Counter) -> None:
+    await counter.send(mentioned("<@UBOT> quiet 22:00-07:00"))
+    (told,) = counter.views.whispered
+    assert told["text"].startswith("No direct messages from 10:00 PM")
+
+
+@pytest.mark.parametrize(
+    "text", ["list", "mine", "decided", "show 0000", "grants", "quiet 22-7", "health"]
+)
 async def test_guests_and_strangers_learn_nothing(counter: Counter, text: str) -> None:
     assert "Guests" in (await answered(counter, text, by=GUS))["text"]
     counter.office.directory.add(BEN, is_external=True, team_id="T9")
@@ -278,6 +318,7 @@ async def test_a_word_in_a_thread_is_answered_once_and_privately(counter: Counte
         "<@UBOT> list the files of the project",
         "<@UBOT> help me deploy payments",
         "<@UBOT> show me the numbers of May",
+        "<@UBOT> quiet the alerts of payments",
         "list",
         "<@UBOT> stop",
         "please <@UBOT> list",

@@ -1,0 +1,120 @@
+"""One list a day through Slack's own payloads: a direct message with buttons that stays true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.records import PersonRecord
+from tests.support.stage import Stage, a_stage
+
+APPROVE, DETAILS = "countersign:approve", "countersign:details"
+ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    settings = {
+        "COUNTERSIGN_APPROVERS": ADA,
+        "COUNTERSIGN_REMIND_AFTER": "40h",
+        "COUNTERSIGN_EXPIRE_AFTER": "72h",
+        "COUNTERSIGN_DAILY_LIST": "yes",
+    }
+    async with a_stage(tmp_path, "http", **settings) as opened:
+        yield opened
+
+
+def lists(stage: Stage, user: str = "Ada") -> list[dict[str, Any]]:
+    """The lists in somebody's direct messages."""
+    channel = stage.sandbox.workspace.direct_message(stage.user(user)).id
+    return [
+        one
+        for one in stage.sandbox.messages(channel)
+        if (one.get("metadata") or {}).get("event_type") == "countersign_digest"
+    ]
+
+
+async def kept(stage: Stage, user_id: str = ADA) -> PersonRecord | None:
+    assert stage.bot is not None
+    found = await stage.bot.desk.storage.people.of(stage.sandbox.workspace.team_id, [user_id])
+    return found.get(user_id)
+
+
+async def planned(stage: Stage) -> int:
+    """Wait until the next list is planned; return when it is due."""
+    async with asyncio.timeout(5):
+        while True:
+            await stage.tick()
+            await stage.rest()
+            person = await kept(stage)
+            if person is not None and person.next_ms is not None:
+                return person.next_ms
+            stage.clock.forward(minutes=1)
+
+
+async def go_to(stage: Stage, at_ms: int) -> None:
+    await stage.rest()
+    stage.clock.forward(seconds=(at_ms - stage.clock()) / 1000 + 1)
+    await stage.tick()
+    await stage.rest()
+
+
+async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    card = await stage.card(word=APPROVE)
+    await go_to(stage, await planned(stage))
+    await stage.sandbox.until(lambda: len(lists(stage)) == 1)
+    (shown,) = lists(stage)
+    assert shown["text"].startswith("1 request waits for you. The first expires <!date^")
+    assert "Deploy payments 1.4.2 to production" in str(shown["blocks"])
+    assert "|Open the card>" in str(shown["blocks"])
+    assert lists(stage, "Ben") == []
+
+    channel = stage.sandbox.workspace.direct_message(ADA).id
+    await stage.sandbox.click(ADA, channel, shown["ts"], DETAILS)
+    form = await stage.modal("Ada")
+    assert "Deploy payments 1.4.2" in str(form["blocks"])
+
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("1.4.2.*production")
+    await stage.rest()
+    stage.clock.forward(minutes=2)
+    await stage.tick()
+    await stage.sandbox.until(lambda: "None of these" in lists(stage)[0]["text"])
+    assert "Approved by" in str(lists(stage)[0]["blocks"])
+    await stage.rest()
+    person = await kept(stage)
+    assert person is not None
+    assert person.digest_json == ""
+
+
+async def test_a_restart_sends_no_second_one(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.card(word=APPROVE)
+    at_ms = await planned(stage)
+    await stage.stop_bot()
+    stage.clock.forward(seconds=(at_ms - stage.clock()) / 1000 + 3 * 3600)
+    await stage.start_bot()
+    await stage.sandbox.until(lambda: len(lists(stage)) == 1)
+    await stage.stop_bot()
+    await stage.start_bot()
+    for _ in range(3):
+        stage.clock.forward(minutes=5)
+        await stage.tick()
+        await stage.rest()
+    assert len(lists(stage)) == 1
+
+
+async def test_quiet_hours_are_set_by_a_command_and_kept_over_a_restart(stage: Stage) -> None:
+    await stage.sandbox.command(ADA, stage.channel, "/countersign", "quiet 22:00-07:00")
+    await stage.whispered("Ada", "No direct messages from 10:00 PM to 7:00 AM")
+    await stage.stop_bot()
+    await stage.start_bot()
+    await stage.sandbox.command(ADA, stage.channel, "/countersign", "quiet")
+    await stage.sandbox.until(
+        lambda: str(stage.sandbox.ephemerals(ADA)).count("No direct messages from") >= 2
+    )
