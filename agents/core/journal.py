@@ -32,6 +32,7 @@ FINISHED = "finished"
 RECOVERED = "recovered"
 NODE = "node"
 NODE_FAILED = "node_failed"
+ONCE = "once"
 
 
 class Journal:

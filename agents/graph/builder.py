@@ -14,11 +14,10 @@ from agents.core.observers import Observer, Observers
 from agents.graph.commands import END, START
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import GraphBuildError
-from agents.graph.options import refuse_unknown
+from agents.graph.options import Options, refuse_unknown
 from agents.graph.state.channels import Channels
 from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, Router, Topology
 from agents.graph.state.retries import RetryPolicy
-from agents.graph.threads.execution import Options
 from agents.runner import Durability, new_uuid
 
 EVERY = "*"

@@ -1,10 +1,31 @@
-"""The check of options and functions that authors of graphs give; no option is ever dropped."""
+"""The options of a graph, and the check of those that authors give; none is ever dropped."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
 from difflib import get_close_matches
+
+from agents.core.observers import Observers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options that a graph was compiled with, beside its shape.
+
+    Attributes:
+        every_step: Whether each node that finishes, and each step, is stored.
+        new_id: Makes ids of interrupts.
+        patience: How long an answer waits while another one of its thread is worked on.
+        observers: Are told what happens.
+    """
+
+    every_step: bool
+    new_id: Callable[[], str]
+    patience: timedelta = timedelta(seconds=10)
+    observers: Observers = field(default_factory=Observers)
 
 
 def refuse_unknown(what: str, given: Iterable[str], known: type) -> None:

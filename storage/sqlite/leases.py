@@ -32,7 +32,7 @@ TAKING = f"""
     due_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE :now END,
     aside_why = CASE WHEN {_IS_TAKEN} THEN '' ELSE aside_why END,
     aside_by = CASE WHEN {_IS_TAKEN} THEN '' ELSE aside_by END"""
-"""What a write changes that makes a record due, and takes its lease along where nobody has it."""
+"""The changes of a write that makes a record due, and takes its lease along if nobody has it."""
 
 
 def taking(lease: Lease | None) -> dict[str, object]:

@@ -22,10 +22,9 @@ from agents.core.errors import (
 )
 from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.interrupt import stateful_interrupt
-from agents.core.journal import NODE_FAILED, STARTED, Journal
+from agents.core.journal import NODE_FAILED, ONCE, STARTED, Journal
 from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
 from agents.graph.errors import NodeFailedError, NodeRefusedError
-from agents.graph.nodes.once import ONCE
 from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome
 from agents.graph.state.plan import OuterGraph

@@ -7,14 +7,12 @@ from copy import deepcopy
 from typing import TypeVar, cast
 
 from agents.core.codec import decode, encode
+from agents.core.journal import ONCE
 from agents.core.scope import current_scope
 from agents.graph.errors import OutsideNodeError
 from agents.graph.nodes.questions import node_here
 
 T = TypeVar("T")
-
-ONCE = "once"
-"""Kind of journal entries: a part of a node is finished."""
 
 
 async def once(key: str, work: Callable[[], Awaitable[T]]) -> T:

@@ -327,14 +327,6 @@ def _check_inside(topology: Topology, point: Point, task: Task) -> None:
             read_state(graph, child)
 
 
-def shown_values(topology: Topology, state: GraphState) -> Values:
-    """The state as people see it: with what finished nodes of this step have written."""
-    try:
-        return topology.channels.merge(state.values, state.updates)
-    except StateUpdateError:  # two writers: the step cannot end, and its node says why
-        return state.values
-
-
 def _fatal(task: asyncio.Task[NodeEnding]) -> BaseException:
     if task.cancelled():
         return asyncio.CancelledError("a node was cancelled")

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from agents.core.codec import encode
 from agents.core.interrupt import Interrupted
 from agents.graph.commands import END, START, Send, Target
-from agents.graph.errors import GotoError, GraphBuildError
+from agents.graph.errors import GotoError, GraphBuildError, StateUpdateError
 from agents.graph.state.channels import Channels, Values
 from agents.graph.state.place import Break, GraphState, Memory, Outcome, StepOrigin, Task
 from agents.graph.state.retries import RetryPolicy
@@ -109,6 +109,13 @@ class Topology:
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
     step_limit: int = 100
+
+    def shown(self, state: GraphState) -> Values:
+        """The state as people see it: with what finished nodes of this step have written."""
+        try:
+            return self.channels.merge(state.values, state.updates)
+        except StateUpdateError:  # two writers: the step cannot end, and its node says why
+            return state.values
 
     def held(self) -> Iterable[object]:
         """Return the functions and graphs of its nodes; see `agents.runs.topology.Holder`."""

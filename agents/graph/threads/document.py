@@ -10,8 +10,7 @@ from agents.core.codec import Json, check_version, decode, encode, from_text, to
 from agents.core.errors import CheckpointDecodeError
 from agents.core.pending import Point
 from agents.graph.commands import Command
-from agents.graph.state.place import GraphInfo, GraphState
-from agents.graph.threads.snapshot import Phase
+from agents.graph.state.place import GraphInfo, GraphState, Phase
 
 VERSION = 2
 """The version of a thread's document. Since 2, its journal may have partial answers: `partial`."""

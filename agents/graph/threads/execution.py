@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from agents.core.cancel import CancelToken
 from agents.core.codec import encode
 from agents.core.errors import ResumeError
 from agents.core.interrupt import Interrupted
 from agents.core.observers import (
-    Observers,
     RunFailed,
     RunFinished,
     RunInterrupted,
@@ -30,32 +28,16 @@ from agents.core.scope import (
 )
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
-from agents.graph.nodes.steps import GraphRun, Hooks, read_state, shown_values
+from agents.graph.nodes.steps import GraphRun, Hooks, read_state
+from agents.graph.options import Options
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphInfo, GraphState
+from agents.graph.state.place import GraphInfo, GraphState, Phase
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument, bare_point
-from agents.graph.threads.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
+from agents.graph.threads.snapshot import GraphResult, graph_address, pending_of, result_of
 from agents.graph.threads.thread import GraphThread
 
 Tell = Callable[[str, object], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The options that a graph was compiled with, beside its shape.
-
-    Attributes:
-        every_step: Whether each node that finishes, and each step, is stored.
-        new_id: Makes ids of interrupts.
-        patience: How long an answer waits while another one of its thread is worked on.
-        observers: Are told what happens.
-    """
-
-    every_step: bool
-    new_id: Callable[[], str]
-    patience: timedelta = timedelta(seconds=10)
-    observers: Observers = field(default_factory=Observers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +293,7 @@ async def commanded(
 def shown(topology: Topology, head: ThreadDocument, thread_id: str) -> GraphResult:
     """Tell where a thread stands, without running anything."""
     return GraphResult(
-        values=shown_values(topology, head.state),
+        values=topology.shown(head.state),
         interrupts=pending_of(head.point),
         next=head.state.next,
         thread_id=thread_id,

@@ -10,11 +10,9 @@ from agents.core.errors import AgentConfigError
 from agents.core.pending import Point
 from agents.graph.commands import END, START
 from agents.graph.nodes.questions import Question
-from agents.graph.nodes.steps import shown_values
-from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Task
+from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Phase, Task
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument, bare_point
-from agents.graph.threads.snapshot import Phase
 
 
 async def edited(
@@ -35,7 +33,7 @@ async def edited(
     at = _unfinished(state, as_node)
     if at is not None:
         return await _finish_task(topology, head, at, dict(update))
-    begun = shown_values(topology, state) if as_node else state.values
+    begun = topology.shown(state) if as_node else state.values
     values = topology.channels.merge(begun, [(who, update)])
     if not as_node and state.gate:
         changed = await topology.again(replace(state, gate=_ask_again(state)), values)

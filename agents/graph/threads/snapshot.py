@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from agents.core.address import Address, Segment
 from agents.core.cancel import CancelInfo
 from agents.core.pending import InterruptContext, Point
 from agents.graph.commands import Send
 from agents.graph.nodes.questions import Question
-from agents.graph.nodes.steps import shown_values
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphState, TaskStatus
+from agents.graph.state.place import GraphState, Phase, TaskStatus
 from agents.graph.state.plan import Topology
-
-Phase = Literal["running", "paused", "failed", "finished", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +174,7 @@ def result_of(
 ) -> GraphResult:
     """Tell what came of an invoke."""
     return GraphResult(
-        values=shown_values(topology, state),
+        values=topology.shown(state),
         interrupts=pending_of(point),
         next=state.next,
         thread_id=thread_id,

@@ -14,10 +14,9 @@ from agents.core.errors import (
     NothingPendingError,
 )
 from agents.graph.errors import NoGraphStoreError, OtherGraphError, ThreadBusyError
-from agents.graph.nodes.steps import shown_values
+from agents.graph.options import Options
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument
-from agents.graph.threads.execution import Options
 from agents.graph.threads.rewrite import edited, forked
 from agents.graph.threads.snapshot import StateSnapshot, graph_address, pending_of, task_views
 from agents.graph.threads.thread import GraphThread, is_copy, stored_id, thread_of
@@ -234,7 +233,7 @@ class GraphThreads:
             phase=document.phase,
             reason=document.reason,
             step=state.step,
-            values=shown_values(self.topology, state),
+            values=self.topology.shown(state),
             next=state.next,
             tasks=task_views(state, graph_address(document.graph), waiting),
             interrupts=waiting,
