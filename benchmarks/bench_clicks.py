@@ -47,10 +47,11 @@ from benchmarks.harness import percentile, table
 from bot import main as main_module
 from bot.config.settings import Settings
 from bot.core.tasks import Tasks
-from bot.main import Outside, make_storage, reach_slack, start
-from bot.slack.app import Countersign
+from bot.main import Outside, start
+from bot.slack.bot import Countersign
 from bot.slack.cards import card_for
-from bot.slack.http import web_app
+from bot.slack.intake.http import web_app
+from bot.slack.reach import reach_slack
 from storage.base import Storage
 from storage.records import Decision, Status
 from storage.sqlite import SqliteStorage
@@ -457,7 +458,7 @@ async def compare(name: str, environ: dict[str, str], stack: AsyncExitStack, api
             **environ,
         }
     )
-    storage = make_storage(settings)
+    storage = settings.make_storage()
     outside = Outside(storage=storage, slack=await reach_slack(settings), limits={})
     stores = {BARE: await own_store(stack), SAME: await own_store(stack), OURS: storage}
     main_module.web_app = timed_web_app

@@ -12,12 +12,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import MovableClock, system_clock
-from bot.config import stores
 from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.core.scheduler import Scheduler, TimeLapse
@@ -35,21 +33,13 @@ from bot.policy.world import PolicyWorld, world_of
 from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
-from bot.slack.app import (
-    PATIENT_S,
-    QUICK_S,
-    STOP_PATIENCE,
-    Countersign,
-    Identity,
-    Process,
-    Slack,
-    build,
-)
+from bot.slack.app import STOP_PATIENCE, build
+from bot.slack.bot import Countersign, Process
 from bot.slack.calls import slack_fault
-from bot.slack.directory import SlackDirectory
-from bot.slack.http import serve, web_app
+from bot.slack.intake.http import serve, web_app
+from bot.slack.intake.socketmode import SocketMode
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
-from bot.slack.socketmode import SocketMode
+from bot.slack.reach import Slack, facts_of_slack, lookup_session, reach_slack
 from bot.words import workspace_language
 from storage.base import Storage
 from storage.errors import StorageError
@@ -135,7 +125,7 @@ async def start(
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     roster = load_roster(settings, load_model(settings.model))
     stack.enter_context(workspace_language(settings.language))
-    storage = outside.storage if outside else make_storage(settings)
+    storage = outside.storage if outside else settings.make_storage()
     stack.push_async_callback(_in_time, "the database", storage.close)
     await storage.open()
     await storage.reconsider()
@@ -216,15 +206,6 @@ async def load_policy(
         raise FaultyPolicyError(error.text(source.name)) from error
 
 
-def facts_of_slack(
-    slack: Slack, clock: Clock, *, telemetry: Telemetry, session: ClientSession
-) -> SlackFacts:
-    """The workspace, as the checks of a policy see it."""
-    client = slack.client(timeout_s=PATIENT_S, telemetry=telemetry, session=session)
-    directory = SlackDirectory(client, team_id=slack.identity.team_id, clock=clock)
-    return SlackFacts(lookups=directory, bot_user_id=slack.identity.bot_user_id)
-
-
 def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
     """Read the policy file again on SIGHUP; without a file, the signal stays what it was."""
     policy, loop = countersign.policy, asyncio.get_running_loop()
@@ -277,50 +258,6 @@ def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _S
         logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
 
     return metrics.Both(counted, tracer), show
-
-
-def make_storage(settings: Settings) -> Storage:
-    """The database that the settings name: MongoDB, or the embedded one."""
-    uri = settings.mongodb_uri.get_secret_value() if settings.mongodb_uri is not None else ""
-    return stores.make_storage(
-        settings.data_dir, uri=uri, driver=settings.mongo_driver, seal=settings.seal
-    )
-
-
-def lookup_session() -> ClientSession:
-    """Open a session for what is looked up while a person waits; it keeps no cookies."""
-    return ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
-
-
-async def reach_slack(settings: Settings) -> Slack:
-    """Ask Slack who the bot is.
-
-    Raises:
-        SettingsError: The token is not valid, or Slack does not answer.
-    """
-    token = settings.slack_bot_token.get_secret_value()
-    client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)
-    try:
-        answer = await client.auth_test()
-    except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
-        fault = slack_fault(error)
-        raise SettingsError(
-            "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
-            f"Slack does not take the bot in: {fault}",
-            "check the token on the app's page (OAuth & Permissions) and the address of the API",
-        ) from error
-    secret = settings.slack_signing_secret
-    return Slack(
-        token=token,
-        signing_secret=secret.get_secret_value() if secret is not None else "",
-        api_url=settings.slack_api_url,
-        identity=Identity(
-            team_id=str(answer["team_id"]),
-            bot_user_id=str(answer["user_id"]),
-            bot_id=str(answer.get("bot_id") or ""),
-            enterprise_id=str(answer.get("enterprise_id") or ""),
-        ),
-    )
 
 
 async def _start(

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from storage.records import Approval, Grant, Post, Thread
 
+CHANNEL = "channel"
+"""Among those who may decide: the members of the thread's channel."""
 EXCLUDED = "!"
 """Marks, in an approval's frozen list of who may decide, a person who may not."""
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bot.config.settings import variables
-from bot.slack.http import web_app
+from bot.slack.intake.http import web_app
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"

@@ -17,7 +17,7 @@ from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.core.story import AuditQuery, exported, fits, json_line, line, story
 from bot.core.upkeep.sealing import LATE, links, links_of, prune, verify
 from bot.errors import BotError
-from bot.redaction.active import in_force
+from bot.redaction.rules import in_force
 from storage.base import Storage
 from storage.chain import Head, Verdict
 

@@ -17,9 +17,9 @@ from bot.commands.run import RunBot, bot_of
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import IN_A_POLICY, OURS, Settings
-from bot.config.values import CHANNEL
 from bot.demo import PATTERNS, POLICY
 from bot.errors import BotError
+from bot.ports import CHANNEL
 from bot.sandbox import Sandbox, surfaces_of
 
 AGENTS = "bot.demo:channels"

@@ -22,14 +22,12 @@ from bot.commands.policy import look_at_policy
 from bot.config.agents import load_agents, load_model
 from bot.config.manifest import AGENT_SCOPE, check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
-from bot.config.values import CHANNEL
 from bot.core.talk.roster import load_roster
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
-from bot.main import make_storage
 from bot.people.census import MOST_MEMBERS
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.world import world_of
-from bot.ports import Clock
+from bot.ports import CHANNEL, Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.words.mrkdwn import is_person
@@ -72,7 +70,7 @@ async def execute(call: Call) -> None:
         load_model=load_model,
         load_agents=load_agents,
         ask_model=ask_once if call.arguments.model else None,
-        make_storage=make_storage,
+        make_storage=Settings.make_storage,
         clock=system_clock,
     )
     faults = 0

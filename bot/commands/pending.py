@@ -11,8 +11,8 @@ from bot.commands.call import Call
 from bot.core.upkeep.pending import PendingQuery, PendingRequests, why_not
 from bot.errors import BotError
 from bot.people.progress import progress_of
-from bot.redaction.active import in_force
 from bot.redaction.mask import mask_text
+from bot.redaction.rules import in_force
 from bot.words.mrkdwn import utc
 from storage.records import Approval, Kind
 

@@ -136,14 +136,15 @@ async def _read(path: Path) -> bytes:
 
 @asynccontextmanager
 async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
-    from bot import main  # noqa: PLC0415 - takes a second, and only a look at Slack needs it
+    # It takes a second, and only a look at Slack needs it.
     from bot.observability.telemetry import NO_TELEMETRY  # noqa: PLC0415
+    from bot.slack import reach  # noqa: PLC0415
 
     names = ("SLACK_BOT_TOKEN", "SLACK_API_URL")
     given = {name: environ[name] for name in names if environ.get(name, "").strip()}
     if "SLACK_BOT_TOKEN" not in given:
         raise SettingsError("SLACK_BOT_TOKEN", "it is not set, and ids are looked up", _NO_TOKEN)
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
-    slack = await main.reach_slack(settings)
-    async with main.lookup_session() as session:
-        yield main.facts_of_slack(slack, system_clock, telemetry=NO_TELEMETRY, session=session)
+    slack = await reach.reach_slack(settings)
+    async with reach.lookup_session() as session:
+        yield reach.facts_of_slack(slack, system_clock, telemetry=NO_TELEMETRY, session=session)

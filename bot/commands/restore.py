@@ -10,7 +10,7 @@ from bot.commands.upkeep import go_back
 from bot.config import stores
 from bot.core.upkeep.restoring import Restoring
 from bot.errors import BotError
-from bot.redaction.active import in_force
+from bot.redaction.rules import in_force
 from storage.errors import StoreUnavailableError
 
 

@@ -24,10 +24,12 @@ from pydantic import (
 )
 
 from bot.config import values
-from bot.config.stores import DATA_DIR, seal_of
+from bot.config.stores import DATA_DIR, make_storage, seal_of
 from bot.config.values import Log
 from bot.errors import InvalidSettingsError, SettingsError
+from bot.ports import CHANNEL
 from bot.redaction.rules import NO_RULES, MaskRules
+from storage.base import Storage
 from storage.chain import Seal
 
 OURS = "COUNTERSIGN_"
@@ -318,7 +320,7 @@ class Settings(BaseModel):
         cls, value: tuple[str, ...], info: ValidationInfo
     ) -> tuple[str, ...]:
         names = (*info.data.get("approvers", ()), *info.data.get("escalate_to", ()))
-        if values.CHANNEL in names and not value:
+        if CHANNEL in names and not value:
             values.refuse(
                 "it is not set, and `channel` lets the members of a channel decide: who asks would "
                 "choose who decides, by choosing, or making, the channel",
@@ -362,6 +364,11 @@ class Settings(BaseModel):
     def seal(self) -> Seal:
         """The seal of the audit."""
         return seal_of(self.audit_key.get_secret_value() if self.audit_key else "")
+
+    def make_storage(self) -> Storage:
+        """The database that they name, not open yet: MongoDB, or the embedded one."""
+        uri = self.mongodb_uri.get_secret_value() if self.mongodb_uri is not None else ""
+        return make_storage(self.data_dir, uri=uri, driver=self.mongo_driver, seal=self.seal)
 
     def secrets(self) -> tuple[str, ...]:
         """All secret values, so that the log can mask them wherever they turn up."""

@@ -17,15 +17,13 @@ from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.config.secretfiles import read_secrets
 from bot.config.stores import KEY_REMEDY, seal_of
 from bot.errors import SettingsError
+from bot.ports import CHANNEL
 from bot.redaction.rules import MaskRules, RuleError, read_rules
 from bot.words import languages
 
 AGENT_PATH = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 """The form of an agent's place in code: module and attribute."""
 AGENT_REMEDY = "write module:attribute, such as helpdesk.agent:build"
-
-CHANNEL = "channel"
-"""Among the approvers: the members of the thread's channel."""
 
 LEVELS = ("debug", "info", "warning", "error")
 

@@ -20,8 +20,9 @@ from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
 from bot.policy.ballot import CastVote
 from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
-from bot.redaction.call import NO_NAMES, Names, mask_data
+from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
+from bot.redaction.masks import NO_NAMES, Names
 from storage.base import AuditStore
 from storage.records import Approval, AuditEntry, Decision, Kind, Status
 

@@ -19,7 +19,8 @@ from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.base import Tool
 from bot.config.agents import EVERYWHERE
 from bot.ports import CheckedCall
-from bot.redaction.call import Names, mask_title
+from bot.redaction.call import mask_title
+from bot.redaction.masks import Names
 from bot.words import say
 from storage.records import Approval, Thread
 

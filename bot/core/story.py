@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.core.audit import Act, masked_evidence
-from bot.redaction.call import Names
+from bot.redaction.masks import Names
 from storage.base import Storage
 from storage.records import Approval, AuditEntry
 from storage.trail import Link

@@ -8,18 +8,8 @@ from dataclasses import dataclass
 
 from bot.layout.blocks import Block, line, literal, preformatted
 from bot.layout.text import ShownText, clip, more, show, width
-from bot.redaction.call import (
-    INLINE,
-    NO_NAMES,
-    Mask,
-    Names,
-    Words,
-    has_guess,
-    length,
-    mask_call,
-    mask_value,
-    masks_in,
-)
+from bot.redaction.call import INLINE, mask_call, mask_value
+from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length, masks_in
 from bot.words import say
 
 NAME = 80

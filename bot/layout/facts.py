@@ -16,17 +16,8 @@ from bot.layout.arguments import NAME, as_text, is_ambiguous, same
 from bot.layout.blocks import Block, line, literal, plain, preformatted, quote, rich
 from bot.layout.parts import Body
 from bot.layout.text import ShownText, clip, is_plain, show, width
-from bot.redaction.call import (
-    NO_NAMES,
-    Mask,
-    Names,
-    Words,
-    has_guess,
-    length,
-    mask_call,
-    mask_value,
-    masks_in,
-)
+from bot.redaction.call import mask_call, mask_value
+from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length, masks_in
 from bot.words import say
 
 WHOLE = 2_400

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.config.values import CHANNEL
 from bot.layout.arguments import Listed
 from bot.layout.blocks import (
     HEADER,
@@ -19,8 +18,10 @@ from bot.layout.blocks import (
 from bot.layout.text import clip_mrkdwn, more, own_words, show
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
-from bot.redaction.call import has_guess, mask_call, written
+from bot.ports import CHANNEL
+from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
+from bot.redaction.masks import has_guess
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status

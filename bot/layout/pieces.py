@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bot.layout.blocks import Block, Card, line, literal, rich
 from bot.layout.text import clip
-from bot.redaction.call import Words
+from bot.redaction.masks import Words
 from bot.words import say
 from bot.words.mrkdwn import escape, mention, utc
 

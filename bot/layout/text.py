@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.layout.characters import foreign_letters, is_turned, is_unseen
-from bot.redaction.call import Mask, Words
-from bot.redaction.mask import REDACTED
+from bot.redaction.masks import Mask, Words
+from bot.redaction.patterns import REDACTED
 from bot.words import say
 from bot.words.mrkdwn import escape
 

@@ -19,9 +19,8 @@ from pydantic import ValidationError
 from agents.core.errors import ModelError, ToolError
 from bot.config.values import Log
 from bot.observability.context import context
-from bot.redaction.active import with_secrets
 from bot.redaction.mask import mask, mask_text
-from bot.redaction.rules import NO_RULES, MaskRules
+from bot.redaction.rules import NO_RULES, MaskRules, with_secrets
 
 OUR_PACKAGES = ("agents", "bot", "storage")
 """Only these log below INFO: libraries put whole messages, and tokens, into their debug records."""

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.config.values import CHANNEL
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.census import is_home
 from bot.people.requesters import editors_of, is_requester
-from bot.ports import EXCLUDED, Actor, Directory, Person
+from bot.ports import CHANNEL, EXCLUDED, Actor, Directory, Person
 from bot.words import languages, say
 from storage.records import Approval, Decision, Kind, Status
 

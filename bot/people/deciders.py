@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.config.values import CHANNEL
 from bot.people.access import decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_person
 from bot.people.requesters import editors_of
@@ -10,6 +9,7 @@ from bot.people.terms_of import all_requesters, ballot_of, steps_of
 from bot.policy.ballot import Ballot
 from bot.policy.standing import EDITORS, REQUESTERS
 from bot.policy.terms import TermsError
+from bot.ports import CHANNEL
 from storage.records import Approval
 
 _CODE = "code:"

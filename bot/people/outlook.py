@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bot.clock import system_clock
-from bot.config.values import CHANNEL
 from bot.errors import DirectoryError, NobodyError, NotApproverError
 from bot.people.access import Access, approver_names, backup_names, decider_names
 from bot.people.census import MOST_MEMBERS, Census, channels_of, frozen_members, is_direct
@@ -17,7 +16,7 @@ from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, groups_of, terms_of
 from bot.policy.prospects import Prospect, prospect
 from bot.policy.terms import TermsError
-from bot.ports import Actor, Clock, Directory
+from bot.ports import CHANNEL, Actor, Clock, Directory
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

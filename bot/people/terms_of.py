@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.config.values import CHANNEL
 from bot.people.requesters import requesters_of
 from bot.policy.ballot import Ballot, read_votes
 from bot.policy.standing import Rights, Standing
@@ -18,7 +17,7 @@ from bot.policy.terms import (
     Terms,
     TermsError,
 )
-from bot.ports import EXCLUDED
+from bot.ports import CHANNEL, EXCLUDED
 from bot.words import say
 from storage.records import Approval, Kind, Status
 

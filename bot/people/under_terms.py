@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bot.config.values import CHANNEL
 from bot.policy.ladder import deadline
 from bot.policy.standing import EDITORS, REQUESTERS
 from bot.policy.terms import Group, Requirement, Terms
+from bot.ports import CHANNEL
 from storage.records import Approval
 
 

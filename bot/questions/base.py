@@ -31,7 +31,8 @@ from agents.core.pending import Answerable
 from bot.errors import InvalidInputError
 from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
-from bot.redaction.call import Words, mask_call, mask_value
+from bot.redaction.call import mask_call, mask_value
+from bot.redaction.masks import Words
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

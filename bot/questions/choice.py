@@ -36,7 +36,8 @@ from bot.questions.values import (
     typed_answer,
     value_brief,
 )
-from bot.redaction.call import Mask, Words, has_guess, length, mask_call, masks_in, written
+from bot.redaction.call import mask_call, written
+from bot.redaction.masks import Mask, Words, has_guess, length, masks_in
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

@@ -22,8 +22,9 @@ from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
-from bot.redaction.call import Words, mask_call, written
+from bot.redaction.call import mask_call, written
 from bot.redaction.mask import mask_text
+from bot.redaction.masks import Words
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

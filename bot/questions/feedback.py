@@ -25,8 +25,9 @@ from bot.questions.drawing import (
 )
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.texts import answer_id
-from bot.redaction.call import has_guess, mask_call, written
+from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
+from bot.redaction.masks import has_guess
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

@@ -29,8 +29,9 @@ from bot.questions.form import AnswerForm, Form, edited_digest, in_order, labels
 from bot.questions.inputs import InputsQuestion
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import few_values, object_schema, typed_answer, value_brief
-from bot.redaction.call import Words, has_guess, length, mask_value, masks_in, written
+from bot.redaction.call import mask_value, written
 from bot.redaction.mask import mask_text
+from bot.redaction.masks import Words, has_guess, length, masks_in
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

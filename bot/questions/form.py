@@ -16,7 +16,7 @@ from typing import cast
 
 from agents import call_digest
 from agents.core.codec import Json
-from bot.redaction.call import Names
+from bot.redaction.masks import Names
 from storage.records import Approval, Kind
 
 FORM = "countersign.form/1"

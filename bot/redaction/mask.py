@@ -13,11 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from bot.redaction.active import SHORTEST_VALUE, in_force, own_spans, print_key, print_of, rules_now
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.patterns import REDACTED, is_card, looks_for, mask_looks
 from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE
-from bot.redaction.rules import joined
+from bot.redaction.rules import (
+    SHORTEST_VALUE,
+    in_force,
+    joined,
+    own_spans,
+    print_key,
+    print_of,
+    rules_now,
+)
 
 __all__ = [
     "REDACTED",

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
-from bot.redaction.active import rules_now
 from bot.redaction.patterns import is_login
-from bot.redaction.rules import words_of
+from bot.redaction.rules import rules_now, words_of
 
 
 def _set(words: str) -> frozenset[str]:

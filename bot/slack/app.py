@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from aiohttp import ClientSession
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
@@ -46,151 +44,31 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import CLICK_PATIENCE, TakenLeases
+from bot.core.work import TakenLeases
 from bot.errors import SettingsError
-from bot.observability.instrument import MeteredClient, MeteredStorage
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry, Time
+from bot.observability.instrument import MeteredStorage
+from bot.observability.telemetry import Telemetry, Time
 from bot.people.access import Access
-from bot.policy.force import PolicyInForce
-from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.agentview.sessions import AgentSessions
+from bot.slack.bot import Countersign, Process
 from bot.slack.cards.choose import is_folded
 from bot.slack.directory import RecentDirectory, SlackDirectory
 from bot.slack.home.homes import Composer, Homes
-from bot.slack.http import Answering
 from bot.slack.listeners import ListenerContext, register
 from bot.slack.notices import SlackNotices
 from bot.slack.notifier import SlackNotifier
 from bot.slack.presence import SlackPresence
-from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
+from bot.slack.ratelimit import Pacer
+from bot.slack.reach import PATIENT_S, QUICK_S, Slack
 from bot.slack.signs import SlackRootSigns
 from bot.slack.waitlists import SlackLists
 from storage.base import Storage
 from storage.records import Approval, Thread
 
-QUICK_S = 2
-"""Seconds that a call may take while a person waits for the answer to a click."""
 QUICK_CALL = timedelta(milliseconds=300)
 """The length of a call up to which cards say only what came of it."""
-PATIENT_S = 10
-"""Seconds that a call may take otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """The bot's identity, as `auth.test` says.
-
-    Attributes:
-        team_id: The workspace where the app is installed.
-        bot_user_id: Its user id, the one that people mention.
-        bot_id: Its bot id.
-        enterprise_id: The organisation on Enterprise Grid; empty without one.
-    """
-
-    team_id: str
-    bot_user_id: str
-    bot_id: str
-    enterprise_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slack:
-    """The access to Slack.
-
-    Attributes:
-        token: The bot token.
-        signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
-        api_url: Base address of the Web API, with a slash at the end.
-        identity: Who the bot is.
-    """
-
-    token: str
-    signing_secret: str
-    api_url: str
-    identity: Identity
-
-    def __repr__(self) -> str:
-        return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
-
-    def client(
-        self,
-        *,
-        timeout_s: int,
-        telemetry: Telemetry = NO_TELEMETRY,
-        session: ClientSession | None = None,
-    ) -> AsyncWebClient:
-        """A client that never repeats a call by itself, whatever became of it.
-
-        Args:
-            timeout_s: Seconds that a call may take; the session's own limit holds where it has one.
-            telemetry: Is told of each call.
-            session: Is used for all calls, and closed by whoever opened it.
-        """
-        made = MeteredClient(
-            token=self.token,
-            base_url=self.api_url,
-            timeout=timeout_s,
-            session=session,
-            retry_handlers=[],
-        )
-        made.telemetry = telemetry
-        return made
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Countersign:
-    """The bot, joined together.
-
-    Attributes:
-        bolt: Takes Slack's payloads.
-        desk: The use cases behind the listeners.
-        sweep: Finds due work.
-        tasks: Work that runs.
-        answering: Entered until an answer has left for Slack; what it spawns begins then.
-        policy: The policy in force; None where none is judged by.
-    """
-
-    bolt: AsyncApp
-    desk: ListenerContext
-    sweep: Sweep
-    tasks: Tasks
-    answering: Answering
-    policy: PolicyInForce | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """The process that the bot runs in.
-
-    Attributes:
-        owner: Name of this process in leases.
-        clock: The time now.
-        telemetry: Is told what happens.
-        limits: What Slack allows, by method.
-        retention: How long threads are kept; None for ever.
-        era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
-        lookups: A session with open connections, for calls that only read: a click waits for
-            them, and a new connection each time costs most of that. None: a session for each call.
-        sleep: Waits, in seconds: before a start that could not be checked is tried again, and
-            before and between the words of a status.
-        patience: The longest that a click may take in all.
-        policy: The policy in force; None where none is judged by.
-        has_lists: Whether people are sent one list a day of what waits for them.
-    """
-
-    owner: str
-    clock: Clock
-    telemetry: Telemetry = NO_TELEMETRY
-    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
-    retention: timedelta | None = None
-    era: str = ""
-    lookups: ClientSession | None = None
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    patience: timedelta = CLICK_PATIENCE
-    policy: PolicyInForce | None = None
-    has_lists: bool = True
 
 
 def build(

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.config.values import CHANNEL
 from bot.core.attendance.course import held_of, mentioned_of, read_beside
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_channel
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import SideMessage
+from bot.ports import CHANNEL, SideMessage
 from storage.records import UNKNOWN_TS, Approval, Kind
 
 

@@ -21,7 +21,7 @@ from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
-from bot.slack.app import Slack
+from bot.slack.reach import Slack
 
 READS = frozenset(
     {

@@ -11,8 +11,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bot.config.settings import Settings
-from bot.main import Outside, make_storage, reach_slack, start
+from bot.main import Outside, start
 from bot.observability import logs
+from bot.slack.reach import reach_slack
 from tests.chaos import agent
 from tests.chaos.points import Fragile, FragileSlack, Plan
 
@@ -29,7 +30,7 @@ async def main() -> None:
     logs.configure(settings.log, secrets=settings.secrets())
     agent.PLAN = plan
     outside = Outside(
-        storage=Fragile(make_storage(settings), plan),
+        storage=Fragile(settings.make_storage(), plan),
         slack=FragileSlack.around(await reach_slack(settings), plan),
         limits={},  # two hundred threads would take an hour
     )

@@ -36,8 +36,10 @@ from agents.models import call, say, stream_pieces
 from bot.clock import system_clock
 from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
-from bot.slack.app import Countersign, Identity, Process, Slack, build
+from bot.slack.app import build
+from bot.slack.bot import Countersign, Process
 from bot.slack.notifier import TEXT_EVENT
+from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from bot.core.decisions.unseen import Opened, guesses, has_opened, with_opened
 from bot.layout.characters import is_unseen
 from bot.questions.form import AnswerForm, Form, ask_of
-from bot.redaction.call import PLAIN, Mask, mask_call, mask_value, masks_in, written
+from bot.redaction.call import PLAIN, mask_call, mask_value, written
 from bot.redaction.mask import in_force
+from bot.redaction.masks import Mask, masks_in
 from bot.redaction.rules import NO_RULES
 from bot.slack.cards.choose import card_for, is_folded
 from bot.slack.cards.details import details_modal, fits_details, pages_of

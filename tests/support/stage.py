@@ -16,7 +16,7 @@ from bot.demo import POLICY
 from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.surfaces import surfaces_of
-from bot.slack.app import Countersign
+from bot.slack.bot import Countersign
 from tests.support.fakes import FakeClock
 from tests.support.ports import free_port
 

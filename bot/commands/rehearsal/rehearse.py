@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from agents import Agent
 from bot.commands.rehearsal.acts import Acts
@@ -13,7 +14,8 @@ from bot.commands.rehearsal.agents import Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, Data, Difference
 from bot.commands.rehearsal.observed import Watcher
 from bot.commands.rehearsal.play import Flow
-from bot.commands.rehearsal.stage import StageClock, Theatre, joined
+from bot.commands.rehearsal.stage import StageClock, Theatre
+from bot.core.talk.roster import Roster
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.observability.telemetry import NO_TELEMETRY
 from bot.policy.force import PolicyInForce, PolicyNews, PolicySource
@@ -21,6 +23,8 @@ from bot.policy.reading.checks import CheckedPolicy, check
 from bot.policy.reading.problems import PolicyError
 from bot.policy.world import PolicyWorld, world_of
 from bot.questions.record import Rules
+from bot.slack.app import build
+from bot.slack.bot import Countersign
 from storage.base import Storage
 
 NOBODY = Rules(
@@ -154,3 +158,14 @@ def _agent(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Age
 def _written(policy: Data) -> bytes:
     """A policy as a file: JSON is YAML, too."""
     return json.dumps(policy, default=str).encode()
+
+
+def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: Any) -> Countersign:
+    """Join a bot for a stage."""
+    return build(
+        slack=stage.slack,
+        storage=stage.storage,
+        roster=Roster(agents=agents),
+        process=stage.process(owner),
+        **more,
+    )

@@ -20,11 +20,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from agents import Agent
 from bot.commands.rehearsal.cases import ZONE, Data, World
 from bot.core.attendance.course import read_beside
 from bot.core.story import MOST
-from bot.core.talk.roster import Roster
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.telemetry import Telemetry
 from bot.policy.ballot import Ballot
@@ -40,14 +38,15 @@ from bot.sandbox.workspace.records import (
     SlackUser,
     UserGroup,
 )
-from bot.slack.app import Countersign, Identity, Process, Slack, build
+from bot.slack.bot import Countersign, Process
+from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _STRANGERS = "T0STRANGER"
 _PATIENCE = timedelta(minutes=5)
-"""What takes longer than this hangs, on whatever machine."""
+"""The time after which something hangs, on whatever machine."""
 _FAILS = frozenset({"users.info", "usergroups.users.list", "conversations.members"})
 """The methods that look up who may decide."""
 
@@ -452,17 +451,6 @@ class Theatre:
     async def pending(self, thread_id: str) -> list[Approval]:
         """Those that wait."""
         return [one for one in await self.approvals(thread_id) if one.status is Status.PENDING]
-
-
-def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: Any) -> Countersign:
-    """Join a bot for a stage."""
-    return build(
-        slack=stage.slack,
-        storage=stage.storage,
-        roster=Roster(agents=agents),
-        process=stage.process(owner),
-        **more,
-    )
 
 
 _ANY_BUTTON: list[Payload] = [

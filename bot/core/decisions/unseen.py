@@ -12,7 +12,7 @@ import re
 from enum import StrEnum
 
 from bot.questions.base import question_of
-from bot.redaction.call import has_guess
+from bot.redaction.masks import has_guess
 from storage.records import Approval, Decision
 
 MOST_SEEN = 100

@@ -28,7 +28,7 @@ from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
 from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
 from bot.ports import Clock, Notifier, Presence
-from bot.redaction.call import Names
+from bot.redaction.masks import Names
 from storage.base import Storage
 from storage.records import Approval, Thread
 

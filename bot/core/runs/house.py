@@ -29,7 +29,7 @@ from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Group, Terms, TermsError
 from bot.ports import Clock, Directory
-from bot.redaction.call import Names
+from bot.redaction.masks import Names
 from bot.words import say
 from storage.base import Storage
 

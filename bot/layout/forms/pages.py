@@ -25,7 +25,7 @@ from bot.layout.forms.leaves import Missing, Path, rebuilt
 from bot.layout.forms.parse import EditResult, place, read_fields
 from bot.layout.forms.schema import Schema, check_arguments
 from bot.layout.inputs import Values, read_state
-from bot.redaction.call import NO_NAMES, Names
+from bot.redaction.masks import NO_NAMES, Names
 
 DRAFT = "draft"
 """Stands for a block among the values of a modal; no block of ours has this id."""

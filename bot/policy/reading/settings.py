@@ -9,7 +9,7 @@ import yaml
 
 from bot.config.durations import format_duration
 from bot.config.settings import Settings
-from bot.config.values import CHANNEL
+from bot.ports import CHANNEL
 
 APPROVERS = "approvers"
 BACKUPS = "backups"

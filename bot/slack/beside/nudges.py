@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.config.values import CHANNEL
 from bot.core.attendance.signs import sign_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button
@@ -26,6 +25,7 @@ from bot.layout.pieces import (
     words,
 )
 from bot.people.terms_of import ends_then
+from bot.ports import CHANNEL
 from bot.questions.drawing import what_runs
 from bot.words import say
 from bot.words.mrkdwn import is_person

@@ -27,8 +27,9 @@ from bot.layout.modals import named
 from bot.layout.parts import asked_by, title_of
 from bot.layout.text import chunks, show, width
 from bot.questions.drawing import drawn_question, what_runs
-from bot.redaction.call import INLINE, Words, mask_call, mask_value, written
+from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
+from bot.redaction.masks import Words
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
 from storage.records import Approval, AuditEntry, Kind

@@ -34,7 +34,8 @@ from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
 from bot.questions.form import ask_of
 from bot.questions.reasons import REASON
-from bot.redaction.call import Names, mask_call, mask_value
+from bot.redaction.call import mask_call, mask_value
+from bot.redaction.masks import Names
 from bot.words import say
 from storage.records import Approval, Kind
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.config.values import CHANNEL
 from bot.core.decisions.dialog import dialog_of
 from bot.core.runs.outcome import RunState, run_of
 from bot.core.upkeep.pending import ANEW
@@ -18,6 +17,7 @@ from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
 from bot.policy.terms import TermsError
+from bot.ports import CHANNEL
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.form import Form
 from bot.slack.cards.who import joined, missing

@@ -31,7 +31,9 @@ from bot.policy.world import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload, SlackMessage
-from bot.slack.app import Countersign, Slack, build
+from bot.slack.app import build
+from bot.slack.bot import Countersign
+from bot.slack.reach import Slack
 from storage.base import Storage
 from storage.records import Approval, Kind, Status
 from tests.chaos.play import CARDS

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.config.values import CHANNEL
 from bot.core.catalog import AgentFacts
 from bot.layout.parts import approvers_words
 from bot.layout.text import clip_mrkdwn
 from bot.people.named import HERE, asked_groups, audience_of, is_channel
 from bot.policy.terms import Terms, TermsError
+from bot.ports import CHANNEL
 from bot.words import say
 from bot.words.mrkdwn import escape
 

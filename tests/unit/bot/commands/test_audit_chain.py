@@ -15,7 +15,7 @@ import pytest
 from bot.clock import system_clock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.core.audit import Act, entry_of
-from bot.redaction.call import NO_NAMES
+from bot.redaction.masks import NO_NAMES
 from storage.base import Storage
 from storage.chain import Seal
 from storage.mongo import MongoStorage

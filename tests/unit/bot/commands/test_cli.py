@@ -20,9 +20,9 @@ from bot.clock import MovableClock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.config.manifest import needed_scopes
 from bot.config.settings import Settings
-from bot.config.values import CHANNEL
 from bot.demo import POLICY
 from bot.errors import BotError
+from bot.ports import CHANNEL
 from storage.errors import StoreBusyError
 from storage.sqlite import SqliteStorage
 

@@ -11,18 +11,15 @@ from hypothesis import given, settings, strategies as st
 
 from bot.redaction.call import (
     PLAIN,
-    Mask,
-    Names,
-    has_guess,
     mask_call,
     mask_data,
     mask_title,
     mask_value,
     masked_once,
-    masks_in,
     written,
 )
 from bot.redaction.mask import REDACTED, in_force, print_key
+from bot.redaction.masks import Mask, Names, has_guess, masks_in
 from bot.redaction.rules import NO_RULES, read_rules
 
 HIDING = [

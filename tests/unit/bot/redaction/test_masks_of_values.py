@@ -6,22 +6,10 @@ import json
 
 import pytest
 
-from bot.redaction.active import SHORTEST_VALUE
-from bot.redaction.call import (
-    INLINE,
-    NO_NAMES,
-    Mask,
-    Names,
-    has_guess,
-    mask_call,
-    mask_data,
-    mask_title,
-    mask_value,
-    masks_in,
-    written,
-)
+from bot.redaction.call import INLINE, mask_call, mask_data, mask_title, mask_value, written
 from bot.redaction.mask import REDACTED, in_force, mask, mask_text, mask_words, print_key
-from bot.redaction.rules import NO_RULES, read_rules
+from bot.redaction.masks import NO_NAMES, Mask, Names, has_guess, masks_in
+from bot.redaction.rules import NO_RULES, SHORTEST_VALUE, read_rules
 
 SLACK = "xoxb-123456789-abc"
 OPEN = Names(is_open=True)

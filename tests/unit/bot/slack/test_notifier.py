@@ -15,11 +15,11 @@ from bot.errors import DeliveryError
 from bot.layout.parts import title_of
 from bot.ports import Began, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
-from bot.slack.app import Identity, Slack
 from bot.slack.cards import card_for
 from bot.slack.notifier import SlackNotifier
 from bot.slack.placing import approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer
+from bot.slack.reach import Identity, Slack
 from bot.slack.streams import BRIEF
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval

@@ -11,7 +11,8 @@ from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import RAN, Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, offset, read_cases
 from bot.commands.rehearsal.observed import Watcher, heard
-from bot.commands.rehearsal.stage import StageClock, Theatre, joined
+from bot.commands.rehearsal.rehearse import joined
+from bot.commands.rehearsal.stage import StageClock, Theatre
 from bot.core.work import CLICK_PATIENCE
 from bot.questions.record import Rules
 from bot.slack.presence import BEFORE_FIRST

@@ -11,7 +11,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
-from bot.slack.http import UNREADABLE, Answering
+from bot.slack.intake.http import UNREADABLE, Answering
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from bot.core.tasks import Tasks
 from bot.layout.action_ids import ActionId
 from bot.observability.telemetry import NO_TELEMETRY
 from bot.slack.app import _answering
-from bot.slack.http import SLACK_PATH, serve, web_app
+from bot.slack.intake.http import SLACK_PATH, serve, web_app
 from storage.records import Status
 from tests.unit.bot.counter_stage import Counter, a_click, is_untouched, signed
 

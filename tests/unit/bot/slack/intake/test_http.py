@@ -16,8 +16,9 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
-from bot.slack.app import Identity, Slack, _bolt
-from bot.slack.http import SLACK_PATH, serve, web_app
+from bot.slack.app import _bolt
+from bot.slack.intake.http import SLACK_PATH, serve, web_app
+from bot.slack.reach import Identity, Slack
 
 SECRET = "server-signing-secret"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from bot.slack.door import MOST, Door, Patience, only_complete, room_for_connections
-from bot.slack.http import serve
+from bot.slack.intake.door import MOST, Door, Patience, only_complete, room_for_connections
+from bot.slack.intake.http import serve
 
 LONG = 30.0
 """Seconds; nothing in these tests waits for so long unless it is broken."""

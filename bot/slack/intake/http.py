@@ -14,7 +14,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.errors import SettingsError
-from bot.slack.door import Door, Patience, only_complete, room_for_connections
+from bot.slack.intake.door import Door, Patience, only_complete, room_for_connections
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,129 @@
+"""The access to Slack: its client, who the bot is there, and what is looked up in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.config.settings import Settings
+from bot.errors import SettingsError
+from bot.observability.instrument import MeteredClient
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.policy.reading.lookups import SlackFacts
+from bot.ports import Clock
+from bot.slack.calls import slack_fault
+from bot.slack.directory import SlackDirectory
+
+QUICK_S = 2
+"""Seconds that a call may take while a person waits for the answer to a click."""
+PATIENT_S = 10
+"""Seconds that a call may take otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The bot's identity, as `auth.test` says.
+
+    Attributes:
+        team_id: The workspace where the app is installed.
+        bot_user_id: Its user id, the one that people mention.
+        bot_id: Its bot id.
+        enterprise_id: The organisation on Enterprise Grid; empty without one.
+    """
+
+    team_id: str
+    bot_user_id: str
+    bot_id: str
+    enterprise_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slack:
+    """The access to Slack.
+
+    Attributes:
+        token: The bot token.
+        signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
+        api_url: Base address of the Web API, with a slash at the end.
+        identity: Who the bot is.
+    """
+
+    token: str
+    signing_secret: str
+    api_url: str
+    identity: Identity
+
+    def __repr__(self) -> str:
+        return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
+
+    def client(
+        self,
+        *,
+        timeout_s: int,
+        telemetry: Telemetry = NO_TELEMETRY,
+        session: ClientSession | None = None,
+    ) -> AsyncWebClient:
+        """A client that never repeats a call by itself, whatever became of it.
+
+        Args:
+            timeout_s: Seconds that a call may take; the session's own limit holds where it has one.
+            telemetry: Is told of each call.
+            session: Is used for all calls, and closed by whoever opened it.
+        """
+        made = MeteredClient(
+            token=self.token,
+            base_url=self.api_url,
+            timeout=timeout_s,
+            session=session,
+            retry_handlers=[],
+        )
+        made.telemetry = telemetry
+        return made
+
+
+def facts_of_slack(
+    slack: Slack, clock: Clock, *, telemetry: Telemetry, session: ClientSession
+) -> SlackFacts:
+    """The workspace, as the checks of a policy see it."""
+    client = slack.client(timeout_s=PATIENT_S, telemetry=telemetry, session=session)
+    directory = SlackDirectory(client, team_id=slack.identity.team_id, clock=clock)
+    return SlackFacts(lookups=directory, bot_user_id=slack.identity.bot_user_id)
+
+
+def lookup_session() -> ClientSession:
+    """Open a session for what is looked up while a person waits; it keeps no cookies."""
+    return ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
+
+
+async def reach_slack(settings: Settings) -> Slack:
+    """Ask Slack who the bot is.
+
+    Raises:
+        SettingsError: The token is not valid, or Slack does not answer.
+    """
+    token = settings.slack_bot_token.get_secret_value()
+    client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)
+    try:
+        answer = await client.auth_test()
+    except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
+        fault = slack_fault(error)
+        raise SettingsError(
+            "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
+            f"Slack does not take the bot in: {fault}",
+            "check the token on the app's page (OAuth & Permissions) and the address of the API",
+        ) from error
+    secret = settings.slack_signing_secret
+    return Slack(
+        token=token,
+        signing_secret=secret.get_secret_value() if secret is not None else "",
+        api_url=settings.slack_api_url,
+        identity=Identity(
+            team_id=str(answer["team_id"]),
+            bot_user_id=str(answer["user_id"]),
+            bot_id=str(answer.get("bot_id") or ""),
+            enterprise_id=str(answer.get("enterprise_id") or ""),
+        ),
+    )
