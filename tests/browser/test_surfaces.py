@@ -197,6 +197,24 @@ async def test_home_is_shown_follows_the_app_and_its_buttons_work(page: Page, be
     await expect(page.get_by_test_id("composer")).to_be_visible()
 
 
+async def test_menu_of_the_last_card_can_be_seen_whole(page: Page, bench: Bench) -> None:
+    for number in range(12):
+        bench.call("chat.postMessage", channel=OPS, text=f"Message {number}")
+    words = ("Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…")
+    menu = {"type": "overflow", "action_id": "menu", "options": [option(one) for one in words]}
+    actions = [{"type": "actions", "elements": [menu]}]
+    bench.call("chat.postMessage", channel=OPS, text="A card", blocks=actions)
+    await page.goto(bench.where(ROSA))
+    await page.locator('[data-action-id="menu"]').click()
+    seen = await page.get_by_test_id("messages").bounding_box()
+    for word in words:
+        item = await page.get_by_role("menuitem", name=word).bounding_box()
+        assert seen is not None
+        assert item is not None
+        assert seen["y"] <= item["y"]
+        assert item["y"] + item["height"] <= seen["y"] + seen["height"]
+
+
 async def test_slash_offers_commands_with_their_hints(page: Page, bench: Bench) -> None:
     await page.goto(bench.where(ROSA))
     composer = page.get_by_test_id("composer")

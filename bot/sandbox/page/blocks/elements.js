@@ -53,6 +53,13 @@ async function act(node, item, blockId, ctx, value) {
   }
 }
 
+/** Whether a menu below `root` would be cut off, and one above it would not. */
+function isBetterUp(menu, root) {
+  const seen = root.closest(".messages, .modal-body, .home")?.getBoundingClientRect() ?? { top: 0, bottom: window.innerHeight };
+  const { bottom, height } = menu.getBoundingClientRect();
+  return bottom > seen.bottom && root.getBoundingClientRect().top - height > seen.top;
+}
+
 /** The three dots with a short list of choices. */
 export function overflow(item, blockId, ctx) {
   const root = h("div", { class: "overflow" });
@@ -81,7 +88,9 @@ export function overflow(item, blockId, ctx) {
       h("button", { type: "button", class: "menu-item", role: "menuitem", value: option.value, on: { click: () => choose(option) } },
         textObject(option.text, ctx.names)));
     const toLeft = root.getBoundingClientRect().left + 280 > window.innerWidth;
-    root.append(h("div", { class: toLeft ? "menu to-left" : "menu", role: "menu" }, entries));
+    const menu = h("div", { class: toLeft ? "menu to-left" : "menu", role: "menu" }, entries);
+    root.append(menu);
+    menu.classList.toggle("up", isBetterUp(menu, root));
     opener.setAttribute("aria-expanded", "true");
     stop = onLeave(root, () => close(false));
     entries[0]?.focus();
