@@ -233,6 +233,20 @@ class Notifier(Protocol):
         """
         ...
 
+    async def close_question(
+        self, approval: Approval, *, ts: str, by: str, text: str, is_answered: bool
+    ) -> None:
+        """Say in such a message that no answer is needed any more; nothing when it is gone.
+
+        Args:
+            approval: What it is about.
+            ts: Of the message.
+            by: Slack user id of who asked.
+            text: The question.
+            is_answered: Whether it was answered; else what it is about is over.
+        """
+        ...
+
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         """Remove the reminder, or the message to backup people; nothing when it is gone."""
         ...

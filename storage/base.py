@@ -526,8 +526,12 @@ class ApprovalStore(Protocol):
         fence: int,
         cards_json: str | None = None,
         messages_json: str | None = None,
+        dialog_json: str | None = None,
     ) -> bool:
-        """Set `cards_json` and `messages_json`, unless None; False when the lease was lost."""
+        """Set these fields, unless None; False when the lease was lost.
+
+        `dialog_json` only of what is not pending: while it is, people add to it (`annotate`).
+        """
         ...
 
     async def mark_stuck(

@@ -35,7 +35,7 @@ from bot.slack.beside.nudges import (
     reminder_text,
 )
 from bot.slack.beside.offer import choice_card
-from bot.slack.beside.question import question_message
+from bot.slack.beside.question import closed_question, question_message
 from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
 from bot.slack.cards import Card, card_for, reply_cards
@@ -247,6 +247,16 @@ class SlackNotifier:
             mentions=mentions,
         )
         return await self.put(putting, card)
+
+    @said_to_all
+    async def close_question(
+        self, approval: Approval, *, ts: str, by: str, text: str, is_answered: bool
+    ) -> None:
+        link = await self._link(approval)
+        card = closed_question(approval, by=by, text=text, is_answered=is_answered, link=link)
+        place: Arguments = {"channel": approval.channel_id, "ts": ts}
+        with suppress_gone():
+            await self._call("chat.update", {**place, "text": card.text, "blocks": card.blocks})
 
     @said_to_all
     async def post_copy(

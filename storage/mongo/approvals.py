@@ -305,8 +305,13 @@ class MongoApprovalStore:
         fence: int,
         cards_json: str | None = None,
         messages_json: str | None = None,
+        dialog_json: str | None = None,
     ) -> bool:
-        given = {"cards_json": cards_json, "messages_json": messages_json}
+        given = {
+            "cards_json": cards_json,
+            "messages_json": messages_json,
+            "dialog_json": dialog_json,
+        }
         changes = {name: text for name, text in given.items() if text is not None}
         update: Update = {"$set": changes}
         return await self._collection.update(leases.held(approval_id, fence), update)

@@ -191,7 +191,8 @@ RETURNING *
 _MARK_BESIDE = f"""
 UPDATE approvals
 SET cards_json = coalesce(:cards_json, cards_json),
-    messages_json = coalesce(:messages_json, messages_json)
+    messages_json = coalesce(:messages_json, messages_json),
+    dialog_json = coalesce(:dialog_json, dialog_json)
 WHERE approval_id = :id AND {HELD}
 RETURNING 1
 """  # noqa: S608
@@ -457,12 +458,14 @@ class SqliteApprovalStore:
         fence: int,
         cards_json: str | None = None,
         messages_json: str | None = None,
+        dialog_json: str | None = None,
     ) -> bool:
         values = {
             "id": approval_id,
             "fence": fence,
             "cards_json": cards_json,
             "messages_json": messages_json,
+            "dialog_json": dialog_json,
         }
         return await self._database.change(_MARK_BESIDE, values)
 

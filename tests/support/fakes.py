@@ -255,6 +255,7 @@ class FakeNotifier:
         escalations: Approval ids.
         nudges: Messages beside cards, by `ts`: kind, approval id, and `asks` or how it ended.
         questions: Questions asked back, by their names: `ts`, who asks, the text, who is mentioned.
+        closed_questions: Those that stopped asking: `ts`, the text, and why.
         failing: Names of the methods that fail now: card, update, say, remind, escalate, whisper.
         faults: What those fail with; `fatal_error` unless it is named here.
         lost: Like failing, but the message appears: only its answer is lost.
@@ -271,6 +272,7 @@ class FakeNotifier:
     nudges: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     streams: list[FakeStream] = field(default_factory=list)
     questions: dict[str, tuple[str, str, str, tuple[str, ...]]] = field(default_factory=dict)
+    closed_questions: list[tuple[str, str, str]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     faults: dict[str, DeliveryError] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
@@ -362,6 +364,18 @@ class FakeNotifier:
         if "ask back" in self.lost:
             raise DeliveryError("ask back", "no answer in time")
         return ts
+
+    async def close_question(
+        self,
+        approval: Approval,
+        *,
+        ts: str,
+        by: str,
+        text: str,
+        is_answered: bool,
+    ) -> None:
+        self.check("close question")
+        self.closed_questions.append((ts, text, "answered" if is_answered else "over"))
 
     async def post_copy(
         self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest

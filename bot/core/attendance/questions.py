@@ -1,11 +1,11 @@
-"""Questions asked back, posted into the thread: they are on record before anybody is asked."""
+"""Questions asked back, posted into the thread, on record before: until an answer or the end."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
 
-from bot.core.decisions.dialog import dialog_of, with_exchange
+from bot.core.decisions.dialog import Exchange, dialog_of, with_exchange
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
 from bot.ports import Clock, Notifier
@@ -31,42 +31,70 @@ class BackQuestions:
 
     @staticmethod
     def wait(approval: Approval) -> bool:
-        """Whether there is one to be posted."""
-        is_pending = approval.status is Status.PENDING
-        return is_pending and any(not one.ts for one in dialog_of(approval))
+        """Whether there is one to be posted, or one whose message still asks for an answer."""
+        return any(_is_due(approval, one) for one in dialog_of(approval))
 
     async def post(self, approval: Approval) -> Approval:
         """Post those that are not posted yet, each once; return the record with them.
 
         One whose post was lost on its way is looked for first. One that Slack will never take
         stands on the card alone. Where the record has changed meanwhile, it is attended to again.
+        What was answered, or is over, stops asking.
 
         Raises:
             DeliveryError: Slack did not take one now.
         """
-        if not self.wait(approval):
-            return approval
         for one in dialog_of(approval):
-            if one.ts:
+            if not _is_due(approval, one):
                 continue
-            try:
-                ts = await self.notifier.ask_back(
-                    approval,
-                    key=one.key(approval),
-                    by=one.by,
-                    text=one.text,
-                    mentions=[one.to] if one.to else requesters_of(approval),
-                )
-            except DeliveryError as error:
-                if not error.is_permanent:
-                    raise
-                logger.warning("not asked: %s", error, extra={"action": "question_undeliverable"})
-                ts = UNKNOWN_TS
-            changed = with_exchange(approval, one, replace(one, ts=ts))
-            kept = await self.approvals.annotate(
-                changed, revision=approval.revision, now_ms=self.clock(), redraws=False
-            )
-            if kept is None:
+            after = await (self._closed(approval, one) if one.ts else self._posted(approval, one))
+            changed = with_exchange(approval, one, after)
+            if not await self._keep(changed):
                 return approval
-            approval = replace(approval, dialog_json=kept.dialog_json)
+            approval = changed
         return approval
+
+    async def _posted(self, approval: Approval, one: Exchange) -> Exchange:
+        try:
+            ts = await self.notifier.ask_back(
+                approval,
+                key=one.key(approval),
+                by=one.by,
+                text=one.text,
+                mentions=[one.to] if one.to else requesters_of(approval),
+            )
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            logger.warning("not asked: %s", error, extra={"action": "question_undeliverable"})
+            ts = UNKNOWN_TS
+        return replace(one, ts=ts)
+
+    async def _closed(self, approval: Approval, one: Exchange) -> Exchange:
+        try:
+            await self.notifier.close_question(
+                approval, ts=one.ts, by=one.by, text=one.text, is_answered=not one.is_open
+            )
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            logger.warning("not closed: %s", error, extra={"action": "question_undeliverable"})
+        return replace(one, closed="yes")
+
+    async def _keep(self, changed: Approval) -> bool:
+        if changed.status is not Status.PENDING:  # nobody adds to it any more
+            return await self.approvals.mark_beside(
+                changed.approval_id, fence=changed.fence, dialog_json=changed.dialog_json
+            )
+        kept = await self.approvals.annotate(
+            changed, revision=changed.revision, now_ms=self.clock(), redraws=False
+        )
+        return kept is not None
+
+
+def _is_due(approval: Approval, one: Exchange) -> bool:
+    is_pending = approval.status is Status.PENDING
+    if not one.ts:
+        return is_pending
+    is_over = not (is_pending and one.is_open)
+    return is_over and not one.closed and one.ts != UNKNOWN_TS

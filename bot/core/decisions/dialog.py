@@ -27,6 +27,7 @@ class Exchange:
         answered_by: Slack user id of who answered.
         answer_ts: `ts` of their message.
         to: Slack user id of the only person whom it is for; empty for the requesters.
+        closed: Not empty once its message says that no answer is needed any more.
     """
 
     by: str
@@ -37,6 +38,7 @@ class Exchange:
     answered_by: str = ""
     answer_ts: str = ""
     to: str = ""
+    closed: str = ""
 
     @property
     def is_open(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.layout.blocks import Card, context, literal, mrkdwn, quote, rich
 from bot.layout.parts import MOST_PEOPLE, title_of
-from bot.layout.pieces import one_line, people, person, sentence, title
+from bot.layout.pieces import Piece, one_line, people, person, sentence, title
 from bot.layout.text import clip_mrkdwn, show
 from bot.redaction.mask import mask_text
 from bot.words import say
@@ -34,7 +34,28 @@ def question_message(
         by=person(by),
         link=title(title_of(approval), link),
     )
+    return _card("speech_balloon", asked, text, say("message.asks_hint"))
+
+
+def closed_question(
+    approval: Approval, *, by: str, text: str, is_answered: bool, link: str = ""
+) -> Card:
+    """Write the same message when no answer is needed any more; nobody is mentioned to answer.
+
+    Args:
+        approval: What it is about.
+        by: Slack user id of who asked.
+        text: The question.
+        is_answered: Whether it was answered; else what it is about is over.
+        link: Address of the card; empty when it is not known.
+    """
+    asked = sentence("message.asked", by=person(by), link=title(title_of(approval), link))
+    if is_answered:
+        return _card("speech_balloon", asked, text, say("message.asks_answered"))
+    return _card("checkered_flag", asked, text, say("message.asks_over"))
+
+
+def _card(symbol: str, asked: Piece, text: str, how: str) -> Card:
     shown = show(mask_text(text), _WHOLE, lines=30).text or "…"
-    hint = context(mrkdwn(say("message.asks_hint")))
-    card = one_line("speech_balloon", asked, rich(quote(literal(shown))), hint)
+    card = one_line(symbol, asked, rich(quote(literal(shown))), context(mrkdwn(how)))
     return Card(text=f"{card.text} {clip_mrkdwn(shown, _TEXT)}", blocks=card.blocks)

@@ -331,13 +331,50 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
     answered = await counter.office.the_approval()
     (question,) = dialog_of(answered)
     assert (question.answer, question.answered_by) == ("the customer waits", ROSA)
-    assert counter.office.notifier.cards[answered.approval_id].dialog_json == answered.dialog_json
+    assert "the customer waits" in counter.office.notifier.cards[answered.approval_id].dialog_json
+    assert counter.office.notifier.closed_questions == [(ts, "why now?", "answered")]
     assert answered.said_json == "[]"
     assert await acts(counter) == ["asked_back", "asked_back"]
     assert await storage.inbox.new(THREAD_ID, limit=10) == []  # the agent does not read it
     assert counter.told(ROSA).startswith("Your answer is on the card.")
     assert answered.requesters_json == approval.requesters_json
     assert answered.expires_ms == approval.expires_ms
+
+
+@pytest.mark.parametrize("action", ["rejection", "expiry", "stop"])
+async def test_an_open_question_stops_asking_when_all_is_over(
+    storage: SqliteStorage, action: str
+) -> None:
+    counter, _ = await a_counter(storage)
+    approval = await ask_back(counter)
+    office, (asked,) = counter.office, counter.office.notifier.questions.values()
+    if action == "stop":
+        await counter.send(a_reply(counter, "stop"))
+    elif action == "expiry":
+        office.clock.now_ms = approval.expires_ms
+        await office.sweep.tick()
+        await office.queue.run()
+    else:
+        await office.decide(await office.the_approval(), Status.REJECTED)
+    assert await office.open_approvals() == []
+    assert office.notifier.closed_questions == [(asked[0], "why now?", "over")]
+    await office.attendance.redraw(approval.approval_id)
+    assert len(office.notifier.closed_questions) == 1
+
+
+async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await ask_back(counter)
+    office = counter.office
+    office.notifier.failing.add("close question")
+    office.clock.forward(seconds=1)
+    await counter.send(a_reply(counter, "the customer waits"))
+    assert office.notifier.closed_questions == []
+    office.notifier.failing.clear()
+    office.clock.forward(minutes=5)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert [one[2] for one in office.notifier.closed_questions] == ["answered"]
 
 
 async def test_only_a_requester_answers_and_each_question_once(storage: SqliteStorage) -> None:

@@ -16,6 +16,7 @@ from bot.slack.beside.nudges import (
     nudge_text,
     reminder_text,
 )
+from bot.slack.beside.question import closed_question
 from bot.words.mrkdwn import escape
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.reading import links, seen, symbols
@@ -165,3 +166,23 @@ def test_nothing_of_a_title_is_obeyed(make: Callable[[Approval], list[Card]]) ->
 def test_a_time_that_no_calendar_has_is_written_all_the_same() -> None:
     card = reminder_text(replace(an_approval(), expires_ms=1 << 62), [])
     assert "9999-12-31" in card.text
+
+
+@pytest.mark.parametrize(
+    ("is_answered", "symbol", "words"),
+    [
+        (True, "speech_balloon", "Answered: the answer stands on the card."),
+        (False, "checkered_flag", "That has ended. No answer is needed any more."),
+    ],
+)
+def test_a_question_that_needs_no_answer_asks_nobody(
+    is_answered: bool, symbol: str, words: str
+) -> None:
+    text = f"{ODD} why now?"
+    card = closed_question(an_approval(), by="U0ADA", text=text, is_answered=is_answered, link=LINK)
+    assert card.text.startswith(f"<@U0ADA> asked about {TITLE}: ")
+    assert symbols(card) == [symbol]
+    assert words in str(card.blocks)
+    assert "Answer in this thread" not in str(card.blocks)
+    assert escape(ODD)[:8] in card.text
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
