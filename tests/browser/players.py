@@ -28,13 +28,20 @@ PHONE = ViewportSize(width=390, height=844)
 
 
 @asynccontextmanager
-async def a_demo(folder: Path) -> AsyncIterator[str]:
-    """Start the demo with the policy of the means; yield the address of its page."""
+async def a_demo(folder: Path, *, daily_list: str = "no") -> AsyncIterator[str]:
+    """Start the demo with the policy of the means; yield the address of its page.
+
+    Where people are sent daily lists, what comes when depends on the time of the day.
+    """
     stop = asyncio.Event()
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
         try_out(
-            {"COUNTERSIGN_DATA_DIR": str(folder), "COUNTERSIGN_POLICY": str(POLICY)},
+            {
+                "COUNTERSIGN_DATA_DIR": str(folder),
+                "COUNTERSIGN_POLICY": str(POLICY),
+                "COUNTERSIGN_DAILY_LIST": daily_list,
+            },
             port=0,
             clock=MovableClock(),
             run_bot=main.run,

@@ -55,6 +55,22 @@ class Consideration:
             case _:
                 return {}
 
+    async def later(self, approval: Approval, user_id: str) -> int:
+        """Find out when to remind somebody of a question that is theirs alone; it is on no list.
+
+        Args:
+            approval: The question.
+            user_id: Who is to answer it.
+
+        Returns:
+            The end of their quiet hours, or of the hour after their list; 0 for now: then they
+            count as reminded.
+        """
+        held = (await self.quiet(approval, [user_id])).get(user_id, 0)
+        if held or self.plans is None:
+            return held
+        return await self.plans.reminded_later(approval, user_id)
+
     async def _has_slept(self, approval: Approval, user_id: str) -> bool:
         """Whether somebody was left in peace by their own hours, not by a snooze."""
         until_ms = read_snoozes(approval.snoozes_json).get(user_id)

@@ -110,6 +110,22 @@ class ListPlans:
             logger.warning("all are reminded: %s", error, extra={"action": "digest_failed"})
         return found
 
+    async def reminded_later(self, approval: Approval, user_id: str) -> int:
+        """Find out when to remind somebody of what is on no list; 0 for now: they are marked so."""
+        now, later = self.clock(), 0
+
+        def change(before: PersonRecord) -> PersonRecord | None:
+            nonlocal later
+            end = before.digest_ms + milliseconds(APART)
+            later = end if before.digest_ms and now < end < approval.expires_ms else 0
+            return None if later else replace(before, reminded_ms=now)
+
+        try:
+            await change_person(self.storage.people, self.team_id, user_id, change)
+        except StorageError as error:
+            logger.warning("reminded all the same: %s", error, extra={"action": "digest_failed"})
+        return later
+
     async def _reminded(
         self, approval: Approval, user_id: str, now: int, *, loud: bool
     ) -> int | None:

@@ -11,16 +11,17 @@ notify nobody.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.attendance.held import Visit
+from bot.core.attendance.ladder import Considerate, Unasked
 from bot.core.audit import note_escalation, note_reminder
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier
 from storage.base import ApprovalStore, AuditStore
-from storage.records import UNKNOWN_TS, Approval, Status
+from storage.records import UNKNOWN_TS, Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class Nudges:
         notifier: How people are told.
         clock: The time now.
         remind_after: From one reminder to the next; doubled each time.
+        consideration: Who is not to be told now.
     """
 
     approvals: ApprovalStore
@@ -45,6 +47,7 @@ class Nudges:
     notifier: Notifier
     clock: Clock
     remind_after: timedelta
+    consideration: Considerate = field(default_factory=Unasked)
 
     async def step(self, approval: Approval, visit: Visit, now: int) -> Approval:
         """Let the backup people decide, too, if it is time: on record before anybody is told."""
@@ -135,6 +138,10 @@ class Nudges:
         is_due = approval.remind_ms is not None and now >= approval.remind_ms
         if not is_due and not was_begun:
             return approval.next_ms
+        if is_due and not was_begun and approval.kind is Kind.QUESTION:
+            later = await self.consideration.later(approval, approval.requester_id)
+            if later:
+                return min(later, approval.expires_ms)
         remind_ms = self._next(approval, now) if is_due else approval.remind_ms
         if approval.undeliverable and is_due:
             await self._count(approval, remind_ms, ts=approval.reminder_ts)

@@ -200,7 +200,8 @@ class Attendance:
     @property
     def _nudges(self) -> Nudges:
         stores = self.storage.approvals, self.storage.audit
-        return Nudges(*stores, self.notifier, self.clock, self.remind_after)
+        more = self.remind_after, self.consideration
+        return Nudges(*stores, self.notifier, self.clock, *more)
 
     def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
         """Give a new approval, before it is put on record, a lease of this process to draw it.

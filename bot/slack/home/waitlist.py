@@ -35,7 +35,8 @@ def waitlist_card(
         return Card(text=words, blocks=[context(plain(words))])
     title = _title(shown)
     blocks = [section(f"{_OVER if shown.is_over else _WAITS} *{title}*")]
-    blocks += [_item(one, names, reader, links) for one in shown.items]
+    by = shown.person.user_id
+    blocks += [_item(one, names, reader, links, by=by) for one in shown.items]
     blocks += [context(plain(words)) for words in _small_print(shown, reader)]
     return Card(text=_text(shown, title), blocks=blocks)
 
@@ -59,11 +60,16 @@ def _text(shown: WaitList, title: str) -> str:
 
 
 def _item(
-    shown: ListItem, names: ShownNames, reader: TimeReader, links: Mapping[str, str]
+    shown: ListItem,
+    names: ShownNames,
+    reader: TimeReader,
+    links: Mapping[str, str],
+    *,
+    by: str,
 ) -> Block:
     approval = shown.approval
     if approval.status is not Status.PENDING:
-        return ended_item(approval, names, reader, by="")
+        return ended_item(approval, names, reader, by=by)
     made = waiting_item if shown.waits else own_item
     block, link = made(approval, names, reader), links.get(approval.approval_id, "")
     if is_address(link):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agents.models import call, say
 from bot.core.attendance.course import held_of, read_beside
 from bot.core.attendance.planning import left_to_list
 from bot.core.attendance.waitlist import PostedList
@@ -17,10 +18,17 @@ from bot.people.meanwhile import read_snoozes
 from bot.ports import Actor
 from bot.slack.placing import approvers_text
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, PersonRecord
+from storage.records import Approval, Kind, PersonRecord
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_person, an_approval
-from tests.unit.bot.core.attendance.lists_stage import ask, keep, lists_office, pass_time, sent
+from tests.unit.bot.core.attendance.lists_stage import (
+    ask,
+    keep,
+    lists_office,
+    pass_time,
+    person,
+    sent,
+)
 from tests.unit.bot.core.attendance.test_ladder import (
     ASK,
     LIA,
@@ -31,7 +39,7 @@ from tests.unit.bot.core.attendance.test_ladder import (
     mentioned,
     told,
 )
-from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, THREAD_ID, Office
 
 NIGHT = {"quiet_from": "22:00", "quiet_until": "07:00", "timezone": "Etc/UTC"}
 SECURITY: dict[str, Any] = {
@@ -334,3 +342,37 @@ async def test_of_a_morning_after_quiet_hours_one_list_comes_in_place_of_all(
         await ask(office, number)
     await pass_time(office, hours=8, minutes=30)
     assert sent(office) == [f"{ADA}:2026-11-24"]
+
+
+CLARIFY = call("ask_people", {"questions": ["Which Mia?"]}, id="c1")
+
+
+async def a_question(storage: SqliteStorage, *, hours: float, **more: Any) -> Office:
+    office = Office(storage, [CLARIFY, say("Paid.")], **more)
+    office.directory.add(ROSA, timezone="Etc/UTC")
+    office.clock.forward(hours=hours)
+    await office.hear(ASK)
+    assert (await office.the_approval()).kind is Kind.QUESTION
+    return office
+
+
+async def test_who_is_to_answer_is_reminded_of_it_after_their_night(
+    storage: SqliteStorage,
+) -> None:
+    await storage.people.put(a_person(ROSA, **NIGHT))
+    office = await a_question(storage, hours=22)  # it is six in the morning
+    await later(office, minutes=15)
+    await later(office, minutes=30)
+    assert office.notifier.reminders == []
+    await later(office, minutes=16)
+    assert len(office.notifier.reminders) == 1
+
+
+async def test_a_question_is_reminded_of_an_hour_after_a_list(storage: SqliteStorage) -> None:
+    office = await a_question(storage, hours=1, has_lists=True)
+    await keep(office, ROSA, digest_ms=office.clock(), digest_day="2027-01-15")
+    await later(office, minutes=45)
+    assert office.notifier.reminders == []
+    await later(office, minutes=16)
+    assert len(office.notifier.reminders) == 1
+    assert (await person(office, ROSA)).reminded_ms == office.clock()
