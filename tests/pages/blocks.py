@@ -8,7 +8,7 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import cast
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,7 +35,7 @@ class Block:
         """Run it in a module; give back what it prints."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            coroutine = eval(self.compiled(), vars(module))  # noqa: S307 - our own page
+            coroutine = FunctionType(self.compiled(), vars(module))()  # as Python's own prompt does
             if coroutine is not None:
                 await coroutine
         return out.getvalue()

@@ -88,11 +88,18 @@ async def test_buttons_of_other_kinds_do_nothing(counter: Counter, action: str) 
     assert RAN == []
 
 
-def test_what_it_does_not_take_is_not_recorded() -> None:
-    approval = approval_of(INFO)
-    decided(approval, Status.ANSWERED, answer_json="5")
-    for wrong in ("6", "", '"5"', "[5]"):
-        is_refused(approval, Status.ANSWERED, answer_json=wrong)
+def test_what_it_takes_is_recorded() -> None:
+    answers = [
+        decided(approval_of(INFO), Status.ANSWERED, answer_json=str(stars)).decision
+        for stars in range(1, 6)
+    ]
+    assert [one.answer_json for one in answers if one] == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("wrong", ["6", "0", "", '"5"', "[5]", "5.0"])
+def test_what_it_does_not_take_is_not_recorded(wrong: str) -> None:
+    with pytest.raises(InvalidInputError, match="This answer"):
+        decided(approval_of(INFO), Status.ANSWERED, answer_json=wrong)
 
 
 def test_a_damaged_answer_resumes_nothing() -> None:
