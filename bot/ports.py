@@ -76,6 +76,13 @@ class Person:
     locale: str = ""
     is_admin: bool = False
 
+    def is_home(self, actor: Actor, team_id: str) -> bool:
+        """Whether somebody is of a workspace, by their payload and by what Slack says of them."""
+        if actor.team_id and actor.team_id == team_id:
+            return True
+        # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
+        return not actor.team_id and self.team_id == team_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:

@@ -11,12 +11,16 @@ from collections.abc import Callable, Coroutine, MutableMapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from bot.config import stores
 from bot.errors import SettingsError
 from bot.redaction.rules import NO_RULES, MaskRules, RuleError, read_rules
 from storage.base import Storage
 from storage.chain import Seal
+
+RunBot: TypeAlias = Callable[..., Coroutine[None, None, None]]
+"""Runs the bot until it is told to stop: see `bot.main.run`, which a call need not load to name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +30,13 @@ class Call:
     Attributes:
         arguments: What was typed.
         environ: The variables.
-        run_bot: Runs the bot, as `run.run_bot` does; that one when None.
+        run_bot: Runs the bot; the real one, with its log, when None.
         say: Shows a text to the person at the terminal.
     """
 
     arguments: argparse.Namespace
     environ: MutableMapping[str, str]
-    run_bot: Callable[..., Coroutine[None, None, None]] | None
+    run_bot: RunBot | None
     say: Callable[[str], object]
 
     @property

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bot import main
 from bot.clock import MovableClock
-from bot.commands.call import Call, stopped_by_signals
+from bot.commands.call import Call, RunBot, stopped_by_signals
 from bot.commands.parser import PORT
-from bot.commands.run import RunBot, bot_of
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import IN_A_POLICY, OURS, Settings
@@ -75,7 +75,7 @@ async def execute(call: Call) -> None:
         call.environ,
         port=call.arguments.port,
         clock=MovableClock(),
-        run_bot=bot_of(call),
+        run_bot=call.run_bot or main.run_alone,
         stop=stopped_by_signals(),
         say=call.say,
     )

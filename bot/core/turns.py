@@ -180,6 +180,18 @@ class Turns:
         await self.storage.posts.add(a_post(thread, GIVEN_UP, text, now_ms=self.clock()))
         return await self.abandon(thread, text)
 
+    async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
+        """Return all that waits in the open turn."""
+        return await (await self.runners(thread)).pending(thread.checkpoint_id)
+
+    async def attend(self, approval_id: str) -> None:
+        """Do all that is due for an approval."""
+        await self.approvals.attendance.attend(approval_id)
+
+    async def doubt(self, thread: Thread, address: str) -> None:
+        """Note that nobody knows whether what stands there has run."""
+        await self.witness.doubted(thread.checkpoint_id, address)
+
     def is_given_up(self, thread: Thread, post: Post) -> bool:
         """Whether a post says that the open turn was given up, and a crash came before its end."""
         keys = post_id(thread, GIVEN_UP), post_id(thread, STOPPED)
@@ -237,8 +249,7 @@ class Turns:
     async def _unused(self, thread: Thread) -> frozenset[str]:
         """Ids of the interrupts whose answers, if there are any, were not used."""
         try:
-            runner = await self.runners(thread)
-            contexts = await runner.pending(thread.checkpoint_id)
+            contexts = await self.pending(thread)
         except (CheckpointError, DirectoryError):
             return frozenset()  # it cannot be read, which may be why the turn is ended
         return frozenset(context.id for context in contexts)

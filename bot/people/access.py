@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.errors import DirectoryError, NotApproverError
-from bot.people.census import is_home
 from bot.people.requesters import editors_of, is_requester
 from bot.ports import CHANNEL, EXCLUDED, Actor, Directory, Person
 from bot.words import languages, say
@@ -157,7 +156,7 @@ def _checked(person: Person, actor: Actor, team_id: str) -> Person:
         raise NotApproverError(say("refuse.deactivated"))
     if person.is_bot:
         raise NotApproverError(say("refuse.app_here"))
-    if person.is_external or not is_home(actor, person, team_id):
+    if person.is_external or not person.is_home(actor, team_id):
         raise NotApproverError(say("refuse.external_here"))
     if person.is_guest:
         raise NotApproverError(say("refuse.guest_here"))

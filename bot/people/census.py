@@ -236,14 +236,6 @@ def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:
         return Problem.DEACTIVATED
     if person.is_bot:
         return Problem.BOT
-    if person.is_external or not is_home(actor, person, team_id):
+    if person.is_external or not person.is_home(actor, team_id):
         return Problem.EXTERNAL
     return Problem.GUEST if person.is_guest else None
-
-
-def is_home(actor: Actor, person: Person, team_id: str) -> bool:
-    """Whether somebody is of this workspace, by the payload and by what Slack says of them."""
-    if actor.team_id and actor.team_id == team_id:
-        return True
-    # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
-    return not actor.team_id and person.team_id == team_id

@@ -14,16 +14,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from bot.redaction.mask import (
-    Search,
-    is_harmless,
-    is_secret_key,
-    own_spans,
-    print_of,
-    searches,
-)
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, masks_in
-from bot.redaction.names import secret_fields
+from bot.redaction.names import is_harmless, is_secret_key, secret_fields
+from bot.redaction.places import Search, searches
+from bot.redaction.rules import own_spans, print_of
 
 PLAIN = re.compile(r"[A-Za-z0-9_.+/=-]{1,200}")
 """The texts that may be masked by a guess."""

@@ -9,17 +9,14 @@ ask for them would be a leak.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
-from bot.redaction.patterns import REDACTED, is_card, looks_for, mask_looks
+from bot.redaction.patterns import REDACTED, is_card, mask_looks
 from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE
 from bot.redaction.rules import (
     SHORTEST_VALUE,
     in_force,
-    joined,
     own_spans,
     print_key,
     print_of,
@@ -28,7 +25,6 @@ from bot.redaction.rules import (
 
 __all__ = [
     "REDACTED",
-    "Search",
     "in_force",
     "is_harmless",
     "is_secret_key",
@@ -38,7 +34,6 @@ __all__ = [
     "own_spans",
     "print_key",
     "print_of",
-    "searches",
 ]
 
 
@@ -76,24 +71,6 @@ def mask_text(text: str) -> str:
     if CURL_GATE.finds(text):
         text = CURL.sub(rf"\g<keep>{REDACTED}", text)
     return rules_now().mask_patterns(text)
-
-
-Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
-"""Finds begin and end of what looks like a secret, in order."""
-
-
-def searches(text: str) -> Iterator[Search]:
-    """Yield what guesses at secrets, one form after the other; only what may be in this text."""
-    yield from (look.spans for look in looks_for(text))
-    if rules_now().keys or NAMES_GATE.finds(text):
-        yield from (place.plain_spans for place in ALL_PLACES)
-    if CURL_GATE.finds(text):
-        yield _curl_spans
-    yield from (partial(joined, pattern) for pattern in rules_now().patterns)
-
-
-def _curl_spans(text: str) -> Iterator[tuple[int, int]]:
-    return ((found.end("keep"), found.end()) for found in CURL.finditer(text))
 
 
 def mask_words(text: str, data: object) -> str:

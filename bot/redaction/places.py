@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from typing import TypeAlias
 
 from agents.core.patterns import Pattern
 from bot.redaction.names import is_counted, is_harmless_text, is_secret_key
-from bot.redaction.patterns import REDACTED, is_random, mask_spans
+from bot.redaction.patterns import REDACTED, is_random, looks_for, mask_spans
+from bot.redaction.rules import joined, rules_now
 
 NAMES_GATE = Pattern(
     "(?i)pass|pw|secret|token|key|cookie|credential|authorization|bearer|jwt|otp|cvc|cvv|kennwort"
@@ -268,3 +271,21 @@ CURL = re.compile(
     r"(?![0-9]{1,10}+:[0-9]{1,10}+\b)[^\s:\"']{1,128}+:)"
     r"(?!//|••••)[^\s\"']{1,500}+"
 )
+
+
+Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+"""Finds begin and end of what looks like a secret, in order."""
+
+
+def searches(text: str) -> Iterator[Search]:
+    """Yield what guesses at secrets, one form after the other; only what may be in this text."""
+    yield from (look.spans for look in looks_for(text))
+    if rules_now().keys or NAMES_GATE.finds(text):
+        yield from (place.plain_spans for place in ALL_PLACES)
+    if CURL_GATE.finds(text):
+        yield _curl_spans
+    yield from (partial(joined, pattern) for pattern in rules_now().patterns)
+
+
+def _curl_spans(text: str) -> Iterator[tuple[int, int]]:
+    return ((found.end("keep"), found.end()) for found in CURL.finditer(text))

@@ -7,11 +7,12 @@ that no turn had read may have been worked on since, and are left alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from agents import CheckpointConflictError, CheckpointStatus
+from agents import CheckpointConflictError, CheckpointStatus, InterruptContext
 from bot.core.talk.incoming import NO_TURN
-from bot.core.turns import Turns
 from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
 from bot.ports import Clock, Spawn
 from bot.questions.base import asks_people
@@ -21,6 +22,26 @@ from storage.errors import RecordNotFoundError
 from storage.records import Approval, Post, Status, Thread
 
 _PAGE = 50
+
+
+class EndsTurns(Protocol):
+    """The turns of a thread, as its comeback needs them."""
+
+    async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
+        """Return all that waits in the open turn."""
+        ...
+
+    async def attend(self, approval_id: str) -> None:
+        """Do all that is due for an approval."""
+        ...
+
+    async def doubt(self, thread: Thread, address: str) -> None:
+        """Note that nobody knows whether what stands there has run."""
+        ...
+
+    async def give_up(self, thread: Thread, text: str) -> bool:
+        """End the open turn, which cannot go on, and tell people so."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +56,7 @@ class Comeback:
     """
 
     storage: Storage
-    turns: Turns
+    turns: EndsTurns
     clock: Clock
     spawn: Spawn
 
@@ -72,8 +93,7 @@ class Comeback:
 
     async def _ask_anew(self, thread: Thread) -> None:
         """Ask again what the copy has as decided: the call may have run since."""
-        runner = await self.turns.runners(thread)
-        for context in await runner.pending(thread.checkpoint_id):
+        for context in await self.turns.pending(thread):
             if not asks_people(context):
                 continue
             try:
@@ -84,13 +104,13 @@ class Comeback:
                 continue
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
-                self.spawn(self.turns.approvals.attendance.attend(approval.approval_id))
+                self.spawn(self.turns.attend(approval.approval_id))
 
     async def _cut(self, thread: Thread) -> None:
         """End the turn; whether what people had let run has run is not known."""
         for approval in await self.storage.approvals.of_turn(thread.checkpoint_id):
             if approval.open and approval.status is not Status.PENDING:
-                await self.turns.witness.doubted(thread.checkpoint_id, approval.address)
+                await self.turns.doubt(thread, approval.address)
         await self.turns.give_up(thread, cut_text(thread.restored_to_ms))
 
     async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
