@@ -197,7 +197,11 @@ class Play:
             await asyncio.sleep(0.05)  # other processes: there is no event to wait for
 
     async def _come_to_rest(self) -> None:
-        """What people see is final; wait until nothing is left to be done behind it, either."""
+        """What people see is final; wait until nothing is left to be done behind it, either.
+
+        Slack behaves by now: whatever failed before succeeds at its next try.
+        """
+        self.sandbox.faults.clear()
         async with self._reading() as storage:
             while True:
                 soon = _soon()
