@@ -25,18 +25,6 @@ Away = Callable[[Approval], Awaitable[Mapping[str, tuple[str, ...]]]]
 """Finds who is not to be mentioned: by Slack user id, who is mentioned in their place."""
 
 
-def once(away: Away) -> Away:
-    """Read who is away once, for one moment."""
-    known: dict[str, Mapping[str, tuple[str, ...]]] = {}
-
-    async def read(approval: Approval) -> Mapping[str, tuple[str, ...]]:
-        if approval.approval_id not in known:
-            known[approval.approval_id] = await away(approval)
-        return known[approval.approval_id]
-
-    return read
-
-
 async def nobody_away(_: Approval) -> Mapping[str, tuple[str, ...]]:
     """Everybody is there."""
     return {}
@@ -126,8 +114,8 @@ class Audience:
 
     async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
         """Whether all who could decide now are away, without a delegate (6.3)."""
-        away = await self.away(approval)
-        if not away or not terms.escalate:
+        away = await self.away(approval) if terms.escalate else {}
+        if not away:
             return False
         waiting = await self.waiting(approval, terms, steps=0)
         return bool(waiting.people) and all(away.get(one) == () for one in waiting.people)

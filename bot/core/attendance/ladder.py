@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from bot.core.attendance.absences import can_hasten
 from bot.core.attendance.course import (
     LadderState,
     course_of,
@@ -116,6 +117,10 @@ class Unasked:
         return 0
 
 
+async def _nobody_leaves(_: Approval) -> None:
+    """Nobody stands in for anybody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ladder:
     """Plays the ladder of approvals that people decide under terms.
@@ -126,6 +131,7 @@ class Ladder:
         audience: Whom messages are for.
         clock: The time now.
         consideration: Who is not to be told now.
+        leaves: When somebody stops standing in for a person who is away.
     """
 
     approvals: ApprovalStore
@@ -133,6 +139,7 @@ class Ladder:
     audience: Audience
     clock: Clock
     consideration: Considerate = field(default_factory=Unasked)
+    leaves: Callable[[Approval], Awaitable[int | None]] = _nobody_leaves
 
     async def invite(self, approval: Approval) -> Approval:
         """Complete a new approval before it is put on record: where its cards go, and for whom."""
@@ -178,9 +185,10 @@ class Ladder:
             logger.warning("no ladder: %s", error, extra={"action": "ladder_failed"})
             return approval, frozenset()
         await self._note(approval, state_of(approval).noted)
+        if not found.expires:
+            found = await self._hastened(approval, terms, found, now_ms)
         if found.expires or not found.is_any:
             return approval, frozenset()
-        found = await self._hastened(approval, terms, found, now_ms)
         plan = await self._plan(approval, terms, found, now_ms)
         changed = _climbed(approval, terms, found, plan, now_ms)
         climbed = await self.approvals.climb(
@@ -203,13 +211,18 @@ class Ladder:
         except TermsError:
             return approval.expires_ms
 
+    async def next_look_ms(self, approval: Approval) -> int:
+        """When it is looked at again: with its ladder, or when nobody may be left."""
+        next_ms, leaves_ms = self.next_ms(approval), await self.leaves(approval)
+        return next_ms if leaves_ms is None else min(next_ms, leaves_ms)
+
     async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
         """All that is due, with the first step before its time where nobody is left (6.3).
 
-        It is looked at with each message: people go away while something waits for them.
+        It is looked at with each visit: people go away while something waits for them.
         """
         course = course_of(approval, terms)
-        if found.course.steps or course.is_deserted:
+        if found.course.steps or not can_hasten(approval, terms):
             return found
         if not await self.audience.is_deserted(approval, terms):
             return found

@@ -208,6 +208,10 @@ class Climbing(Protocol):
         """When it goes on."""
         ...
 
+    async def next_look_ms(self, approval: Approval) -> int:
+        """When it is looked at again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TermsSteps:
@@ -250,4 +254,5 @@ class TermsSteps:
             DeliveryError: Slack did not take one now. What was done before is on record.
         """
         await self.messages.see_to(approval, visit)
-        return self.ladder.next_ms(approval) if approval.status is Status.PENDING else None
+        is_waiting = approval.status is Status.PENDING
+        return await self.ladder.next_look_ms(approval) if is_waiting else None

@@ -14,6 +14,7 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from bot.clock import milliseconds
+from bot.core.attendance.absences import Absences, waiting_for_people
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.held import Visit
 from bot.core.attendance.ladder import Considerate, Ladder, Unasked
@@ -34,12 +35,10 @@ from bot.core.work import (
 )
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
-from bot.people.audience import Audience, once
-from bot.people.handed import absent_of, delegations_of
+from bot.people.audience import Audience
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
-from bot.people.terms_of import terms_of
 from bot.ports import Clock, Directory, Notifier
 from storage.base import Storage
 from storage.errors import RecordConflictError
@@ -162,25 +161,15 @@ class Attendance:
             directory: Where people are looked up for it; where they always are when None.
         """
         where = directory or self.directory
+        absences = Absences(self.storage.delegations, self.clock)
         audience = Audience(
             directory=where,
             clock=self.clock,
             policy=self.policy,
-            away=once(self._away),
+            away=absences.away,
         )
         stores = self.storage.approvals, self.storage.audit
-        return Ladder(*stores, audience, self.clock, self.consideration)
-
-    async def _away(self, approval: Approval) -> dict[str, tuple[str, ...]]:
-        """Find out who is not to be mentioned, and who is in their place (6.3)."""
-        now = self.clock()
-        records = await self.storage.delegations.current(approval.team_id, now_ms=now)
-        counts = terms_of(approval).delegation
-        handed = delegations_of(records) if counts else ()
-        return {
-            owner: tuple(one.delegate for one in handed if one.owner == owner)
-            for owner in absent_of(records)
-        }
+        return Ladder(*stores, audience, self.clock, self.consideration, absences.next_ms)
 
     def _steps(self, approval: Approval, directory: Directory) -> Nudges | TermsSteps:
         """The steps by the clock: those of the terms, or the ones from before there were any."""
@@ -292,6 +281,15 @@ class Attendance:
         if approval.status is Status.PENDING and since_ms >= milliseconds(LOOK_AGAIN):
             self._looked[name], self._to_look[name] = now, True
             await self.storage.approvals.redraw(name, now_ms=now)
+
+    async def look_who_is_left(self, team_id: str) -> None:
+        """Look at what waits for people of whom somebody went away, or stands in for nobody now.
+
+        Raises:
+            StoreUnavailableError: What was looked at so far is due; the rest goes on by its ladder.
+        """
+        async for approval in waiting_for_people(self.storage, team_id):
+            await self.redraw(approval.approval_id)
 
     async def catch_up(self) -> None:
         """Draw the cards that Slack refused together with the app: it may let it in now.

@@ -6,7 +6,7 @@ Nothing here decides anything: at each click it is read anew who may use whose r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -29,6 +29,10 @@ AWAY = ""
 """The delegate of an absence: nobody."""
 
 
+def _nothing(_: str) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Delegating:
     """Lets people hand their own right on for a while, and say that they are away.
@@ -38,12 +42,14 @@ class Delegating:
         access: Looks people up.
         policy: The policy in force: its groups have names.
         clock: The time now.
+        left: Told, with the workspace, when fewer people may be left who decide.
     """
 
     storage: Storage
     access: Access
     policy: PolicyNow
     clock: Clock
+    left: Callable[[str], None] = _nothing
 
     async def hand_over(
         self, actor: Actor, *, team_id: str, delegate_id: str, until_ms: int, group: str = ""
@@ -86,6 +92,8 @@ class Delegating:
         found = await self.own(actor, team_id=team_id)
         for one in found:
             await self._end(one)
+        if found:
+            self.left(team_id)
         return found
 
     async def own(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
@@ -122,6 +130,7 @@ class Delegating:
         await self._note(Act.AWAY, new)
         for one in before:
             await self.storage.delegations.end(one.delegation_id, now_ms=self.clock())
+        self.left(team_id)
         return new
 
     async def come_back(self, actor: Actor, *, team_id: str) -> bool:

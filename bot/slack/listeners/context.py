@@ -243,15 +243,27 @@ class ListenerContext:
         if self.is_refused:
             await self.outbox.respond(address, say("form.recorded_words"), thread_ts=thread_ts)
 
+    @property
+    def delegating(self) -> Delegating:
+        """The use case of delegations and absences; what waits is looked at after them."""
+        approvals = self.approvals
+        attendance, spawn = approvals.attendance, self.spawn
+        return Delegating(
+            self.storage,
+            approvals.access,
+            approvals.policy,
+            self.clock,
+            left=lambda team_id: spawn(attendance.look_who_is_left(team_id)),
+        )
+
     def asker(self, actor: Actor, team_id: str) -> Asker:
         """Somebody who has typed a word."""
-        approvals = self.approvals
         return Asker(
             actor=actor,
             team_id=team_id,
             composer=self.homes.composer,
             changed=self.homes.changed,
-            delegating=Delegating(self.storage, approvals.access, approvals.policy, self.clock),
+            delegating=self.delegating,
             grants=self.grants,
             wishes=self.wishes,
             spawn=self.spawn,

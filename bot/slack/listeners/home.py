@@ -12,7 +12,6 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 
-from bot.core.decisions.delegating import Delegating
 from bot.errors import DeliveryError, InvalidInputError, UserFacingError
 from bot.layout.inputs import Values
 from bot.ports import Actor
@@ -158,7 +157,7 @@ async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor)
     chosen = read_away(_values(body), zone)
     if isinstance(chosen, dict):
         return chosen
-    team_id, delegating = desk.homes.composer.team_id, _delegating(desk)
+    team_id, delegating = desk.homes.composer.team_id, desk.delegating
     try:
         if chosen.delegate_id:
             await delegating.hand_over(
@@ -189,15 +188,10 @@ async def _set_messages(
 
 
 async def _come_back(desk: ListenerContext, actor: Actor) -> None:
-    team_id, delegating = desk.homes.composer.team_id, _delegating(desk)
+    team_id, delegating = desk.homes.composer.team_id, desk.delegating
     await delegating.end(actor, team_id=team_id)
     await delegating.come_back(actor, team_id=team_id)
     desk.homes.changed()
-
-
-def _delegating(desk: ListenerContext) -> Delegating:
-    approvals = desk.approvals
-    return Delegating(desk.storage, approvals.access, approvals.policy, desk.clock)
 
 
 def _values(body: Mapping[str, Any]) -> Values:

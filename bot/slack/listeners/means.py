@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.core.decisions.delegating import Delegating
 from bot.errors import RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
@@ -127,8 +126,7 @@ async def submit_hand_over(
         return {TO: say("refuse.delegate_own")}
     if handing.until_ms - desk.clock() > LONGEST_MS:
         return {DAY: say("refuse.time_long")}
-    approvals = desk.approvals
-    delegating = Delegating(desk.storage, approvals.access, approvals.policy, desk.clock)
+    delegating = desk.delegating
     team_id, group = approval.team_id, handing.group
     try:
         old = await delegating.ending(actor, team_id=team_id, group=group)
