@@ -187,7 +187,7 @@ class DemoServices:
         """Say what a roll-back will do."""
         releases = self._running.get((service, environment), [])
         if len(releases) < 2:
-            return f"{service} has no earlier version in {environment}, so this will fail."
+            return "There is no earlier version, so this will fail."
         before, now = releases[-2].version, releases[-1].version
         return f"{before} runs again, in place of {now}."
 

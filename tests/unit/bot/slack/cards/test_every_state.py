@@ -1,0 +1,174 @@
+"""What holds for each card in each state: its first line, text, buttons, menu, deadline and names.
+
+The states are those that the browser draws, and all samples of other kinds of questions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from bot.core.runs.outcome import RunState, run_of
+from bot.demo import DemoModel, build
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Card
+from bot.layout.parts import approvers_words
+from bot.people.access import approver_names
+from bot.questions.form import AnswerForm, Form
+from bot.slack.cards.choose import card_for
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.browser.states import STATES as OF_CALLS
+from tests.unit.bot.office import Office
+from tests.unit.bot.slack.cards.samples import CARDS as SAMPLES, an_approval, decided
+from tests.unit.bot.slack.cards.test_golden import MESSAGES
+from tests.unit.bot.slack.cards.test_properties import walk
+from tests.unit.bot.slack.cards.test_shape import STATES as MORE, draw
+
+RECORDS: dict[str, Approval] = {
+    **{name: one for name, (one, _) in MORE.items()},
+    **OF_CALLS,
+    "answered": decided(an_approval(), Status.ANSWERED),
+    "nobody": decided(an_approval(), Status.UNDECIDABLE, by="", reason="nobody is left"),
+    "denied": decided(an_approval(), Status.DENIED, by="", reason="a rule denies it"),
+}
+CARDS: dict[str, Card] = {
+    **{name: one() for name, one in SAMPLES.items() if name not in MESSAGES},
+    **{
+        name: card_for(one, approvers_text=approvers_words(approver_names(one)))
+        for name, one in RECORDS.items()
+    },
+}
+ENDED = {name: one for name, one in RECORDS.items() if one.status is not Status.PENDING}
+WAITING = [name for name in CARDS if "pending" in name or name in RECORDS.keys() - ENDED.keys()]
+SYMBOLS = "⏳👀💬📣⚠️❓⚙️✅⛔✏️⏰↩️⏩⏹️🚨⏭️🔑"
+_LINE = re.compile(rf"[{SYMBOLS}]+ \*[^*]+\*")
+_DEADLINE = re.compile(r"Expires <!date\^\d+\^[^|]+\|[^>]+>; then [a-z' ]+\.")
+_MARKS = re.compile(r"  ·  (?:please check|version \d+|🔺.*|🛑.*|Low risk)")
+
+
+def first_line(card: Card) -> str:
+    return str(card.blocks[0]["text"]["text"])
+
+
+def parts(card: Card, kind: str) -> list[dict[str, Any]]:
+    return [one for one in walk(card.blocks) if one.get("type") == kind]
+
+
+def test_all_states_are_here() -> None:
+    runs = {run.state for one in RECORDS.values() if (run := run_of(one)) is not None}
+    assert {one.status for one in RECORDS.values()} == set(Status)
+    assert runs | {RunState.STOPPED} == set(RunState)
+    assert "approval_stopped" in CARDS
+
+
+def test_each_card_begins_with_a_symbol_and_a_state() -> None:
+    lines = {name: first_line(card) for name, card in CARDS.items()}
+    assert {name: line for name, line in lines.items() if not _LINE.match(line)} == {}
+
+
+def test_each_text_alone_says_the_state_and_then_the_title() -> None:
+    found = {name: card.text.find(title_on(card)) for name, card in CARDS.items()}
+    assert {name: at for name, at in found.items() if at <= 0} == {}
+
+
+def title_on(card: Card) -> str:
+    """The title as it stands below the first line, without the full stop that may follow it."""
+    title = card.blocks[1]
+    words = (
+        title["text"]["text"] if "text" in title else title["elements"][0]["elements"][0]["text"]
+    )
+    return str(words)[:100].rstrip(".")
+
+
+@pytest.mark.parametrize("name", sorted(ENDED))
+def test_each_text_of_what_is_over_begins_with_its_first_line(name: str) -> None:
+    card = CARDS[name]
+    state = first_line(card).split(" ", maxsplit=1)[1].replace("*", "")
+    assert card.text.startswith(_MARKS.sub("", state).split("  ·  ")[0])
+    for person in re.findall(r"<@\w+>", first_line(card)):
+        assert person in card.text
+
+
+def test_the_requester_is_named_while_it_waits() -> None:
+    for name in ("normal", "high", "low", "critical"):
+        assert f"Requested by <@{OF_CALLS[name].requester_id}>." in CARDS[name].text
+
+
+def test_each_button_has_a_label_that_begins_with_its_words() -> None:
+    buttons = [one for card in CARDS.values() for one in parts(card, "button")]
+    assert len(buttons) > 100
+    for one in buttons:
+        words = one["text"]["text"].removesuffix("…")
+        assert one["accessibility_label"].startswith(f"{words}: ")
+        assert len(one["accessibility_label"]) <= 75
+
+
+def test_each_menu_has_at_most_five_options() -> None:
+    menus = [one for card in CARDS.values() for one in parts(card, "overflow")]
+    assert len(menus) > 20
+    assert {one["action_id"] for one in menus} == {ActionId.MORE}
+    assert {len(one["options"]) for one in menus} <= {1, 2, 3, 4, 5}
+
+
+def test_each_deadline_is_a_date_with_its_consequence() -> None:
+    assert len(WAITING) > 30
+    for name in WAITING:
+        texts = "\n".join(str(one["text"]) for one in parts(CARDS[name], "mrkdwn"))
+        assert (name, len(_DEADLINE.findall(texts)), texts.count("Expires")) == (name, 1, 1)
+
+
+def test_what_is_over_leads_to_its_details_alone() -> None:
+    for name, record in ENDED.items():
+        found = {one["action_id"] for one in walk(CARDS[name].blocks) if "action_id" in one}
+        is_stuck = record.status is Status.UNDECIDABLE
+        way_out = {ActionId.ASK_ADMIN} if is_stuck else set[ActionId]()
+        assert (name, found) == (name, {ActionId.DETAILS, *way_out})
+
+
+@given(
+    names=st.lists(
+        st.text("abXYZ019_-", min_size=1, max_size=20).filter(lambda one: one.strip("_-")),
+        min_size=1,
+        max_size=6,
+        unique=True,
+    ),
+)
+@settings(deadline=None, max_examples=60)
+def test_no_name_of_an_argument_has_an_underscore(names: list[str]) -> None:
+    arguments = json.dumps(dict.fromkeys(names, 5))
+    ask = AnswerForm(form=Form.CALL).to_text()
+    one = an_approval(title="Do it", preview="", why="", arguments_json=arguments, schema_json=ask)
+    assert "_" not in "".join(seen(draw(one)))
+
+
+def seen(card: Card) -> list[str]:
+    """The words of all objects but what stands behind buttons."""
+    shown = [one for one in card.blocks if one["type"] != "actions"]
+    texts = [one["text"] for one in walk(shown) if isinstance(one.get("text"), str)]
+    return [re.sub(r"<!date[^>]*>", "", text) for text in texts]
+
+
+DEMO = {
+    "deploy payments 1.4.2 to production": ["payments", "1.4.2", "production"],
+    "deploy search 3.0.1 to staging with 5 replicas": ["search", "3.0.1", "staging"],
+    "roll back payments in production": ["payments", "production"],
+    "refund order 1234 120.50": ["1234", "120.50"],
+    "restart cache on 2026-12-01": ["cache", "2026-12-01"],
+    "announce to status and support: payments is back": ["status", "support", "payments is back"],
+}
+"""What people say to the demo, and the words of its arguments on the card."""
+
+
+@pytest.mark.parametrize("words", DEMO)
+async def test_no_value_of_the_demos_tools_stands_twice(storage: SqliteStorage, words: str) -> None:
+    office = Office(storage, [], make_agent=lambda _: build(DemoModel()))
+    await office.hear(f"<@UBOT> {words}")
+    approval = await office.the_approval()
+    card = card_for(approval, approvers_text="")
+    body = " ".join(seen(card))
+    assert {one: body.count(one) for one in DEMO[words]} == dict.fromkeys(DEMO[words], 1)
