@@ -90,13 +90,17 @@ class Digests:
             return
         person = replace(held, revision=held.revision + 1)
         try:
-            person = await self._correct(person)
-            if person.next_ms is not None and person.next_ms <= now:
-                person = await self._send(person)
+            async with asyncio.timeout(ATTENDANCE.total_seconds()):  # less than the lease
+                person = await self._correct(person)
+                is_due = person.next_ms is not None and person.next_ms <= now
+                done = await self._send(person) if is_due else person
+        except TimeoutError:
+            await self._fail(person, DeliveryError("chat.postMessage", "no answer in time"))
         except (DeliveryError, DirectoryError, TermsError) as error:
             await self._fail(person, error)
         else:
-            await self._release(person)
+            if done is not None:
+                await self._release(done)
 
     async def _plan(self) -> None:
         now, last = self.clock(), self._planned_ms
@@ -104,8 +108,10 @@ class Digests:
             await self.plans.plan()
             self._planned_ms = now
 
-    async def _send(self, person: PersonRecord) -> PersonRecord:
+    async def _send(self, person: PersonRecord) -> PersonRecord | None:
         """Send the list that is due, unless it is not to come now; return what is on record then.
+
+        None when another process sends it: our lease was over, and theirs is not ours to end.
 
         Raises:
             DeliveryError: Slack did not take it.
@@ -128,8 +134,8 @@ class Digests:
         if not is_begun(person, today):
             await self._retire(person, overview.person)
             claimed = await self._claim(person, today, now)
-            if claimed is None:  # a reminder was first, or they want no list any more
-                return await self._keep(person, next_ms=now if person.has_digest else None)
+            if claimed is None:
+                return await self._unclaimed(person, today, now)
             person = claimed
         lines = waiting[:MOST_LINES]
         shown = WaitList(
@@ -140,7 +146,7 @@ class Digests:
             total=len(waiting),
             last_ms=waiting[-1].expires_ms if len(waiting) > len(lines) else 0,
         )
-        posted = await self._show(shown, PostedList())
+        posted = await self.board.show(shown, where=PostedList())
         return await self._keep(
             person, digest_json=posted.to_text(), digest_ms=now, next_ms=None, attempts=0
         )
@@ -156,6 +162,14 @@ class Digests:
             return replace(before, digest_day=today, digest_ms=now, digest_json=text, attempts=0)
 
         return await change_person(self.storage.people, self.team_id, person.user_id, change)
+
+    async def _unclaimed(self, person: PersonRecord, today: str, now: int) -> PersonRecord | None:
+        """What is on record when no list could be claimed: see `_send`."""
+        newest = (await self.storage.people.of(self.team_id, [person.user_id])).get(person.user_id)
+        if newest is None or newest.digest_day >= today:
+            return None
+        # A reminder was first, or they want no list any more: looked at again at once.
+        return await self._keep(newest, next_ms=now if newest.has_digest else None)
 
     async def _correct(self, person: PersonRecord) -> PersonRecord:
         """Bring the last list to what has become of its lines.
@@ -187,7 +201,7 @@ class Digests:
     async def _redraw(self, shown: WaitList, posted: PostedList) -> tuple[PostedList, bool]:
         """Draw a list again; return where it stands, and whether it is gone for good."""
         try:
-            return await self._show(shown, posted), False
+            return await self.board.show(shown, where=posted), False
         except DeliveryError as error:
             logger.warning("a list is not corrected: %s", error, extra={"action": "digest_failed"})
             return posted, error.is_permanent
@@ -214,13 +228,6 @@ class Digests:
         with suppress(RecordNotFoundError, RecordFormatError):
             return await self.storage.approvals.get(approval_id)
         return None
-
-    async def _show(self, shown: WaitList, where: PostedList) -> PostedList:
-        try:
-            async with asyncio.timeout(ATTENDANCE.total_seconds()):
-                return await self.board.show(shown, where=where)
-        except TimeoutError as error:
-            raise DeliveryError("chat.postMessage", "no answer in time") from error
 
     async def _fail(self, person: PersonRecord, error: Exception) -> None:
         """Try again later; what Slack will never take is not tried again."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.core.attendance.digests import MOST_LINES
+from bot.core.attendance.waitlist import PostedList
+from bot.core.decisions.overview import Overview, Overviews
 from bot.errors import DeliveryError
 from bot.policy.terms import QuietHours
-from storage.records import Decision, DelegationRecord, Status
+from storage.records import Decision, DelegationRecord, PersonRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.attendance.lists_stage import (
     MIA,
@@ -384,3 +388,92 @@ async def test_others_who_are_at_work_for_the_same_person_are_left_alone(
     await keep(office, has_digest=False)
     await office.digests.attend(before)
     assert (await person(office)).revision == before.revision + 1
+
+
+async def test_who_lost_its_lease_leaves_the_list_to_who_has_it(storage: SqliteStorage) -> None:
+    office = lists_office(storage, f"{MONDAY} 08:55")
+    await ask(office, 1)
+    await pass_time(office, minutes=4, every=1)
+    office.clock.forward(minutes=1)
+    overviews, lease_ms = office.digests.overviews, office.clock() + 15_000
+
+    async def overtake(*args: Any, **kwargs: Any) -> Overview:
+        """Another process has claimed the day meanwhile, and is about to post."""
+        found = await Overviews.of(overviews, *args, **kwargs)
+        text = PostedList().to_text()
+        await keep(office, digest_day="2026-11-23", digest_ms=1, digest_json=text, due_ms=lease_ms)
+        return found
+
+    office.digests.overviews = SlowOverviews(overviews, overtake)  # type: ignore[assignment]
+    await office.digests.attend(await person(office))
+    kept = await person(office)
+    assert (sent(office), kept.due_ms, kept.digest_ms) == ([], lease_ms, 1)
+
+
+class SlowOverviews:
+    """Overviews that take long: something happens meanwhile."""
+
+    def __init__(self, overviews: Overviews, of: Callable[..., Awaitable[Overview]]) -> None:
+        self.directory, self.policy, self.of = overviews.directory, overviews.policy, of
+
+
+async def test_a_reminder_between_the_look_and_the_claim_goes_first(
+    storage: SqliteStorage,
+) -> None:
+    office = lists_office(storage, f"{MONDAY} 08:55")
+    await ask(office, 1)
+    await pass_time(office, minutes=4, every=1)
+    office.clock.forward(minutes=1)
+    overviews = office.digests.overviews
+
+    async def remind(*args: Any, **kwargs: Any) -> Overview:
+        found = await Overviews.of(overviews, *args, **kwargs)
+        await keep(office, reminded_ms=office.clock())
+        return found
+
+    office.digests.overviews = SlowOverviews(overviews, remind)  # type: ignore[assignment]
+    await office.digests.attend(await person(office))
+    assert sent(office) == []
+    office.digests.overviews = overviews
+    await pass_time(office, minutes=55)
+    assert sent(office) == []
+    await pass_time(office, minutes=10)
+    assert sent(office) == [f"{ADA}:2026-11-23"]
+
+
+async def test_after_many_tries_another_one_comes_tomorrow(storage: SqliteStorage) -> None:
+    office = lists_office(storage, f"{MONDAY} 08:55")
+    await ask(office, 1)
+    office.board.fault = DeliveryError("chat.postMessage", "fatal_error")
+    await pass_time(office, hours=14)
+    found = await person(office)
+    assert (found.attempts, found.digest_json, found.digest_ms) == (0, "", 0)
+    office.board.fault = None
+    await pass_time(office, hours=12)
+    assert sent(office) == [f"{ADA}:2026-11-24"]
+
+
+async def test_a_list_that_is_gone_is_corrected_no_more(storage: SqliteStorage) -> None:
+    office = lists_office(storage, f"{MONDAY} 08:55")
+    approval = await ask(office, 1)
+    await ask(office, 2)
+    await pass_time(office, minutes=10)
+    await decide(office, approval.approval_id)
+    office.board.fault = DeliveryError("chat.update", "channel_not_found")
+    await pass_time(office, minutes=3)
+    assert (await person(office)).digest_json == ""
+
+
+async def test_a_step_at_a_time_is_enough(storage: SqliteStorage) -> None:
+    office = lists_office(storage, f"{MONDAY} 08:55")
+    await ask(office, 1)
+    await asyncio.gather(*(office.digests.step() for _ in range(5)))
+    assert (await person(office)).revision == 1
+
+
+async def test_people_of_another_workspace_are_not_ours(storage: SqliteStorage) -> None:
+    office = lists_office(storage, f"{MONDAY} 08:55")
+    stranger = PersonRecord(person_id="T9:UX", team_id="T9", user_id="UX", due_ms=1)
+    await storage.people.put(stranger)
+    await office.digests.attend(replace(stranger, revision=1))
+    assert (await storage.people.of("T9", ["UX"]))["UX"].revision == 1

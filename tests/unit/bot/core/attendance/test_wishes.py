@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from bot.core.attendance.course import held_of, read_beside
 from bot.core.attendance.planning import left_to_list
 from bot.core.attendance.waitlist import PostedList
 from bot.core.story import story
-from bot.errors import InvalidInputError, NotApproverError
+from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.people.meanwhile import read_snoozes
 from bot.ports import Actor
 from bot.slack.placing import approvers_text
@@ -28,6 +29,7 @@ from tests.unit.bot.core.attendance.lists_stage import (
     pass_time,
     person,
     sent,
+    terms,
 )
 from tests.unit.bot.core.attendance.test_ladder import (
     ASK,
@@ -376,3 +378,126 @@ async def test_a_question_is_reminded_of_an_hour_after_a_list(storage: SqliteSto
     await later(office, minutes=16)
     assert len(office.notifier.reminders) == 1
     assert (await person(office, ROSA)).reminded_ms == office.clock()
+
+
+async def until_eight(office: Office) -> None:
+    """From a quarter to midnight to ten past eight, with all that a tick does."""
+    for _ in range(50):
+        office.clock.forward(minutes=10)
+        await office.digests.step()
+        await office.sweep.tick()
+        await office.queue.run()
+
+
+def lists_to(office: Office, user_id: str) -> int:
+    return len([one for one in office.board.sent if one.startswith(f"T1:{user_id}:")])
+
+
+async def test_a_list_takes_the_place_of_mentions_that_a_night_has_delayed(
+    storage: SqliteStorage,
+) -> None:
+    night = {"from": "20:00", "until": "08:00", "timezone": "Etc/UTC"}
+    quiet = {**SECURITY, "remind": "never"}
+    office = await at_night(storage, quiet, file={"quiet": night}, has_lists=True)
+    assert mentioned(await office.the_approval()) == []
+    await keep(office, SAM, has_digest=False)
+    await until_eight(office)
+    assert (lists_to(office, MIA), lists_to(office, SAM)) == (1, 0)
+    assert told(office) == [("mention", [SAM], "")]
+
+
+async def test_a_list_takes_the_place_of_what_waited_for_the_end_of_own_hours(
+    storage: SqliteStorage,
+) -> None:
+    office = await at_night(storage, {**SECURITY, "remind": "never"}, MIA, has_lists=True)
+    assert snoozed(await office.the_approval()) == [MIA]
+    await until_eight(office)
+    assert lists_to(office, MIA) == 1
+    assert told(office) == []
+
+
+async def test_a_snooze_ends_with_a_message_though_a_list_has_it(storage: SqliteStorage) -> None:
+    office = an_office(storage, {**SECURITY, "remind": "never"}, has_lists=True)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    text = json.dumps({MIA: office.clock() + HOUR_MS})
+    changed = replace(approval, snoozes_json=text)
+    await office.storage.approvals.annotate(
+        changed, revision=approval.revision, now_ms=office.clock()
+    )
+    await office.queue.run()
+    await keep(office, MIA, digest_ms=office.clock() + HOUR_MS // 2, digest_day="2027-01-15")
+    await later(office, minutes=61)
+    assert told(office) == [("snooze_over", [MIA], MIA)]
+
+
+async def test_a_step_of_the_ladder_is_never_left_to_a_list(storage: SqliteStorage) -> None:
+    steps = {**SECURITY, "remind": "never", "escalate": [{"after": "1h", "add": ["leads"]}]}
+    office = an_office(storage, steps, has_lists=True)
+    await office.hear(ASK)
+    await keep(office, LIA, digest_ms=office.clock() + HOUR_MS // 2, digest_day="2027-01-15")
+    await later(office, minutes=61)
+    assert told(office) == [("escalation", [LIA], "")]
+
+
+async def test_what_is_new_is_told_at_once_whatever_list_comes(storage: SqliteStorage) -> None:
+    office = an_office(storage, SECURITY, has_lists=True)
+    approval = an_approval(created_ms=office.clock(), expires_ms=office.clock() + HOUR_MS)
+    await keep(office, MIA, digest_ms=office.clock(), digest_day="2027-01-15")
+    assert await office.plans.covered(approval, [MIA], is_first=True) == {}
+
+
+async def test_while_the_database_does_not_answer_all_are_reminded(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, SECURITY, has_lists=True)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+
+    async def fail(team_id: str, user_ids: object) -> dict[str, PersonRecord]:
+        raise StoreUnavailableError(f"{team_id}{user_ids}")
+
+    office.plans.storage.people.of = fail  # type: ignore[method-assign]
+    assert await office.plans.covered(approval, [MIA]) == {}
+    assert await office.plans.reminded_later(approval, MIA) == 0
+    await office.digests.step()
+    assert office.board.sent == []
+
+
+async def test_a_group_that_cannot_be_looked_up_keeps_nobody_else_from_a_list(
+    storage: SqliteStorage,
+) -> None:
+    office = lists_office(storage, "2026-11-23 08:00")
+    await ask(office, 1, terms())
+    await ask(office, 2)
+    known = office.directory.group_members
+
+    async def down(group_id: str) -> frozenset[str]:
+        raise DirectoryError(group_id)
+
+    office.directory.group_members = down  # type: ignore[method-assign]
+    await pass_time(office, minutes=5)
+    assert {*await storage.people.of("T1", [ADA, BEN])} == {ADA}
+    office.directory.group_members = known  # type: ignore[method-assign]
+    await pass_time(office, minutes=5)
+    assert {*await storage.people.of("T1", [ADA, BEN])} == {ADA, BEN}
+
+
+async def test_terms_that_cannot_be_read_keep_nobody_else_from_a_list(
+    storage: SqliteStorage,
+) -> None:
+    office = lists_office(storage, "2026-11-23 08:00")
+    broken = replace(await ask(office, 1), approval_id="apr_broken", terms_json="{")
+    await storage.approvals.add(broken)
+    await pass_time(office, hours=2)
+    assert sent(office) == [f"{ADA}:2026-11-23"]
+    assert await office.plans.covered(broken, [ADA]) == {}
+
+
+async def test_more_than_a_page_that_waits_is_looked_through(storage: SqliteStorage) -> None:
+    office = lists_office(storage, "2026-11-23 08:00")
+    for number in range(101):
+        await ask(office, number, terms(SAM))
+    await ask(office, 200, terms(ADA, expires_s=6 * 86_400))
+    await pass_time(office, minutes=3)
+    assert ADA in await storage.people.of("T1", [ADA])
