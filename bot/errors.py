@@ -184,7 +184,7 @@ class InvalidInputError(UserFacingError):
     """
 
     def __init__(self, what: str) -> None:
-        super().__init__(say("refuse.not_ours", what=say(_THINGS.get(what, "thing.other"))))
+        super().__init__(say("refuse.not_ours", what=say(_THINGS.get(what, "thing.unknown"))))
         self.what = what
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.layout.text import clip, show
+from bot.words import say
 
 Block = dict[str, Any]
 
@@ -125,13 +126,15 @@ def button(label: str, action: str, value: str, *, of: str, style: str = "") -> 
         of: The title of the card, read out after the label to those who do not see the card.
         style: `primary`, `danger`, or nothing.
     """
-    spoken = f"{label.removesuffix('…')}: "
+    name = label.removesuffix("…")
+    room = LABEL - len(say("a11y.button", label=name, title=""))
+    title = show(of, room, one_line=True).text
     made: Block = {
         "type": "button",
         "action_id": str(action),
         "text": plain(label),
         "value": value,
-        "accessibility_label": spoken + show(of, LABEL - len(spoken), one_line=True).text,
+        "accessibility_label": say("a11y.button", label=name, title=title),
     }
     if style:
         made["style"] = style

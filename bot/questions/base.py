@@ -351,7 +351,7 @@ def answer_from(approval: Approval, info: object) -> object:
         ResumeDataError: The record does not say what was decided, or it does not fit the info.
     """
     if approval.decision is None:
-        raise ResumeDataError(f"approval {approval.approval_id} is not decided")
+        raise ResumeDataError(say("reason.undecided", id=approval.approval_id))
     answer = _no_answer(approval, approval.decision) or _peoples_answer(approval, info)
     if isinstance(info, Answerable):
         info.check_answer(answer)
@@ -401,9 +401,8 @@ def _peoples_answer(approval: Approval, info: object) -> object:
         _check_shown(approval, brief)
         return _kind_of(brief.kind, brief.ask)(approval, brief.ask).answer(info)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise ResumeDataError(
-            f"the decision of approval {approval.approval_id} cannot be read: {error}"
-        ) from error
+        words = say("reason.not_read", id=approval.approval_id, error=error)
+        raise ResumeDataError(words) from error
 
 
 def _check_shown(approval: Approval, brief: Brief) -> None:
@@ -415,9 +414,7 @@ def _check_shown(approval: Approval, brief: Brief) -> None:
     # An edit bound the card to other arguments; the gate compares these with its rules.
     arguments = json.loads(approval.arguments_json)
     if not approval.edited_by or edited_digest(approval, arguments) != approval.digest:
-        raise ResumeDataError(
-            f"approval {approval.approval_id} is about something else than what waits"
-        )
+        raise ResumeDataError(say("reason.other_call", id=approval.approval_id))
 
 
 def _loaded(text: str) -> object:

@@ -245,7 +245,7 @@ class CallQuestion(InputsQuestion):
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
         """The form of the edit."""
-        about = named(self.approval)
+        about = named(self.approval, say("form.edit_help"))
         needs_form = is_critical(self.approval) or wants_reason(self.approval, rejects=False)
         more = self.yes_inputs() if needs_form else []
         words = (say("form.edit"), say("form.edit_submit"))

@@ -25,7 +25,7 @@ from bot.questions.drawing import (
     Proposal,
     register,
     rest_of,
-    untold,
+    tool_of,
 )
 from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
 from bot.questions.texts import QUESTION_WHOLE
@@ -229,7 +229,7 @@ class ChoiceQuestion(DrawnQuestion):
         return replace(
             approval,
             arguments_json=in_order({**arguments, self.ask.parameter: chosen}),
-            title=decision.title or untold(approval, "with what was chosen"),
+            title=decision.title or say("card.other_choice", tool=tool_of(approval)),
             preview=decision.preview,
         )
 

@@ -165,7 +165,7 @@ class DrawnQuestion(RecordQuestion):
 
     def edited_title(self, decision: Decision) -> str:
         """The title of a call with edited arguments."""
-        return decision.title or untold(self.approval, "with other arguments")
+        return decision.title or say("card.other_arguments", tool=tool_of(self.approval))
 
     def laid_out(self) -> frozenset[str]:
         """Names of arguments that the details show in another way than as JSON."""
@@ -413,9 +413,9 @@ def answers_of(approval: Approval) -> list[str]:
     return [item if isinstance(item, str) else json.dumps(item) for item in answers]
 
 
-def untold(approval: Approval, how: str) -> str:
-    """The title of a call for which its tool has no words."""
-    return f"Run {approval.tool.strip() or 'this'} {how}"
+def tool_of(approval: Approval) -> str:
+    """The name of a tool, for the title of a call for which it has no words."""
+    return approval.tool.strip() or say("card.untold_tool")
 
 
 def rest_of(hidden: int) -> list[Block]:

@@ -17,6 +17,7 @@ from typing import cast
 from agents import call_digest
 from agents.core.codec import Json
 from bot.redaction.masks import Names
+from bot.words import for_all, say
 from storage.records import Approval, Kind
 
 FORM = "countersign.form/1"
@@ -165,9 +166,8 @@ def _ask_in(text: str, is_question: bool) -> AnswerForm:  # noqa: FBT001 - the k
     try:
         return _ask_from(data)
     except (TypeError, ValueError, KeyError):
-        return AnswerForm(
-            form=Form.PROGRAM, program="This program does not know how it is answered."
-        )
+        with for_all():  # it is kept for every reader
+            return AnswerForm(form=Form.PROGRAM, program=say("reason.no_form"))
 
 
 def arguments_of(approval: Approval) -> dict[str, object]:

@@ -46,7 +46,7 @@ class UnknownQuestion(DrawnQuestion):
     def answer(self, info: object) -> object:
         """A text, which the info refuses."""
         if isinstance(info, CallInfo):
-            raise ResumeDataError(f"{type(info).__name__} is not answered by people")
+            raise ResumeDataError(say("reason.no_people", name=type(info).__name__))
         return self.answer_text()
 
     def reply_hint(self) -> str:
@@ -86,5 +86,6 @@ def _only_programs(info: object) -> str:
     except ResumeDataError as error:
         return f"{type(info).__name__}: {error}"[:_MOST_ERROR]
     except Exception as error:  # noqa: BLE001 - code of an agent's author; then nobody answers here
-        return f"{type(info).__name__}: it fails with {type(error).__name__}"
+        names = {"name": type(info).__name__, "error": type(error).__name__}
+        return say("reason.check_fails", **names)
     return ""

@@ -46,7 +46,7 @@ from bot.slack.cards.who import who_line
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.slack.placing import approvers_text
 from bot.words import say
-from bot.words.mrkdwn import mention
+from bot.words.mrkdwn import clock, mention
 from storage.records import Approval, Kind, Status
 
 MOST_ENTRIES = 500
@@ -193,7 +193,19 @@ def _why_not(approval: Approval, error: UserFacingError) -> str:
     if error.code == RefusalCode.OWN_REQUEST:
         who = who_line(approval, approvers_text(approval), str)
         return say("refuse.own", who=who)
+    if error.code == RefusalCode.NOT_YOUR_TURN and (at_ms := _backup_ms(approval)):
+        return say("refuse.backup", time=clock(at_ms))
     return error.reason if isinstance(error, NotApproverError) else str(error)
+
+
+def _backup_ms(approval: Approval) -> int:
+    """When the only backups are asked; 0 where it is not known who is asked when."""
+    try:
+        terms = terms_of(approval)
+    except TermsError:
+        return 0
+    is_plain = len(terms.stages) == 1 == len(terms.escalate)
+    return (approval.escalate_ms or 0) if is_plain else 0
 
 
 async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:

@@ -51,6 +51,9 @@ def test_names_are_frozen() -> None:
         "page_back",
         "page_next",
         "seen",
+        "ask_admin",
+        "stop_grant",
+        "stop_agent",
     )
     forms = (
         "approve",
@@ -70,6 +73,8 @@ def test_names_are_frozen() -> None:
         "notice",
         "review",
         "hand_over",
+        "ask_admin",
+        "stop_grant",
     )
     names = {*buttons, *more, "value", *(f"{form}_modal" for form in forms)}
     assert {str(name) for name in ActionId} == {f"countersign:{name}" for name in names}
