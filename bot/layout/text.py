@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -74,6 +75,8 @@ def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 1
     Returns:
         The beginning of the text that fits, cut between two characters.
     """
+    if (made := _shown_plain(text, most, one_line=one_line, lines=lines)) is not None:
+        return ShownText(text=made, hidden=_size(text) - len(made))
     pieces: list[str] = []
     taken = used = breaks = 0
     altered = False
@@ -88,6 +91,38 @@ def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 1
     made = "".join(pieces)
     hidden = _size(text) - taken
     return ShownText(text=made, hidden=hidden, altered=altered, turned=is_turned(made))
+
+
+def _shown_plain(text: str | Words, most: int, *, one_line: bool, lines: int) -> str | None:
+    """The beginning of a text that fits, where each character stands for itself; else None."""
+    plain = _only_text(text)
+    if plain is None:
+        return None
+    head = plain[: most + _SPACES_IN_A_ROW + 1]  # a run that is spelled out shows within it
+    if not _is_ordinary(head):
+        return None
+    if one_line:
+        return _fitting(head.replace("\n", "↵"), most)
+    return "\n".join(_fitting(head, most).split("\n")[:lines])
+
+
+def _only_text(text: str | Words) -> str | None:
+    """A text that has no masks; None for another."""
+    if isinstance(text, str):
+        return text
+    return text[0] if len(text) == 1 and not isinstance(text[0], Mask) else None
+
+
+def _is_ordinary(text: str) -> bool:
+    return _ORDINARY.fullmatch(text) is not None and _RUNS.search(text) is None
+
+
+def _fitting(text: str, most: int) -> str:
+    """The longest beginning that has at most so many characters when it is escaped."""
+    head = text[: max(most, 0)]
+    if width(head) <= most:
+        return head
+    return head[: bisect_right(range(1, len(head) + 1), most, key=lambda n: width(head[:n]))]
 
 
 def _size(text: str | Words) -> int:
@@ -119,6 +154,10 @@ def more(hidden: int) -> str:
 
 def chunks(text: str | Words, most: int) -> Iterator[str]:
     """Make a text visible, whole, in pieces of at most so many escaped characters."""
+    plain = _only_text(text)
+    if plain is not None and _is_ordinary(plain):
+        yield from _cut_plain(plain, most)
+        return
     pieces: list[str] = []
     used = 0
     for piece, _, _ in _pieces(text, one_line=False):
@@ -130,6 +169,14 @@ def chunks(text: str | Words, most: int) -> Iterator[str]:
         used += size
     if pieces:
         yield "".join(pieces)
+
+
+def _cut_plain(text: str, most: int) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        piece = _fitting(text[start : start + most], most) or text[start]
+        yield piece
+        start += len(piece)
 
 
 def own_words(text: str, most: int) -> str:
@@ -152,7 +199,7 @@ def own_words(text: str, most: int) -> str:
 
 def is_plain(text: str) -> bool:
     """Tell whether all of a text can be seen as it is."""
-    if _ORDINARY.fullmatch(text) and _RUNS.search(text) is None:
+    if _is_ordinary(text):
         return True
     return all(not odd for _, _, odd in _pieces(text, one_line=False))
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.layout.text import chunks, clip, clip_mrkdwn, is_plain, more, own_words, show, width
+from bot.layout.text import (
+    ShownText,
+    _Reader,
+    chunks,
+    clip,
+    clip_mrkdwn,
+    is_plain,
+    more,
+    own_words,
+    show,
+    width,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +98,41 @@ def test_chunks_are_whole_and_short(text: str, most: int) -> None:
 )
 def test_own_words_keep_mentions_alone(words: str, kept: str) -> None:
     assert own_words(words, 80 if "<" in words[:20] else 30) == kept
+
+
+LATIN = st.text(
+    st.sampled_from("ab&<> \n\u00e9\u2028\u2022\u27e8\u0441U+1"), max_size=40
+) | st.text(st.sampled_from("a &\n"), max_size=120)
+
+
+def by_character(text: str, most: int, *, one_line: bool, lines: int) -> ShownText:
+    """As `show` does it, one character after the other."""
+    made, taken, used, breaks, altered = "", 0, 0, 0, False
+    for piece, size, odd in _Reader(text, one_line=one_line, has_masks=False).pieces():
+        used += width(piece)
+        breaks += piece.count("\n")
+        if used > most or breaks >= lines:
+            break
+        made, taken, altered = made + piece, taken + size, altered or odd
+    return ShownText(text=made, hidden=len(text) - taken, altered=altered)
+
+
+@given(LATIN, st.integers(-1, 130), st.booleans(), st.integers(1, 5))
+def test_ordinary_texts_are_shown_as_any(text: str, most: int, one_line: bool, lines: int) -> None:
+    shown = show(text, most, one_line=one_line, lines=lines)
+    assert shown == by_character(text, most, one_line=one_line, lines=lines)
+    assert show((text,), most, one_line=one_line, lines=lines) == shown
+
+
+@given(LATIN, st.integers(5, 130))
+def test_ordinary_texts_are_cut_as_any(text: str, most: int) -> None:
+    cut = [""]
+    for piece, _, _ in _Reader(text, one_line=False, has_masks=False).pieces():
+        if width(cut[-1] + piece) > most:
+            cut.append("")
+        cut[-1] += piece
+    assert [one for one in chunks(text, most) if one] == [one for one in cut if one]
+
+
+def test_a_piece_too_small_for_anything_still_comes_to_an_end() -> None:
+    assert "".join(chunks("&&", 3)) == "&&"
