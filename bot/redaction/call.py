@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, masks_in
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
@@ -45,8 +45,8 @@ class _Object:
 
 @contextmanager
 def masked_once() -> Iterator[None]:
-    """Mask each long text once inside of this block: a card needs the same one several times."""
-    token = _made.set({})
+    """Mask each text and each value once inside of this block: a card needs them several times."""
+    token = _made.set(_Made())
     try:
         yield
     finally:
@@ -61,15 +61,22 @@ def mask_call(text: str, *, is_open: bool = False) -> Words:
         is_open: Whether guesses are shown.
     """
     made = _made.get()
-    if made is None or len(text) < _LONG:
+    if made is None:
         return _mask_call(text, is_open=is_open)
-    if (text, is_open) not in made:
-        made[text, is_open] = _mask_call(text, is_open=is_open)
-    return made[text, is_open]
+    if (text, is_open) not in made.texts:
+        made.texts[text, is_open] = _mask_call(text, is_open=is_open)
+    return made.texts[text, is_open]
 
 
-_LONG = 1_000
-_made: ContextVar[dict[tuple[str, bool], Words] | None] = ContextVar("made", default=None)
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was masked for one drawing: texts, and arguments that are objects or lists."""
+
+    texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
+    values: dict[tuple[str, str, Names], Words] = field(default_factory=dict)
+
+
+_made: ContextVar[_Made | None] = ContextVar("made", default=None)
 
 
 def _mask_call(text: str, *, is_open: bool) -> Words:
@@ -89,6 +96,16 @@ def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
         value: JSON data of any depth.
         names: What the tool's author says of its arguments.
     """
+    made = _made.get()
+    if made is None or not isinstance(value, dict | list):
+        return _mask_value(name, value, names)
+    key = (name, json.dumps(value), names)
+    if key not in made.values:
+        made.values[key] = _mask_value(name, value, names)
+    return made.values[key]
+
+
+def _mask_value(name: str, value: object, names: Names) -> Words:
     masked = _masked_argument(name, value, names)
     if isinstance(masked, str):
         return (_quoted(masked),)
