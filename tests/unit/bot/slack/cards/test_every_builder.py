@@ -1,0 +1,195 @@
+"""No words of others are markup, in whatever is drawn: cards, forms, messages, Home and lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from babel import Locale
+
+from bot.core.attendance.waitlist import ListItem, WaitList
+from bot.core.decisions.dialog import Exchange, write_dialog
+from bot.core.decisions.overview import GivenGrant, Overview
+from bot.core.runs.outcome import Run, RunState
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, Card
+from bot.policy.ballot import CastVote, write_votes
+from bot.ports import Person
+from bot.questions.drawing import OpenModal, drawn_question
+from bot.sandbox.blockkit.rules import message_errors, view_errors
+from bot.slack.beside.admin import admin_card
+from bot.slack.beside.alert import alert_card
+from bot.slack.beside.grant import grant_card
+from bot.slack.beside.nudges import concluded_text, escalation_text, line_card, nudge_text
+from bot.slack.beside.offer import choice_card
+from bot.slack.beside.question import closed_question, question_message
+from bot.slack.beside.root import root_card
+from bot.slack.beside.summary import summary_card
+from bot.slack.beside.withdrawal import withdrawal_card
+from bot.slack.cards.batch import batch_modal
+from bot.slack.cards.choose import card_for
+from bot.slack.cards.emergency import override_modal
+from bot.slack.cards.grants import grant_modal
+from bot.slack.cards.means import question_modal, snooze_modal
+from bot.slack.cards.modals import late_modal, withdraw_modal
+from bot.slack.home.items import ShownNames
+from bot.slack.home.state import HomeState, Shown
+from bot.slack.home.times import TimeReader
+from bot.slack.home.view import HomePage, home_view
+from bot.slack.home.waitlist import waitlist_card
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.asked import review_pages
+from tests.unit.bot.slack.cards.samples import (
+    CREATED,
+    DECIDED,
+    GLASS,
+    GRANTS,
+    HERE,
+    LINK,
+    a_choice,
+    a_feedback,
+    a_form,
+    a_human,
+    a_question,
+    a_step,
+    an_approval,
+    decided,
+)
+from tests.unit.bot.slack.cards.test_alerts import GRANT
+from tests.unit.bot.slack.cards.test_properties import walk
+
+WORD = "Qodd"
+ODD = f"*{WORD}* <!channel> :x: <http://e|l> _{WORD}_ `{WORD}`"
+READER = TimeReader(ZoneInfo("UTC"), Locale("en"), DECIDED)
+NAMES = ShownNames(people={"U0ROSA": ODD, "U0BEN": ODD, "U0ADA": ODD}, channels={"C1": f"#{ODD}"})
+SAID = json.dumps([{"by": "U0ROSA", "text": ODD, "at_ms": 1}])
+ASKED = Exchange(by="U0ADA", text=ODD, at_ms=1).answered(by="U0ROSA", text=ODD, ts="1.1")
+BASES = {
+    "call": an_approval(),
+    "doubt": an_approval(kind=Kind.DOUBT),
+    "question": a_question(),
+    "choice": a_choice(),
+    "feedback": a_feedback(version=2, previous=f"{ODD} before", content=ODD),
+    "form": a_form(),
+    "human": a_human("accept", "edit", "response", "ignore"),
+    "step": a_step(),
+}
+
+
+def odd(approval: Approval) -> Approval:
+    """A record of which others have written all that others may write."""
+    vote = CastVote(by="U0ADA", choice="approve", at_ms=1, digest=approval.digest, note=ODD)
+    arguments = json.loads(approval.arguments_json)
+    return replace(
+        approval,
+        title=ODD,
+        why=ODD,
+        preview=ODD,
+        asked_again=ODD,
+        arguments_json=json.dumps({**arguments, ODD: ODD, "to": [ODD], "questions": [ODD, ODD]}),
+        dialog_json=write_dialog([ASKED]),
+        said_json=SAID,
+        votes_json=write_votes([vote]),
+        edited_by="U0ADA",
+    )
+
+
+def ended(approval: Approval) -> Iterator[Approval]:
+    for status in Status:
+        if status is not Status.PENDING:
+            over = decided(approval, status, reason=ODD)
+            yield over
+            yield replace(over, arguments_json=json.dumps({"a": f"{ODD} edited"}))
+    for state in RunState:
+        run = Run(state=state, at_ms=DECIDED, text=ODD)
+        yield replace(decided(approval, Status.APPROVED, reason=ODD), run_json=run.to_text())
+
+
+def forms_of(approval: Approval) -> Iterator[Block]:
+    yield from review_pages(approval)
+    yield from (withdraw_modal(approval), snooze_modal(approval, HERE), question_modal(approval))
+    yield from (override_modal(approval, GLASS), batch_modal(approval, [approval]))
+    yield grant_modal(approval, GRANTS.grants, covered=3)
+    yield late_modal(decided(approval, Status.REJECTED, reason=ODD), ActionId.EDIT_MODAL)
+    for action in ActionId:
+        with suppress(InvalidInputError):
+            result = drawn_question(approval).press(action)
+            if isinstance(result, OpenModal):
+                yield result.view
+
+
+def messages_of(approval: Approval) -> Iterator[Card]:
+    yield card_for(approval, approvers_text="<@U0BEN>")
+    for kind in ("reminder", "escalation", "mention", "handover", "snooze_over", "quiet"):
+        yield nudge_text(approval, kind, ["U0BEN"], link=LINK)
+    yield from (escalation_text(approval, ["channel"]), line_card(approval, ["U0BEN"], link=LINK))
+    yield question_message(approval, by="U0ADA", text=ODD, mentions=["U0ROSA"], link=LINK)
+    yield closed_question(approval, by="U0ADA", text=ODD, is_answered=True)
+    yield from (choice_card("Our words", [approval]), withdrawal_card("Our words", [approval]))
+    yield root_card(approval, "waits", who="Our words", link=LINK)
+    yield admin_card(replace(approval, stuck="our words"), by="U0ADA", text=ODD, link=LINK)
+    for over in ended(approval):
+        yield card_for(over, approvers_text="")
+        yield from (concluded_text(over, link=LINK), root_card(over, "rejected", who="", link=LINK))
+    done = decided(approval, Status.APPROVED, emergency_json=json.dumps({"what": ODD, "why": ODD}))
+    yield from (alert_card(done, link=LINK), summary_card([*ended(approval)]))
+    grant = replace(GRANT, vary_json=json.dumps([ODD]), tool=ODD, agent=ODD)
+    yield from (grant_card(grant, approval, now_ms=CREATED), grant_card(grant, done, now_ms=10**14))
+
+
+def homes_of(approval: Approval) -> Iterator[Block]:
+    person = Person(user_id="U0BEN", team_id="T1", name=ODD)
+    given = GivenGrant(grant=replace(GRANT, tool=ODD), approval=approval)
+    overview = Overview(
+        person=person,
+        at_ms=DECIDED,
+        waiting=(approval,),
+        mine=(approval,),
+        ended=(*ended(approval),),
+        grants=(given,),
+    )
+    for show in Shown:
+        state = HomeState(show=show)
+        yield home_view(HomePage(overview=overview, state=state, names=NAMES, reader=READER))
+
+
+def list_of(approval: Approval) -> Card:
+    person = Person(user_id="U0BEN", team_id="T1", name=ODD)
+    items = [ListItem(approval=one) for one in (approval, *ended(approval))]
+    shown = WaitList(key="k", person=person, now_ms=DECIDED, items=items, total=len(items))
+    return waitlist_card(shown, NAMES, READER, {})
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_no_words_of_others_are_markup_in_a_message(name: str) -> None:
+    drawn = [*messages_of(odd(BASES[name])), list_of(odd(BASES[name]))]
+    assert any(WORD in str(card.blocks) for card in drawn)
+    for card in drawn:
+        assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+        assert live_in(card.blocks) == []
+        assert "<!channel>" not in card.text
+        assert "<http://e" not in card.text
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_no_words_of_others_are_markup_in_a_form_or_home(name: str) -> None:
+    drawn = [*forms_of(odd(BASES[name])), *homes_of(odd(BASES[name]))]
+    assert len([view for view in drawn if WORD in str(view)]) > 5
+    for view in drawn:
+        assert view_errors(view) == []
+        assert live_in(view["blocks"]) == []
+
+
+def live_in(blocks: list[dict[str, Any]]) -> list[str]:
+    """What others wrote and Slack would obey: in mrkdwn, as a mention, or as an emoji."""
+    found = list(walk(blocks))
+    texts = [one["text"] for one in found if one.get("type") == "mrkdwn" and WORD in one["text"]]
+    emoji = [str(one) for one in found if one.get("emoji") is True and WORD in str(one)]
+    parts = [str(one) for one in found if one.get("type") in {"broadcast", "emoji"}]
+    return [*texts, *emoji, *(one for one in parts if "'x'" in one or "broadcast" in one)]
