@@ -1,0 +1,186 @@
+"""Payloads of Enterprise Grid and Slack Connect, whole: who is of the house and who is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from slack_bolt.request.async_request import AsyncBoltRequest
+
+from agents.models import call, say
+from bot.layout.action_ids import ActionId
+from bot.slack.home import view
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.counter_stage import (
+    Counter,
+    a_click,
+    a_submission,
+    an_event,
+    is_untouched,
+    signed,
+    typed,
+)
+from tests.unit.bot.office import CHANNEL, Office
+from tests.unit.bot.slack.listeners.test_home import clicked, opened
+from tests.unit.bot.slack.listeners.test_shortcuts import chosen, everywhere
+
+WIM, EVE = "W0WIM", "U9EVE"
+GRID: dict[str, Any] = {
+    "enterprise": {"id": "E1", "name": "Acme"},
+    "user": {
+        "id": WIM,
+        "username": "wim",
+        "name": "wim",
+        "team_id": "T1",
+        "enterprise_id": "E1",
+        "enterprise_name": "Acme",
+    },
+}
+INSTALLED: dict[str, dict[str, Any]] = {
+    "in one workspace": {
+        "team": {
+            "id": "T1",
+            "domain": "acme",
+            "enterprise_id": "E1",
+            "enterprise_name": "Acme",
+        },
+        "is_enterprise_install": False,
+    },
+    "in the organisation": {"team": None, "is_enterprise_install": True},
+}
+CONNECT: dict[str, Any] = {
+    "team": {"id": "T9", "domain": "other"},
+    "enterprise": None,
+    "is_enterprise_install": False,
+    "user": {"id": EVE, "username": "eve", "name": "eve", "team_id": "T9"},
+}
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+NOT_OURS = "Only people of this workspace can do this."
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    office = Office(storage, [PAY, say("Paid.")])
+    office.directory.add(WIM, name="Wim Vos")
+    office.directory.add(EVE, name="Eve", team_id="T9", is_external=True)
+    office.directory.channels[CHANNEL] |= {WIM, EVE}
+    counter = Counter.on(office)
+    await counter.send(an_event())
+    return counter
+
+
+async def commanded(counter: Counter, text: str, **fields: str) -> dict[str, Any]:
+    body = urlencode(
+        {
+            "token": "x",
+            "team_domain": "acme",
+            "channel_id": CHANNEL,
+            "channel_name": "ops",
+            "user_name": "x",
+            "command": "/countersign",
+            "text": text,
+            "api_app_id": "A1",
+            "response_url": "https://hooks.slack.com/x",
+            "trigger_id": "1.2.3",
+            **fields,
+        }
+    )
+    headers = signed(body, "application/x-www-form-urlencoded")
+    answer = await counter.bolt.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
+    await counter.office.queue.run()
+    result: dict[str, Any] = json.loads(answer.body)
+    return result
+
+
+@pytest.mark.parametrize("where", INSTALLED)
+async def test_a_click_of_the_organisation_counts(counter: Counter, where: str) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    assert (await counter.send({**click, **GRID, **INSTALLED[where]})).status == 200
+    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+@pytest.mark.parametrize("where", INSTALLED)
+async def test_a_form_of_the_organisation_counts(counter: Counter, where: str) -> None:
+    approval = await counter.office.the_approval()
+    form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "not today"))
+    form["view"] |= {"app_installed_team_id": "T1", "bot_id": "B1", "root_view_id": "V1"}
+    await counter.send({**form, **GRID, **INSTALLED[where], "response_urls": []})
+    over = await counter.office.storage.approvals.get(approval.approval_id)
+    assert (over.status, over.decision and over.decision.by) == (Status.REJECTED, WIM)
+
+
+@pytest.mark.parametrize("where", INSTALLED)
+async def test_home_and_shortcuts_of_the_organisation_have_what_waits(
+    counter: Counter, where: str
+) -> None:
+    event = opened(WIM) | {"authorizations": [authorized(where)], "context_enterprise_id": "E1"}
+    await counter.send(event)
+    await counter.send({**clicked(view.ALL_MINE), **GRID, **INSTALLED[where]})
+    first, second = [json.dumps(one) for who, one in counter.views.published if who == WIM]
+    assert "1 waits for you" in first
+    assert "Pay 5 to Mia" in first
+    assert first != second
+    await counter.send({**everywhere(WIM), **GRID, **INSTALLED[where]})
+    assert "Pay 5 to Mia" in json.dumps(counter.views.opened[-1])
+
+
+def authorized(where: str) -> dict[str, Any]:
+    is_whole = bool(INSTALLED[where]["is_enterprise_install"])
+    return {
+        "enterprise_id": "E1",
+        "team_id": None if is_whole else "T1",
+        "user_id": "UBOT",
+        "is_bot": True,
+        "is_enterprise_install": is_whole,
+    }
+
+
+async def test_a_command_of_the_organisation_lists_what_waits(counter: Counter) -> None:
+    more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
+    answer = await commanded(counter, "list", user_id=WIM, team_id="T1", **more)
+    assert "Pay 5 to Mia" in json.dumps(answer)
+
+
+async def test_another_company_in_a_shared_channel_decides_nothing(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    await counter.send({**a_click(approval, ActionId.APPROVE), **CONNECT})
+    assert counter.told(EVE) == NOT_OURS
+    form = a_submission(approval, ActionId.REVIEW_MODAL, {})
+    # Slack says here where the app is, and not where they are.
+    form["view"] |= {"app_installed_team_id": "T1", "bot_id": "B1"}
+    answer = await counter.send({**form, **CONNECT, "response_urls": []})
+    assert NOT_OURS in answer.body
+    await is_untouched(counter)
+
+
+async def test_another_company_has_no_home_no_shortcuts_and_no_commands(counter: Counter) -> None:
+    await counter.send(opened(EVE) | {"is_ext_shared_channel": True})
+    await counter.send({**clicked(view.NEXT), **CONNECT})
+    await counter.send({**everywhere(EVE), **CONNECT})
+    await counter.send({**chosen(EVE), **CONNECT})
+    command = await commanded(counter, "list", user_id=EVE, team_id="T9")
+    drawn = [*(one for _, one in counter.views.published), *counter.views.opened, command]
+    assert [one for one in drawn if "Pay" in json.dumps(one)] == []
+    assert len([one for one in drawn if NOT_OURS in json.dumps(one)]) >= 3
+    assert counter.views.posted == []
+    await is_untouched(counter)
+
+
+async def test_words_of_another_company_begin_nothing(counter: Counter) -> None:
+    calls = counter.office.model.calls
+    event = an_event(
+        user=EVE,
+        text="<@UBOT> pay Eve",
+        ts="1800000077.000100",
+        team="T9",
+        user_team="T9",
+        source_team="T9",
+        user_profile={"name": "eve", "team": "T9", "is_restricted": False},
+    )
+    await counter.send(event | {"is_ext_shared_channel": True, "event_context": "4-x"})
+    assert counter.office.model.calls == calls
+    assert "workspace" in counter.told(EVE)
+    await is_untouched(counter)
