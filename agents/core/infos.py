@@ -199,6 +199,7 @@ class CallInfo:
         terms: All that is asked, in the application's own form; see `Ask.terms`. Empty where no
             policy of the application judges, and in what was asked before there was one.
         named: Names of the arguments that stand in the title; see `CallText`.
+        leaves: Whether people outside of the company see what it does; see `EXTERNAL`.
     """
 
     tool_name: str
@@ -229,6 +230,7 @@ class CallInfo:
     shown: tuple[str, ...] = ()
     terms: str = ""
     named: tuple[str, ...] = ()
+    leaves: bool = False
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"

@@ -72,7 +72,7 @@ from agents.gates.rulings import (
 )
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
-from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.base import EXTERNAL, CallText, Tool, ToolSpec
 from agents.tools.texts import (
     cancelled_text,
     denied_text,
@@ -665,6 +665,7 @@ class CallGate(ABC):
             "why": current_why(),
             "preview": words.preview,
             "named": words.named,
+            "leaves": EXTERNAL in spec.tags,
             "schema": dict(spec.schema),
             "digest": self._digest(arguments, rule, ruling),
             "rule": rule,

@@ -9,6 +9,9 @@ from typing import Protocol
 from agents.core.calls import Risk, ToolReturn
 from agents.core.codec import Json
 
+EXTERNAL = "external"
+"""The tag of a tool whose calls are seen outside of the company, such as mail to customers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
@@ -22,6 +25,7 @@ class ToolSpec:
             gate that was taken away meanwhile is noticed.
         idempotent: Whether a call may run twice with the same effect as once.
         tags: Words by which policies know kinds of tools, such as `money` or `read-only`.
+            `EXTERNAL` stands on the card.
         risk: The harm that a call can do, as the tool's author sees it.
         secret: Names of arguments that people are never shown, such as a password.
         shown: Names of arguments that are no secrets, whatever they look like, such as the number

@@ -58,6 +58,7 @@ def call_brief(info: CallInfo) -> Brief:
             shown=info.shown,
             named=info.named,
             labels=labels_in(info.schema),
+            leaves=info.leaves,
         ),
         tool=info.tool_name,
         why=info.why or "",

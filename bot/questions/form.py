@@ -84,6 +84,7 @@ class AnswerForm:
         shown: Names of arguments that are no secrets, whatever they look like.
         named: Names of the arguments of which the title shows all.
         labels: Names of arguments as their tool's author writes them for people, where they do.
+        leaves: Whether people outside of the company see what the call does.
     """
 
     form: str
@@ -102,6 +103,7 @@ class AnswerForm:
     shown: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    leaves: bool = False
 
     def to_text(self) -> str:
         """Write it as a record keeps it: see `ask_of`."""
@@ -121,6 +123,7 @@ class AnswerForm:
             "shown": list(self.shown),
             "named": list(self.named),
             "labels": dict(self.labels),
+            "leaves": self.leaves,
         }
         told = {name: one for name, one in fields.items() if one not in (None, False, "", [], {})}
         if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
@@ -230,6 +233,7 @@ def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
         shown=tuple(str(one) for one in _list(data.get("shown", []))),
         named=tuple(str(one) for one in _list(data.get("named", []))),
         labels={name: str(one) for name, one in _object(data.get("labels", {})).items()},
+        leaves=data.get("leaves") is True,
     )
 
 

@@ -19,7 +19,7 @@ from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
 from bot.policy.terms import TermsError
 from bot.ports import CHANNEL
 from bot.questions.drawing import DrawnQuestion
-from bot.questions.form import Form
+from bot.questions.form import Form, ask_of
 from bot.slack.cards.who import joined, missing
 from bot.words import say
 from bot.words.mrkdwn import clock, mention, moment
@@ -50,9 +50,11 @@ class CardStatus:
 
 
 def risk_marks(approval: Approval) -> list[str]:
-    """The risk in words; nothing where it is as usual."""
+    """The risk in words, and that it leaves the company; nothing where all is as usual."""
     risk = risk_of(approval)
-    return [_RISKS[risk].format(say(f"risk.{risk}"))] if risk in _RISKS else []
+    marks = [_RISKS[risk].format(say(f"risk.{risk}"))] if risk in _RISKS else []
+    leaves = [say("risk.external")] if ask_of(approval).leaves else []
+    return [*marks, *leaves] if risk in {"high", "critical"} else [*leaves, *marks]
 
 
 def pending_status(question: DrawnQuestion) -> CardStatus:
@@ -94,7 +96,9 @@ def _needed(question: DrawnQuestion, about: Mapping[str, str]) -> CardStatus:
 
 def _spoken_risk(approval: Approval) -> str:
     risk = risk_of(approval)
-    return "" if risk == "medium" else say("notify.risk", risk=say(f"risk.{risk}").lower())
+    said = [] if risk == "medium" else [say(f"risk.{risk}")]
+    said += [say("risk.external")] if ask_of(approval).leaves else []
+    return "".join(say("notify.risk", risk=one.lower()) for one in said)
 
 
 def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStatus]:

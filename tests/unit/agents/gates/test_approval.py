@@ -141,6 +141,17 @@ async def test_gate_is_named_in_the_definition(till: Till) -> None:
     assert both.definition.gates == ("approval", "review")
 
 
+@pytest.mark.parametrize(
+    ("tags", "leaves"), [(["external"], True), (["money"], False), ([], False)]
+)
+async def test_a_tool_can_say_that_its_call_is_seen_outside(
+    till: Till, tags: list[str], leaves: bool
+) -> None:
+    stage = Stage(approval_gate(tool(tags=tags)(till.pay)), PAY, "")
+    assert await stage.run() is None
+    assert stage.question(ApprovalInfo).leaves is leaves
+
+
 async def test_info_and_state_can_be_stored(till: Till) -> None:
     stage, info = await approval(till)
     encode(info)

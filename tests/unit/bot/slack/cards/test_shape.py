@@ -22,6 +22,7 @@ from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import pages_of
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
+from tests.unit.bot.slack.cards.test_progress import TERMS, under
 
 CHANNEL = "the members of this channel"
 ODD = "*a* <!channel> :x: <http://e|l>"
@@ -304,3 +305,19 @@ def test_a_decided_card_is_short() -> None:
     for approval, _ in STATES.values():
         if approval.status is not Status.PENDING:
             assert len(draw(approval).blocks) == 3
+
+
+@pytest.mark.parametrize(
+    ("risk", "line", "spoken"),
+    [
+        ("medium", "⏳ *Needs approval*  ·  Leaves the company", "needed, leaves the company:"),
+        ("low", "  ·  Leaves the company  ·  Low risk", "needed, low risk, leaves the company:"),
+        ("high", "  ·  🔺 *High risk*  ·  Leaves the company", ", high risk, leaves the company:"),
+    ],
+)
+def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) -> None:
+    leaves = AnswerForm(form=Form.CALL, leaves=True).to_text()
+    terms = TERMS.model_copy(update={"risk": risk})
+    card = card_for(under(terms, schema_json=leaves), approvers_text="")
+    assert card.blocks[0]["text"]["text"].endswith(line)
+    assert spoken in card.text
