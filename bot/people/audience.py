@@ -112,6 +112,16 @@ class Audience:
                 found[name] = None
         return tuple(found)
 
+    async def among(
+        self, approval: Approval, people: Collection[str], waiting: Waiting
+    ) -> tuple[str, ...]:
+        """Those of some people whom it waits for, themselves or in the place of who is away."""
+        if not people:
+            return ()
+        away = await self.away(approval)
+        lent = {one for owner, found in away.items() if owner in waiting.people for one in found}
+        return tuple(one for one in people if one in waiting.people or one in lent)
+
     async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
         """Whether all who could decide now are away, without a delegate (6.3)."""
         away = await self.away(approval) if terms.escalate else {}

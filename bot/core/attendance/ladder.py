@@ -306,7 +306,8 @@ class Ladder:
         names = _named(approval, terms, found, now_ms)
         silent = found.course.snoozes
         left, held = await self._awake(approval, names, waiting, silent=silent)
-        awake = [one for one in found.awake if one in waiting.people and one not in left]
+        awake = await self.audience.among(approval, found.awake, waiting)
+        awake = tuple(one for one in awake if one not in left)
         left = (*left, *awake)
         if out := await self.consideration.left_out(approval, found, _people(left, waiting)):
             rest = {one: groups for one, groups in names.items() if one not in out}

@@ -128,6 +128,7 @@ async def test_who_asked_for_it_gets_none(storage: SqliteStorage) -> None:
         await ask(office, number, terms(ADA, ROSA))
     await pass_time(office, minutes=3, every=1)
     assert sent(office) == [f"{ADA}:2026-11-23"]
+    assert await storage.people.of("T1", [ROSA]) == {}
 
 
 async def test_five_that_they_cannot_decide_are_no_five(storage: SqliteStorage) -> None:

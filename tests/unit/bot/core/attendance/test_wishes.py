@@ -19,7 +19,7 @@ from bot.people.meanwhile import read_snoozes
 from bot.ports import Actor
 from bot.slack.placing import approvers_text
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Kind, PersonRecord
+from storage.records import Approval, DelegationRecord, Kind, PersonRecord
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_person, an_approval
 from tests.unit.bot.core.attendance.lists_stage import (
@@ -501,3 +501,50 @@ async def test_more_than_a_page_that_waits_is_looked_through(storage: SqliteStor
     await ask(office, 200, terms(ADA, expires_s=6 * 86_400))
     await pass_time(office, minutes=3)
     assert ADA in await storage.people.of("T1", [ADA])
+
+
+async def test_what_is_newer_than_the_list_is_told_when_its_hour_is_over(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(
+        storage, {**SECURITY, "remind": {"after": "15m", "times": 1}}, has_lists=True
+    )
+    text = PostedList(ts="1.1", ids=("apr_other",), total=1).to_text()
+    for name in (MIA, SAM):
+        changes = {"digest_ms": office.clock(), "digest_day": "2027-01-15", "digest_json": text}
+        await keep(office, name, **changes)
+    office.clock.forward(minutes=10)
+    await office.hear(ASK)
+    await later(office, minutes=16)
+    assert told(office) == []
+    await later(office, minutes=33)
+    assert told(office) == []
+    await later(office, minutes=2)
+    assert {(kind, user) for kind, _, user in told(office)} == {
+        ("snooze_over", MIA),
+        ("snooze_over", SAM),
+    }
+
+
+async def test_a_delegate_who_sleeps_is_told_in_the_morning(storage: SqliteStorage) -> None:
+    office = an_office(
+        storage, {"approve": [{"from": ["leads"]}], "expires": "24h", "remind": "never"}
+    )
+    office.clock.forward(hours=15.75)
+    await keep(office, SAM, **NIGHT)
+    for delegate in ("", SAM):
+        right = DelegationRecord(
+            delegation_id=f"d{delegate}",
+            team_id="T1",
+            owner_id=LIA,
+            delegate_id=delegate,
+            group_name="",
+            created_ms=office.clock(),
+            until_ms=office.clock() + 48 * HOUR_MS,
+        )
+        await storage.delegations.add(right)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert (mentioned(approval), snoozed(approval)) == ([], [SAM])
+    await until_seven(office)
+    assert ("snooze_over", [SAM], SAM) in told(office)
