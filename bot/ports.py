@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
 from storage.records import Approval, Grant, Post, Thread
@@ -368,6 +369,50 @@ class Presence(Protocol):
             message_ts: See `show`.
             is_left: Whether a process that died may have left something.
         """
+        ...
+
+
+class TaskStatus(StrEnum):
+    """The state of a tool's call, in Slack's words."""
+
+    RUNNING = "in_progress"
+    COMPLETE = "complete"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTask:
+    """A call of a tool, as people see that it runs.
+
+    Attributes:
+        task_id: Of the call.
+        title: The tool's name in words, without arguments.
+        status: Whether it has ended, and how.
+    """
+
+    task_id: str
+    title: str
+    status: TaskStatus = TaskStatus.RUNNING
+
+
+class TaskBoard(Protocol):
+    """Shows which tools run. Raises `DeliveryError`; nothing depends on it."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the workspace may have such a thing."""
+        ...
+
+    async def begin(self, thread: Thread, tasks: Sequence[ToolTask]) -> str:
+        """Show tasks in a message of their own; return its `ts`."""
+        ...
+
+    async def update(self, thread: Thread, ts: str, tasks: Sequence[ToolTask]) -> None:
+        """Show tasks that are new there, or have changed."""
+        ...
+
+    async def end(self, thread: Thread, ts: str, *, keep: bool) -> None:
+        """End such a message; it stays as it is, or goes."""
         ...
 
 

@@ -28,6 +28,7 @@ from agents import (
 )
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
+from bot.core.runs.tasks import end_tasks
 from bot.core.runs.voice import post_id
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.summaries import Summaries
@@ -293,6 +294,7 @@ class Threads:
             await self.turns.clear_status(thread)
         posts = await self.storage.posts.unfinished(thread.thread_id)
         for post in posts:
+            await end_tasks(self.storage.posts, self.turns.board, thread, post)
             if self.turns.is_given_up(thread, post):
                 is_stopped = post.post_id == post_id(thread, STOPPED)
                 await self.turns.abandon(thread, post.text, is_stopped=is_stopped)

@@ -32,6 +32,7 @@ from bot.core.outbox import Outbox
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
 from bot.core.runs.presence import UNSEEN, going_on, thinking, title_of
+from bot.core.runs.tasks import NO_BOARD
 from bot.core.runs.voice import a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
@@ -40,7 +41,7 @@ from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.terms_of import ends_run
-from bot.ports import Clock, Notifier, Presence, Spawn
+from bot.ports import Clock, Notifier, Presence, Spawn, TaskBoard
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
 from bot.words import say
@@ -81,6 +82,7 @@ class Turns:
         telemetry: Is told of tool calls.
         stopping: The runs that go on here, for who wants to stop one.
         presence: Shows what the agents do.
+        board: Shows which tools run.
     """
 
     storage: Storage
@@ -95,6 +97,7 @@ class Turns:
     telemetry: Telemetry = NO_TELEMETRY
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
     presence: Presence = UNSEEN
+    board: TaskBoard = NO_BOARD
 
     @cached_property
     def _settlement(self) -> Settlement:
@@ -125,6 +128,8 @@ class Turns:
             witness=self.witness,
             telemetry=self.telemetry,
             presence=self.presence,
+            board=self.board,
+            spawn=self.spawn,
         )
 
     async def begin(self, work: ThreadPass) -> None:

@@ -52,6 +52,7 @@ from bot.people.access import Access
 from bot.questions.record import Rules
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.agentview.sessions import AgentSessions
+from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.bot import Countersign, Process
 from bot.slack.cards.choose import is_folded
 from bot.slack.directory import RecentDirectory, SlackDirectory
@@ -211,6 +212,7 @@ def build(
             process.sleep,
             sessions=AgentSessions(notifier.try_call),
         ),
+        board=SlackTaskBoard(notifier.try_call),
     )
     inbox = ThreadInbox(
         storage=storage,

@@ -24,10 +24,11 @@ from agents.core.errors import RunCancelledError
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.runs.presence import UNSEEN, of_event
+from bot.core.runs.tasks import TaskUpdates
 from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
 from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
-from bot.ports import Clock, Notifier, Presence
+from bot.ports import Clock, Notifier, Presence, Spawn, TaskBoard
 from bot.redaction.masks import Names
 from storage.base import Storage
 from storage.records import Approval, Thread
@@ -114,6 +115,27 @@ class FollowedSegment:
     watched: Sequence[Approval]
 
 
+@dataclass(slots=True, kw_only=True)
+class _Segment:
+    """A segment while it goes on.
+
+    Attributes:
+        thread: As claimed.
+        voice: Says what the agents say.
+        running: Told of the events.
+        stack: Cleans up at its end.
+        tasks: The tools that it called; None before the first.
+        contexts: All that waits at its end.
+    """
+
+    thread: Thread
+    voice: Voice
+    running: StoppableRun
+    stack: contextlib.AsyncExitStack
+    tasks: TaskUpdates | None = None
+    contexts: Sequence[InterruptContext] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
     """Follows runs under the leases of their threads.
@@ -126,6 +148,8 @@ class Follower:
         witness: Keeps approvals true about what they let run.
         telemetry: Is told of tool calls.
         presence: Shows what the agent does.
+        board: Shows which tools run.
+        spawn: Starts that.
     """
 
     storage: Storage
@@ -135,6 +159,8 @@ class Follower:
     witness: Witness
     telemetry: Telemetry = NO_TELEMETRY
     presence: Presence = UNSEEN
+    board: TaskBoard
+    spawn: Spawn
 
     async def follow(
         self, thread: Thread, events: AsyncGenerator[AgentEvent, None], running: StoppableRun
@@ -150,7 +176,6 @@ class Follower:
             AgentError: The runtime cannot go on.
             DeliveryError: Slack did not take what had to be shown.
         """
-        contexts: Sequence[InterruptContext] | None = None
         voice = Voice(
             thread=thread,
             storage=self.storage,
@@ -163,26 +188,49 @@ class Follower:
             stack.push_async_callback(self.presence.clear, thread)
             stack.push_async_callback(voice.abandon)
             stack.push_async_callback(events.aclose)
+            segment = _Segment(thread=thread, voice=voice, running=running, stack=stack)
             try:
                 async for event in events:
                     running.see(event)
-                    if (status := of_event(event)) is not None and not running.is_stopped:
-                        self.presence.show(thread, status)
-                    match event:
-                        case TextDelta():
-                            await voice.grow(event)
-                        case MessageEvent():
-                            await voice.say(event)
-                        case ToolEvent():
-                            await self._note_execution(thread, event)
-                        case InterruptEvent():
-                            contexts = event.contexts
-                        case _:
-                            pass  # pieces of tool results, and what agents tell each other
+                    await self._see(segment, event)
             except RunCancelledError as error:  # what it needs to go on is stored
-                contexts = error.contexts
+                segment.contexts = error.contexts
             watched = self.witness.watched(thread.checkpoint_id)
-        return FollowedSegment(contexts=contexts, voice=voice, watched=watched)
+        return FollowedSegment(contexts=segment.contexts, voice=voice, watched=watched)
+
+    async def _see(self, segment: _Segment, event: AgentEvent) -> None:
+        """Show what an event says, and put on record what ran."""
+        match event:
+            case TextDelta():
+                await segment.voice.grow(event)
+            case MessageEvent():
+                self._show_calls(segment, event)
+                await segment.voice.say(event)
+            case ToolEvent():
+                if segment.tasks is not None:
+                    segment.tasks.see(event)
+                await self._note_execution(segment.thread, event)
+            case InterruptEvent():
+                segment.contexts = event.contexts
+            case _:
+                pass  # pieces of tool results, and what agents tell each other
+
+    def _show_calls(self, segment: _Segment, event: MessageEvent) -> None:
+        """Show what the agent turns to."""
+        status = of_event(event)
+        if status is None or segment.running.is_stopped:
+            return
+        self.presence.show(segment.thread, status)
+        if segment.tasks is None:
+            segment.tasks = TaskUpdates(
+                thread=segment.thread,
+                board=self.board,
+                posts=self.storage.posts,
+                clock=self.clock,
+                spawn=self.spawn,
+            )
+            segment.stack.push_async_callback(segment.tasks.close)
+        segment.tasks.see(event)
 
     async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
         address = event.key.removesuffix("/r")

@@ -12,8 +12,10 @@ import pytest
 
 from bot.core.talk.roster import Prompt
 from bot.errors import DeliveryError
+from bot.ports import TaskStatus, ToolTask
 from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
 from bot.slack.agentview.sessions import SESSION, AgentSessions
+from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.listeners.typed.introduction import asks_who
 from storage.records import Thread
 from tests.unit.bot.office import ROSA
@@ -34,15 +36,16 @@ class Line:
 
     fault: DeliveryError | None = None
     calls: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    answer: dict[str, Any] = field(default_factory=lambda: {"ok": True})
 
     async def __call__(
         self, method: str, channel_id: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        assert channel_id == arguments["channel_id"]
+        assert channel_id == arguments.get("channel_id", arguments.get("channel"))
         self.calls.append((method, arguments))
         if self.fault is not None:
             raise self.fault
-        return {"ok": True}
+        return self.answer
 
 
 async def test_a_session_has_a_title_and_ends() -> None:
@@ -104,3 +107,46 @@ async def test_slack_takes_four_prompts() -> None:
     many = [Prompt(title=str(number), message="x") for number in range(4)]
     await SuggestedPrompts(line, many).offer("D1")
     assert [one["title"] for one in json.loads(line.calls[0][1]["prompts"])] == ["0", "1", "2", "3"]
+
+
+TASKS = [
+    ToolTask(task_id="c1", title="Search docs"),
+    ToolTask(task_id="c2", title="x" * 300, status=TaskStatus.COMPLETE),
+]
+
+
+async def test_tasks_are_chunks_of_a_stream_that_ends() -> None:
+    line = Line(answer={"ok": True, "ts": "5.5"})
+    board = SlackTaskBoard(line)
+    assert await board.begin(THREAD, TASKS) == "5.5"
+    await board.update(THREAD, "5.5", TASKS[:1])
+    await board.end(THREAD, "5.5", keep=True)
+    await board.end(THREAD, "5.5", keep=False)
+    assert [method for method, _ in line.calls] == [
+        "chat.startStream",
+        "chat.appendStream",
+        "chat.stopStream",
+        "chat.stopStream",
+        "chat.delete",
+    ]
+    begun = line.calls[0][1]
+    assert (begun["recipient_user_id"], begun["task_display_mode"]) == (ROSA, "timeline")
+    first, second = json.loads(begun["chunks"])
+    task = {"type": "task_update", "id": "c1", "title": "Search docs", "status": "in_progress"}
+    assert first == task
+    assert (second["status"], len(second["title"])) == ("complete", 150)
+
+
+@pytest.mark.parametrize(("reason", "is_there"), [("unknown_method", False), ("fatal_error", True)])
+async def test_a_workspace_without_tasks_is_asked_once(reason: str, is_there: bool) -> None:
+    board = SlackTaskBoard(Line(DeliveryError("chat.startStream", reason)))
+    with pytest.raises(DeliveryError):
+        await board.begin(THREAD, TASKS)
+    assert board.is_there is is_there
+
+
+async def test_a_stream_that_slack_has_ended_still_goes() -> None:
+    line = Line(DeliveryError("chat.stopStream", "message_not_in_streaming_state"))
+    with pytest.raises(DeliveryError):
+        await SlackTaskBoard(line).end(THREAD, "5.5", keep=False)
+    assert [method for method, _ in line.calls] == ["chat.stopStream", "chat.delete"]

@@ -64,3 +64,20 @@ async def test_without_the_agent_view_all_goes_on(stage: Stage) -> None:
     agents.GATES[0].set()
     await stage.said("Both are 7")
     assert root
+
+
+def tasks_of(stage: Stage) -> dict[str, str]:
+    """The tasks that stand in the thread."""
+    blocks = [one for message in stage.messages() for one in message.get("blocks") or ()]
+    found = [one for one in blocks if one["type"] == "task_card"]
+    return {one["title"]: one["status"] for one in found}
+
+
+async def test_a_tool_that_takes_its_time_is_a_task_until_it_has_run(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign measure it")
+    await stage.sandbox.until(lambda: tasks_of(stage) == {"Measure": "in_progress"})
+    agents.GATES[0].set()
+    await stage.said("Both are 7")
+    await stage.rest()
+    assert tasks_of(stage) == {"Measure": "complete"}
+    assert not any(one.is_streaming for one in stage.sandbox.workspace.public(stage.channel))
