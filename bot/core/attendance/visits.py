@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -37,6 +37,7 @@ from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
 from bot.people.audience import Audience
 from bot.people.in_force import NoPolicy, PolicyNow
+from bot.people.meanwhile import read_claim
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
 from bot.ports import Clock, Directory, Notifier
@@ -414,6 +415,7 @@ class Attendance:
         await self._make_up(approval, visit)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
+        approval = await self._end_claim(approval, now)
         steps = self._steps(approval, look)
         approval = await steps.step(approval, visit, now)
         if approval.status is Status.PENDING:
@@ -432,11 +434,22 @@ class Attendance:
                 drawn = None
             approval = await self._questions.post(approval)
             due_ms = await steps.see_to(approval, visit, now)
-            if due_ms is not None and approval.stuck:
-                due_ms = min(due_ms, now + milliseconds(LOOK_AGAIN))
+            if due_ms is not None:
+                due_ms = min(due_ms, *_changes_by_itself(approval, now))
             return await self._with_sign(_Outcome(approval, due_ms, drawn=drawn), visit)
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _end_claim(self, approval: Approval, now: int) -> Approval:
+        """End a claim whose time is over: the card says no longer that somebody is on it (5.9)."""
+        claim = read_claim(approval.claim_json)
+        if approval.status is not Status.PENDING or not claim.by or claim.holds(now):
+            return approval
+        changed = replace(approval, claim_json=claim.ended(now).to_text())
+        kept = await self.storage.approvals.annotate(
+            changed, revision=approval.revision, now_ms=now
+        )
+        return kept or approval  # somebody was quicker: what they changed is seen to next
 
     async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
         """See to the sign at the root of the thread, last of all."""
@@ -502,3 +515,13 @@ class Attendance:
             )
         except RecordConflictError:
             return await self.storage.approvals.get(approval.approval_id)
+
+
+def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:
+    """When a card that waits has to be looked at although nobody does anything."""
+    yield approval.expires_ms
+    if approval.stuck:
+        yield now + milliseconds(LOOK_AGAIN)
+    claim = read_claim(approval.claim_json)
+    if claim.holds(now):
+        yield claim.until_ms

@@ -12,11 +12,14 @@ from agents.models import call, say
 from bot.core.attendance.course import read_beside, state_of
 from bot.core.story import story
 from bot.errors import DeliveryError
+from bot.layout.action_ids import ActionId
 from bot.people.meanwhile import CardClaim, write_snoozes
 from bot.ports import Person
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, DelegationRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import forced
+from tests.unit.bot.counter_stage import Counter, a_click
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office
 
 MIA, SAM, LIA = "UMIA", "USAM", "ULIA"
@@ -202,6 +205,31 @@ async def test_a_claim_holds_reminders_up(storage: SqliteStorage) -> None:
     assert told(office) == []
     await later(office, minutes=1)
     assert told(office) == [("reminder", ["S0SRE"], "")]
+
+
+async def test_a_claim_shows_on_all_copies_and_ends_by_itself(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    office.directory.channels[CHANNEL] -= {SAM}
+    await office.hear(ASK)
+    pending = await office.the_approval()
+    await Counter.on(office).send(a_click(pending, ActionId.CLAIM, SAM))
+    assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
+    before = told(office)
+    await later(office, minutes=29)
+    assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
+    await later(office, minutes=1)
+    assert claimed_on(office) == ["⏳ *Needs approval*"] * 2
+    assert [kind for kind, *_ in told(office)[len(before) :]] == ["reminder", "reminder"]
+    over = await office.the_approval()
+    await office.decide(over, by=MIA)  # and it locked nobody out
+    assert len(office.ran) == 1
+
+
+def claimed_on(office: Office) -> list[str]:
+    """The first lines of the card and of its copies."""
+    shown = [*office.notifier.cards.values(), *(one for _, one in office.notifier.copies.values())]
+    drawn = [card_for(one, approvers_text="") for one in shown]
+    return [str(one.blocks[0]["text"]["text"]) for one in drawn]
 
 
 async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
