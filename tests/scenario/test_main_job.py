@@ -62,6 +62,7 @@ async def test_approve(stage: Stage) -> None:
     final = await stage.card(word="Approved")
     assert buttons(final) == []
     assert stage.user("Ada") in str(final)
+    assert len(stage.cards()) == 1
 
 
 async def test_reject_with_a_reason(stage: Stage) -> None:

@@ -30,11 +30,19 @@ def direct(scene: Scene) -> list[str]:
     return [one["text"] for one in scene.sandbox.messages(channel.id)]
 
 
-async def test_a_direct_message_says_so_once(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("is_archived", "<#{channel}> was archived"),
+        ("thread_not_found", "was deleted"),
+        ("not_in_channel", "/invite @countersign"),
+    ],
+)
+async def test_a_direct_message_says_so_once(scene: Scene, reason: str, words: str) -> None:
     for place in (scene.thread, scene.approval, scene.thread):
-        await scene.notifier.lose(place, "is_archived")
+        await scene.notifier.lose(place, reason)
     (text,) = direct(scene)
-    assert text.startswith(f"<#{scene.thread.channel_id}> was archived")
+    assert words.format(channel=scene.thread.channel_id) in text
 
 
 async def test_in_a_direct_message_there_is_nobody_to_tell_elsewhere(scene: Scene) -> None:

@@ -29,6 +29,7 @@ from bot.people.deciders import deciders_of
 from bot.policy.ballot import read_votes
 from bot.policy.judging.evaluate import Judged, Rulebook
 from bot.questions.form import canonical
+from bot.slack.cards.choose import card_for
 from storage.errors import RecordFormatError
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
@@ -617,6 +618,25 @@ async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteSto
     assert voters(await office.the_approval()) == []
     assert await may_edit(office, ADA) == "yes"
     assert await refused(office, ADA) == "own_edit"
+
+
+async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStorage) -> None:
+    office = await asked(storage, {**TWO, "edit": True})
+    await vote(office, ADA)
+    await vote(office, MIA)
+    office.clock.forward(seconds=1)
+    changed = {"to": "Mia", "amount": 7, "how": "card"}
+    await office.decide(await office.the_approval(), by=CLEO, edited=changed)
+    edited = await office.the_approval()
+    assert (edited.status, voters(edited)) == (Status.PENDING, [CLEO])
+    card = office.notifier.cards[edited.approval_id]
+    words = str(card_for(card, approvers_text="").blocks)
+    assert f"Edited by <@{CLEO}>; you decide about what it says now." in words
+    assert "*1 of 3 approvals*" in words
+    assert office.ran == []
+    await vote(office, ADA)  # who had approved the other call is asked anew
+    await vote(office, MIA)
+    assert office.ran == [("pay", ("Mia", 7, "card"))]
 
 
 async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStorage) -> None:

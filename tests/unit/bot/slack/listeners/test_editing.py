@@ -133,6 +133,9 @@ async def test_a_faulty_page_stays_and_says_what_is_wrong(
     view = counter.views.updated[0]["view"]
     assert view["blocks"][0]["type"] == "alert"
     assert view["blocks"][0]["text"]["text"] == "F2: Use a whole number, such as 3"
+    # Slack keeps what was typed where the inputs have the ids of before.
+    before = [one["block_id"] for one in opened(approval)["blocks"] if one["type"] == "input"]
+    assert [one["block_id"] for one in view["blocks"] if one["type"] == "input"] == before != []
     assert "|" not in view["private_metadata"]
 
 

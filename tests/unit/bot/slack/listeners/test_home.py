@@ -283,6 +283,18 @@ async def with_many(counter: Counter, count: int, **changes: Any) -> list[Approv
     return made
 
 
+async def test_what_expires_first_stands_first(counter: Counter) -> None:
+    first = await counter.office.the_approval()
+    names = [f"apr_{number:032x}" for number in range(3)]
+    for name, minutes in zip(names, (-5, 9, -60), strict=True):
+        at_ms = first.expires_ms + minutes * 60_000
+        title = f"Refund {minutes}"
+        changed = replace(first, approval_id=name, position=1, title=title, expires_ms=at_ms)
+        await counter.office.storage.approvals.add(replace(changed, due_ms=None))
+    found = [one.split("\n")[0] for one in texts(await home_of(counter)) if "Rosa Ortiz in" in one]
+    assert found == ["Refund -60", "Refund -5", "Pay 5 to Mia", "Refund 9"]
+
+
 async def test_twenty_stand_on_a_page(counter: Counter) -> None:
     await with_many(counter, 44)
     home = await home_of(counter)

@@ -169,6 +169,16 @@ async def test_another_company_has_no_home_no_shortcuts_and_no_commands(counter:
     await is_untouched(counter)
 
 
+@pytest.mark.parametrize(
+    "words", ["delegate <@{}> until tomorrow", "away until tomorrow for <@{}>"]
+)
+async def test_nobody_hands_a_right_to_another_company(counter: Counter, words: str) -> None:
+    answer = await commanded(counter, words.format(EVE), user_id=WIM, team_id="T1")
+    assert "Choose another active member" in answer["text"]
+    current = counter.office.storage.delegations.current("T1", now_ms=counter.office.clock())
+    assert list(await current) == []
+
+
 async def test_words_of_another_company_begin_nothing(counter: Counter) -> None:
     calls = counter.office.model.calls
     event = an_event(
