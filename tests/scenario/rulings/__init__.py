@@ -1,0 +1,1 @@
+"""Rules in code that name different people."""
