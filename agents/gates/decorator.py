@@ -14,6 +14,7 @@ from agents.gates.approval import approval_gate, review_edit_gate
 from agents.tools.base import Tool, ToolSpec
 from agents.tools.function import FunctionTool
 from agents.tools.schema import docstring_parts, parameters
+from agents.tools.several import BatchKey, BatchTitle, BatchWording
 
 Gate = Literal["approval", "review"]
 
@@ -34,6 +35,8 @@ def tool(
     risk: Risk = ...,
     secret: Collection[str] = ...,
     shown: Collection[str] = ...,
+    batch_title: BatchTitle = ...,
+    batch_key: BatchKey = ...,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 
 
@@ -50,6 +53,8 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
     risk: Risk = "medium",
     secret: Collection[str] = (),
     shown: Collection[str] = (),
+    batch_title: BatchTitle = "",
+    batch_key: BatchKey = "",
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a tool of a function; its signature and Google docstring become the schema.
 
@@ -69,19 +74,27 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
             the audit have their length and a fingerprint. Who approves does not see them.
         shown: Names of arguments that are no secrets, whatever they look like, such as the number
             of an account or of an order. They are never masked.
+        batch_title: What people read of several calls that wait on one card:
+            `{n} refunds, {amount:sum} {currency} in total`. `{n}` is how many there are,
+            `{amount:sum}` the sum of an argument, and an argument's name alone its value, where it
+            is the same in all of them. Or a function that gets a list with the arguments of each
+            call. Where it fails, and without it, people read how often the tool is called.
+        batch_key: How large a call is, by which the largest of many stand on the card: the name of
+            an argument, or a function with the same arguments as the tool that gives a number.
 
     Raises:
-        AgentConfigError: The function cannot be a tool; the title, `secret` or `shown` name no
-            argument of it; the tags are no list of words; or there is no such risk.
+        AgentConfigError: The function cannot be a tool; the title, `secret`, `shown`,
+            `batch_title` or `batch_key` name no argument of it; the tags are no list of words; or
+            there is no such risk.
     """
 
     def make(function: Callable[..., object]) -> Tool:
         base = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
         base = replace(base, definition=_with_masks(base, secret=secret, shown=shown))
         base = replace(base, definition=_with_risk(base.definition, risk))
-        if preview is not None:
-            base = FunctionTool(base.definition, function, base.parameters, base.title, preview)
-        return _gated(base, gate)
+        wording = BatchWording(batch_title, batch_key)
+        wording.check(base.definition.name, base.parameters.names)
+        return _gated(replace(base, preview=preview, batch=wording), gate)
 
     return make if function is None else make(function)
 

@@ -26,6 +26,7 @@ from agents.core.legacy import old_interrupts
 from agents.core.scope import stream_text
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import Parameters
+from agents.tools.several import NO_WORDING, BatchWording, SeveralText
 
 _Pieces: TypeAlias = AsyncGenerator[object, None]
 
@@ -48,6 +49,7 @@ class FunctionTool:
         parameters: How its arguments are read.
         title: Template of the title, with arguments by name: `Deploy {service}`.
         preview: Says what a call will do; takes the same arguments as the function.
+        batch: Words for several calls.
     """
 
     definition: ToolSpec
@@ -55,6 +57,7 @@ class FunctionTool:
     parameters: Parameters
     title: str
     preview: Callable[..., str] | None = None
+    batch: BatchWording = NO_WORDING
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Check arguments and bring them into canonical form; see `Tool.validate`."""
@@ -68,6 +71,10 @@ class FunctionTool:
             return CallText(title=title, named=named)
         preview = self.preview(**self.parameters.values(arguments))
         return CallText(title=title, preview=preview, named=named)
+
+    def describe_several(self, calls: Sequence[Mapping[str, Json]]) -> SeveralText:
+        """Say in words what several calls do together; see `DescribesSeveral`."""
+        return self.batch.describe(calls, self.parameters.values)
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`. An old interrupt that it raises asks people."""

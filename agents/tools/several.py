@@ -1,0 +1,187 @@
+"""Several calls of one tool in words: what its author says of all of them, and which is largest."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from math import isfinite
+from typing import Protocol, runtime_checkable
+
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
+from agents.tools.base import ToolSpec
+
+COUNT, SUM = "n", "sum"
+"""In a template: the field for how many calls there are, and the form of a number added up."""
+
+BatchTitle = str | Callable[[list[dict[str, object]]], str]
+"""Words for several calls: a template, or a function of the arguments of all of them."""
+BatchKey = str | Callable[..., float | int | Decimal]
+"""The size of a call: the name of an argument, or a function with the arguments of the tool's."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralText:
+    """Several calls in words for people.
+
+    Attributes:
+        title: For all of them; empty where the author says nothing that fits.
+        sizes: Of each, in order; empty where the author gives none.
+    """
+
+    title: str = ""
+    sizes: tuple[Decimal, ...] = ()
+
+
+@runtime_checkable
+class DescribesSeveral(Protocol):
+    """A tool that has words for several of its calls."""
+
+    def describe_several(self, calls: Sequence[Mapping[str, Json]]) -> SeveralText:
+        """Say in words what calls with these canonical arguments do together; runs nothing.
+
+        What the author's code gets wrong is left out, and never an error.
+        """
+        ...
+
+    @property
+    def definition(self) -> ToolSpec:
+        """See `Tool`."""
+        ...
+
+
+def describer_in(tool: object) -> DescribesSeveral | None:
+    """Find the tool that has words for several calls, in its gates and other wrappers."""
+    while tool is not None:
+        if isinstance(tool, DescribesSeveral):
+            return tool
+        tool = getattr(tool, "tool", None)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWording:
+    """The author's words for several calls of a tool.
+
+    Attributes:
+        title: See `BatchTitle`; empty for none.
+        key: See `BatchKey`; empty for none.
+    """
+
+    title: BatchTitle = ""
+    key: BatchKey = ""
+
+    def check(self, tool_name: str, names: Sequence[str]) -> None:
+        """Refuse words that name what is no argument.
+
+        Raises:
+            AgentConfigError: With what they may name.
+        """
+        known = ", ".join(names) or "it has none"
+        if isinstance(self.key, str) and self.key and self.key not in names:
+            raise AgentConfigError(
+                f"batch_key of tool {tool_name!r} is {self.key!r}; give one of its arguments: "
+                f"{known}"
+            )
+        if not isinstance(self.title, str):
+            return
+        try:
+            pieces = list(string.Formatter().parse(self.title))
+        except ValueError as error:
+            raise AgentConfigError(
+                f"batch_title of tool {tool_name!r} is malformed: {error}"
+            ) from error
+        for _, field, form, conversion in pieces:
+            is_count = field == COUNT and not form
+            is_named = field in names and form in {"", SUM}
+            if field is not None and (conversion or not (is_count or is_named)):
+                raise AgentConfigError(
+                    f"batch_title of tool {tool_name!r} names {field!r}; it may name {{n}}, and "
+                    f"its arguments, or their sum as in {{amount:sum}}: {known}"
+                )
+
+    def describe(
+        self,
+        calls: Sequence[Mapping[str, Json]],
+        values: Callable[[Mapping[str, Json]], dict[str, object]],
+    ) -> SeveralText:
+        """Say in words what calls do together; see `DescribesSeveral`.
+
+        Args:
+            calls: Canonical arguments.
+            values: Makes of them what the tool's function gets.
+        """
+        return SeveralText(self._title(calls, values), self._sizes(calls, values))
+
+    def _title(
+        self,
+        calls: Sequence[Mapping[str, Json]],
+        values: Callable[[Mapping[str, Json]], dict[str, object]],
+    ) -> str:
+        try:
+            if isinstance(self.title, str):
+                return _filled(self.title, calls)
+            return " ".join(self.title([values(one) for one in calls]).split())
+        except Exception:  # noqa: BLE001 - code of a tool's author, which may give anything
+            return ""
+
+    def _sizes(
+        self,
+        calls: Sequence[Mapping[str, Json]],
+        values: Callable[[Mapping[str, Json]], dict[str, object]],
+    ) -> tuple[Decimal, ...]:
+        try:
+            if isinstance(self.key, str):
+                return tuple(_number(one[self.key]) for one in calls) if self.key else ()
+            return tuple(_number(self.key(**values(one))) for one in calls)
+        except Exception:  # noqa: BLE001 - code of a tool's author
+            return ()
+
+
+NO_WORDING = BatchWording()
+
+
+def _filled(template: str, calls: Sequence[Mapping[str, Json]]) -> str:
+    """Fill a template in.
+
+    Raises:
+        ValueError: A value differs from call to call, and so cannot stand for all; or a sum is of
+            something else than numbers.
+    """
+    parts: list[str] = []
+    for words, field, form, _ in string.Formatter().parse(template):
+        parts.append(words)
+        if field == COUNT:
+            parts.append(str(len(calls)))
+        elif field is not None and form == SUM:
+            parts.append(f"{sum((_number(one[field]) for one in calls), Decimal()):,f}")
+        elif field is not None:
+            parts.append(_common([one[field] for one in calls]))
+    return " ".join("".join(parts).split())
+
+
+def _common(values: Sequence[Json]) -> str:
+    first = values[0]
+    is_simple = isinstance(first, str | int | float) and not isinstance(first, bool)
+    if not is_simple or any(one != first for one in values):
+        raise ValueError("it is not the same in all calls")
+    return str(first)
+
+
+def _number(value: object) -> Decimal:
+    """A number, also one that is written as text.
+
+    Raises:
+        ValueError: It is none, or not a finite one.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise ValueError("it is no number")  # noqa: TRY004 - it comes from a model
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation as error:
+        raise ValueError("it is no number") from error
+    if not isfinite(number):
+        raise ValueError("it is not finite")
+    return number
