@@ -9,6 +9,7 @@ BotError
             RefusalError        a vote or an edit that does not count, by the specification
                 StrangerError   they have no say in it; others have
         ApprovalClosedError     somebody, or the clock, decided first
+        LeftOutError            a part of what was decided with one click does not count
         OutdatedCardError       what was shown is not what is on record
         UnknownApprovalError    no such approval in this workspace
         InvalidInputError       a button value or a form that is not ours
@@ -153,6 +154,10 @@ class ApprovalClosedError(UserFacingError):
     def __init__(self, approval: Approval) -> None:
         super().__init__(_closed_text(approval))
         self.approval = approval
+
+
+class LeftOutError(UserFacingError):
+    """A part of what somebody decided with one click does not count; the rest does."""
 
 
 class OutdatedCardError(UserFacingError):

@@ -343,6 +343,53 @@ class Notifier(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWords:
+    """The words of a tool for several of its calls that wait on one card.
+
+    Attributes:
+        title: For all on the card; empty where it has none.
+        rest: For those that wait; empty where it has none.
+        largest: Ids of the approvals, the largest first; empty where it does not say.
+    """
+
+    title: str = ""
+    rest: str = ""
+    largest: tuple[str, ...] = ()
+
+
+Items = Callable[[], Awaitable[Sequence[Approval]]]
+"""Reads all that is on one card, as late as possible."""
+
+
+class BatchCards(Protocol):
+    """Shows several approvals on one card. Raises `DeliveryError` like a `Notifier`."""
+
+    def takes(self, approval: Approval) -> bool:
+        """Whether one line of such a card shows all of an approval."""
+        ...
+
+    async def title_of(self, items: Sequence[Approval]) -> str:
+        """The words for all of them; the tool's, where it has some."""
+        ...
+
+    async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
+        """Post the card; with `look_first`, one that an earlier try may have posted is taken.
+
+        Returns:
+            Its `ts`.
+        """
+        ...
+
+    async def update_batch(self, keeper: Approval, items: Items) -> bool:
+        """Draw the card at `batch_ts` again; False when the message is gone."""
+        ...
+
+    async def remove_batch(self, keeper: Approval, ts: str) -> None:
+        """Remove a card that was posted twice; it stays where Slack does not take that."""
+        ...
+
+
 class Presence(Protocol):
     """Shows in a thread that its agent works. Never raises; nothing depends on it."""
 

@@ -534,6 +534,31 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def mark_batch(
+        self, approval_id: str, *, fence: int, batch_ts: str | None = None, leaves: bool = False
+    ) -> bool:
+        """Record a step with the one card of several; False when the lease was lost.
+
+        Sets `batch_ts`, unless None. One that `leaves` that card gets one of its own, of which no
+        post was begun.
+        """
+        ...
+
+    async def split(self, batch: str, *, checkpoint_id: str, now_ms: int) -> frozenset[str]:
+        """Give each pending approval that is on one card with others a card of its own.
+
+        Sets `batch_left`, adds one to `revision`, and sets `due_ms` to `now_ms`.
+
+        Args:
+            batch: Id of the approval that keeps that card.
+            checkpoint_id: Of their turn.
+            now_ms: The time now.
+
+        Returns:
+            Their ids.
+        """
+        ...
+
     async def mark_stuck(
         self, approval_id: str, *, fence: int, digest: str, stuck: str
     ) -> Approval | None:

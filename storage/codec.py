@@ -261,6 +261,9 @@ APPROVALS = Codec(
         "newer_ts",
         "approved_json",
         "sign",
+        "batch",
+        "batch_left",
+        "batch_ts",
     ),
 )
 HEADS = Codec("approval", ApprovalHead, key="approval_id")

@@ -348,10 +348,23 @@ class Approval:
     sign: str = ""
     """The sign at the root of the thread, as `bot.core.attendance.signs` names it: that something
     waits, from the moment when it is made, or how it ended; empty where there is none."""
+    batch: str = ""
+    """Id of the approval that keeps the one card of several, this among them; empty where each has
+    a card of its own."""
+    batch_left: bool = False
+    """Whether it is not on that card any more, and has one of its own."""
+    batch_ts: str = ""
+    """Of the approval that keeps such a card: its `ts`, or `UNKNOWN_TS` while nobody knows whether
+    it was posted; empty for all others."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0
     fence: int = 0
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether it is on a card with others."""
+        return bool(self.batch) and not self.batch_left
 
     @property
     def next_ms(self) -> int:

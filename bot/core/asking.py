@@ -87,7 +87,9 @@ class Asking:
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
-        born = [self.approvals.attendance.born(one, is_shared=work.left is None) for one in new]
+        attendance = self.approvals.attendance
+        new = attendance.together(new)
+        born = [attendance.born(one, is_shared=work.left is None) for one in new]
         entries = [request_entry(one) for one in born]
         added = await self.storage.approvals.add_all(born, entries=entries)
         ours = [one for one in born if one.approval_id in added]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, cast, runtime_checkable
@@ -16,13 +17,14 @@ from agents.core.errors import CheckpointError, ResumeError
 from agents.gates.rulings import Judgement
 from agents.runs.document import OpenRun
 from agents.runs.topology import Component, Described, Key, agent_component
-from agents.tools.base import Tool
+from agents.tools.base import Tool, ToolSpec
+from agents.tools.several import DescribesSeveral, SeveralText, describer_in
 from bot.config.agents import EVERYWHERE
-from bot.ports import CheckedCall
+from bot.ports import BatchWords, CheckedCall
 from bot.redaction.call import mask_title
 from bot.redaction.masks import Names
 from bot.words import say
-from storage.records import Approval, Thread
+from storage.records import Approval, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -161,6 +163,34 @@ class Catalog:
             return CheckedCall(arguments=agent.validate_call(approval.tool, arguments))
         return CheckedCall(arguments=arguments)
 
+    async def batch_words(self, items: Sequence[Approval]) -> BatchWords:
+        """The words of a tool for several of its calls, with secrets masked; see `BatchWords`.
+
+        They are only words: where there are none, or they cannot be had, a card has others.
+
+        Args:
+            items: All that is on one card, in order.
+        """
+        waiting = [one for one in items if one.status is Status.PENDING]
+        try:
+            agent = await self._agent(items[0].checkpoint_id, items[0].channel_id)
+            tool = describer_in(tool_at(agent, Address.parse(items[0].address)))
+            if tool is None:
+                return BatchWords()
+            spec, sizes = tool.definition, _several(tool, waiting).sizes
+            title = _title(tool, spec, items)
+            rest = title if len(waiting) == len(items) else _title(tool, spec, waiting)
+        except Exception as error:  # noqa: BLE001 - the card can do without
+            logger.warning(
+                "no words for several calls: %s",
+                type(error).__name__,
+                extra={"action": "describe_failed"},
+            )
+            return BatchWords()
+        places = sorted(range(len(sizes)), key=lambda place: -sizes[place])
+        largest = tuple(waiting[place].approval_id for place in places)
+        return BatchWords(title=title, rest=rest, largest=largest)
+
     async def judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
         """Work out what the rules demand of a waiting call with other arguments.
 
@@ -229,6 +259,20 @@ def tool_at(agent: Agent, address: Address) -> Tool | None:
 
 def _is_tool(key: Key) -> bool:
     return key[0] == "tool"
+
+
+def _several(tool: DescribesSeveral, items: Sequence[Approval]) -> SeveralText:
+    calls: list[dict[str, Any]] = [json.loads(one.arguments_json) for one in items]
+    return tool.describe_several(calls)
+
+
+def _title(tool: DescribesSeveral, spec: ToolSpec, items: Sequence[Approval]) -> str:
+    """The title of several calls, with the secrets of each masked."""
+    title = _several(tool, items).title
+    masks = Names(secret=spec.secret, shown=spec.shown)
+    for one in items:
+        title = mask_title(title, json.loads(one.arguments_json), masks)
+    return title
 
 
 def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:

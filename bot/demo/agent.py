@@ -205,9 +205,12 @@ class DemoServices:
                 preview=self.goes_back,
                 gate="approval",
             )(self.roll_back),
-            tool(title="Refund {amount} EUR for order {order_id}", gate="review")(
-                self.refund_order
-            ),
+            tool(
+                title="Refund {amount} EUR for order {order_id}",
+                gate="review",
+                batch_title="{n} refunds, {amount:sum} EUR in total",
+                batch_key="amount",
+            )(self.refund_order),
             tool(title="Restart {service} on {day}", preview=_goes_away, gate="review")(
                 self.restart
             ),

@@ -72,7 +72,14 @@ class Hint:
     text: str
 
 
-Command: TypeAlias = Deploy | PlannedToolCall | Hint
+@dataclass(frozen=True, slots=True)
+class PlannedToolCalls:
+    """Several calls that can be made at once."""
+
+    calls: tuple[PlannedToolCall, ...]
+
+
+Command: TypeAlias = Deploy | PlannedToolCall | PlannedToolCalls | Hint
 
 
 def read_command(text: str) -> Command | None:
@@ -173,10 +180,19 @@ def _place(word: str) -> str:
     return full.get(word.lower(), word.lower())
 
 
-def _refund(rest: str) -> Command:
+def _refunds(rest: str) -> Command:
+    """One refund, or several with commas between them."""
+    found = [_refund(part, rest) for part in _JOINT.split(rest) if part]
+    calls = tuple(one for one in found if isinstance(one, PlannedToolCall))
+    if len(calls) > 1 and len(calls) == len(found):
+        return PlannedToolCalls(calls)
+    return found[0] if len(found) == 1 else _refund(rest, rest)
+
+
+def _refund(part: str, rest: str) -> PlannedToolCall | Hint:
     found = re.match(
-        r"(?:order\s+)?#?(?P<order>(?=\S*\d)[0-9A-Za-z-]+)\s+[€$]?(?P<amount>-?\d+(?:\.\d+)?)(?!\S*\d)",
-        rest,
+        r"(?:orders?\s+)?#?(?P<order>(?=\S*\d)[0-9A-Za-z-]+)\s+[€$]?(?P<amount>-?\d+(?:\.\d+)?)(?!\S*\d)",
+        part,
     )
     if not found:
         return Hint('Refund which order, and how much? For example: "refund order 1234 120.50".')
@@ -235,7 +251,7 @@ def _roll_back(rest: str) -> Command:
 _READERS: Mapping[str, Callable[[str], Command]] = {
     "announce": _announce,
     "deploy": _deploy,
-    "refund": _refund,
+    "refund": _refunds,
     "release": _deploy,
     "restart": _restart,
     "rollback": _roll_back,

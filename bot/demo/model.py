@@ -23,6 +23,7 @@ from bot.demo.commands import (
     Deploy,
     Hint,
     PlannedToolCall,
+    PlannedToolCalls,
     calls,
     gives_up,
     joined,
@@ -41,6 +42,7 @@ I understand these messages:
 - deploy payments
 - roll back payments in production
 - refund order 1234 120.50
+- refund orders 1234 20.00, 1240 12.50, 1251 99.50, 1262 9.90, 1270 31.00
 - restart cache on 2026-12-01
 - announce to status and support: payments is back"""
 _ROUNDS = 2
@@ -203,12 +205,13 @@ def _obey(prompt: str, draft: _Draft) -> None:
             _make(calls(command), draft)
         case PlannedToolCall():
             _make([command], draft)
+        case PlannedToolCalls(calls=several):
+            draft.texts.append(f"You asked me for {len(several)} refunds.")
+            draft.calls.extend(several)
         case Hint():
             draft.texts.append(command.text)
-        case None if not draft.texts or draft.texts == [INTRODUCTION]:
+        case _ if draft.texts in ([], [INTRODUCTION]):  # else said while something waited
             draft.texts.append(HELP)
-        case None:
-            pass  # said while something waited; what became of that is told already
 
 
 def _ask(deploy: Deploy, draft: _Draft, why: str) -> None:

@@ -7,6 +7,7 @@ read from the record: nothing that comes back from Slack carries authority.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -14,6 +15,8 @@ from bot.errors import InvalidInputError
 
 SHOWN_LENGTH = 32
 """The number of hexadecimal digits of the digest that a button carries."""
+MOST_TARGETS = 8
+"""The most approvals that one button is about: all of them stand beside it."""
 
 _APPROVAL_ID = re.compile(r"apr_[0-9a-f]{32}")
 _VALUE = re.compile(rf"(apr_[0-9a-f]{{32}})\.([0-9a-f]{{{SHOWN_LENGTH}}})")
@@ -56,6 +59,14 @@ class ActionId(StrEnum):
     """Marks the message about an emergency as seen by the presser."""
     BATCH = "countersign:batch"
     """Approves several cards at once: opens a form."""
+    APPROVE_ALL = "countersign:approve_all"
+    """Approves all that waits on a card of several, as it is listed there."""
+    BATCH_REJECT = "countersign:batch_reject"
+    BATCH_DETAILS = "countersign:batch_details"
+    BATCH_SPLIT = "countersign:batch_split"
+    """Gives each that waits on a card of several a card of its own."""
+    BATCH_ASK = "countersign:batch_ask"
+    BATCH_WITHDRAW = "countersign:batch_withdraw"
     CLAIM = "countersign:claim"
     LET_GO = "countersign:let_go"
     STOP_AGENT = "countersign:stop_agent"
@@ -95,6 +106,9 @@ class ActionId(StrEnum):
     STOP_GRANT_MODAL = "countersign:stop_grant_modal"
     OVERRIDE_MODAL = "countersign:override_modal"
     BATCH_MODAL = "countersign:batch_modal"
+    BATCH_REJECT_MODAL = "countersign:batch_reject_modal"
+    BATCH_ASK_MODAL = "countersign:batch_ask_modal"
+    BATCH_WITHDRAW_MODAL = "countersign:batch_withdraw_modal"
     SNOOZE_MODAL = "countersign:snooze_modal"
     ASK_BACK_MODAL = "countersign:ask_back_modal"
     ASK_ADMIN_MODAL = "countersign:ask_admin_modal"
@@ -118,6 +132,11 @@ IN_MENU = (
     ActionId.REJECT,
     ActionId.COMPARE,
     ActionId.STOP_GRANT,
+    ActionId.BATCH_REJECT,
+    ActionId.BATCH_DETAILS,
+    ActionId.BATCH_SPLIT,
+    ActionId.BATCH_ASK,
+    ActionId.BATCH_WITHDRAW,
 )
 """Actions that stand in the menu of a card."""
 
@@ -130,11 +149,13 @@ class Reference:
         approval_id: `apr_` and 32 hexadecimal digits.
         shown: The beginning of the digest that the person was shown, 32 hexadecimal digits.
         page: Of the form about a card, the page; empty elsewhere.
+        others: The other targets of a button that is about several.
     """
 
     approval_id: str
     shown: str
     page: str = ""
+    others: tuple[Reference, ...] = ()
 
 
 def encode(approval_id: str, digest: str) -> str:
@@ -149,6 +170,31 @@ def encode(approval_id: str, digest: str) -> str:
     if not _APPROVAL_ID.fullmatch(approval_id) or not _DIGEST.fullmatch(digest):
         raise ValueError("the approval id or the digest is malformed")
     return f"{approval_id}.{digest[:SHOWN_LENGTH]}"
+
+
+def encode_all(targets: Iterable[tuple[str, str]]) -> str:
+    """Make the value of a button that is about several: ids, each with the digest that is shown.
+
+    Raises:
+        ValueError: See `encode`; or they are too many.
+    """
+    values = [encode(approval_id, digest) for approval_id, digest in targets]
+    if not 0 < len(values) <= MOST_TARGETS:
+        raise ValueError("a button is about a few")
+    return ",".join(values)
+
+
+def decode_all(value: object) -> Reference:
+    """Read the value of a button that is about several: the first, with the others in it.
+
+    Raises:
+        InvalidInputError: It is anything but what `encode_all` makes.
+    """
+    found = value.split(",", MOST_TARGETS) if isinstance(value, str) else [""]
+    if len(found) > MOST_TARGETS:
+        raise InvalidInputError("this button or form")
+    first, *others = map(decode, found)
+    return replace(first, others=tuple(others))
 
 
 def encode_option(action: ActionId, approval_id: str, digest: str) -> str:

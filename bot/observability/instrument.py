@@ -201,6 +201,8 @@ class MeteredApprovals:
         self.mark_seen = store.mark_seen
         self.mark_escalation_told = store.mark_escalation_told
         self.mark_messages = store.mark_messages
+        self.mark_batch = store.mark_batch
+        self.split = store.split
         self.mark_beside = store.mark_beside
 
     async def add(self, approval: Approval) -> bool:

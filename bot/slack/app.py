@@ -58,7 +58,7 @@ from bot.slack.cards.choose import is_folded
 from bot.slack.directory import RecentDirectory, SlackDirectory
 from bot.slack.home.homes import Composer, Homes
 from bot.slack.listeners import ListenerContext, register
-from bot.slack.notices import SlackNotices
+from bot.slack.notices import SlackBatchCards, SlackNotices
 from bot.slack.notifier import SlackNotifier
 from bot.slack.presence import SlackPresence
 from bot.slack.ratelimit import Pacer
@@ -133,6 +133,7 @@ def build(
         policy=cards,
         alarm=Alarm(lambda: approvals.votes, notices, tasks.spawn),
         signs=Signs(storage.approvals, SlackRootSigns(notifier), clock),
+        batches=SlackBatchCards(notifier, lambda items: catalog.batch_words(items)),  # noqa: PLW0108 - it is made later
         visited=lambda: homes.changed(),  # noqa: PLW0108 - they are made later
         taken=taken,
         woken=woken,

@@ -1,25 +1,43 @@
-"""Shows in Slack what is no card: standing grants, alarms, and summaries."""
+"""Shows in Slack what is no card of one approval: grants, alarms, summaries, cards of several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.core.decisions.unseen import guesses
+from bot.errors import DeliveryError
 from bot.layout.blocks import Card
+from bot.ports import BatchWords, Items
+from bot.questions.call import CallQuestion
+from bot.questions.drawing import drawn_question
 from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.beside.summary import summary_card
 from bot.slack.calls import Putting
+from bot.slack.cards.approval import describe
+from bot.slack.cards.batch_card import batch_card, batch_title
+from bot.slack.cards.batch_items import fits_line
+from bot.slack.placing import Spot, approvers_text, is_broadcast, mentioned_on
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
-from storage.records import Approval, Grant, Thread
+from storage.records import Approval, Grant, Status, Thread
+
+logger = logging.getLogger(__name__)
 
 GRANT_EVENT = "countersign_grant"
 ALERT_EVENT = "countersign_alert"
 ADMIN_EVENT = "countersign_admin"
 SUMMARY_EVENT = "countersign_summary"
+BATCH_EVENT = "countersign_batch"
+
+MakeCard = Callable[[], Awaitable[Card]]
+"""Draws a card, as late as possible."""
+ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
+"""Asks the tool of some calls for its words for all of them; empty ones where it has none."""
 
 
 class Poster(Protocol):
@@ -109,3 +127,102 @@ class SlackNotices:
             event=ALERT_EVENT, record_id=approval.approval_id, channel_id=channel_id, ts=ts
         )
         await self.poster.put(putting, card)
+
+
+class BatchPoster(Protocol):
+    """Shows messages in Slack."""
+
+    async def post_late(self, putting: Putting, make: MakeCard, *, broadcast: bool = False) -> str:
+        """Post one; return its `ts`."""
+        ...
+
+    async def update_late(self, putting: Putting, make: MakeCard) -> bool:
+        """Draw the one at its `ts` again; False when it is gone."""
+        ...
+
+    async def delete(self, putting: Putting) -> None:
+        """Remove one; nothing when it is gone."""
+        ...
+
+    async def find(self, place: Spot, event: str, record_id: str) -> str:
+        """The `ts` of a message of ours; empty when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlackBatchCards:
+    """The cards of several of one workspace.
+
+    Args:
+        poster: Posts them.
+        words: Those of tools.
+    """
+
+    poster: BatchPoster
+    words: ToolWords
+
+    def takes(self, approval: Approval) -> bool:
+        """See `BatchCards`."""
+        return takes_line(approval)
+
+    @said_to_all
+    async def title_of(self, items: Sequence[Approval]) -> str:
+        """See `BatchCards`."""
+        return batch_title(items, (await self.words(items)).title)
+
+    @said_to_all
+    async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
+        """See `BatchCards`."""
+        putting = _putting(keeper)
+        if look_first:
+            spot = Spot(channel_id=keeper.channel_id, thread_ts=keeper.thread_ts)
+            found = await self.poster.find(spot, BATCH_EVENT, keeper.approval_id)
+            if found and await self.poster.update_late(_putting(keeper, found), self._made(items)):
+                return found
+        broadcast = is_broadcast(keeper)
+        return await self.poster.post_late(putting, self._made(items), broadcast=broadcast)
+
+    @said_to_all
+    async def update_batch(self, keeper: Approval, items: Items) -> bool:
+        """See `BatchCards`."""
+        return await self.poster.update_late(_putting(keeper, keeper.batch_ts), self._made(items))
+
+    async def remove_batch(self, keeper: Approval, ts: str) -> None:
+        """See `BatchCards`."""
+        try:
+            await self.poster.delete(_putting(keeper, ts))
+        except DeliveryError as error:
+            logger.warning("not removed: %s", error, extra={"action": "removal_failed"})
+
+    def _made(self, items: Items) -> MakeCard:
+        async def make() -> Card:
+            found = await items()
+            if not found:
+                return batch_card(found, BatchWords(), approvers_text="")
+            told = await self.words(found)
+            first = next((one for one in found if one.status is Status.PENDING), found[0])
+            return batch_card(found, told, approvers_text=approvers_text(first))
+
+        return make
+
+
+def _putting(keeper: Approval, ts: str = "") -> Putting:
+    return Putting(
+        event=BATCH_EVENT,
+        record_id=keeper.approval_id,
+        channel_id=keeper.channel_id,
+        thread_ts=keeper.thread_ts,
+        ts=ts,
+        mentions=mentioned_on(keeper),
+    )
+
+
+def takes_line(approval: Approval) -> bool:
+    """Whether a line shows all of an approval, so that people can agree to it there."""
+    question = drawn_question(approval)
+    if type(question) is not CallQuestion or guesses(approval):
+        return False
+    about = describe(approval)
+    if about.hidden or about.masked or about.altered or about.guessed or about.turned:
+        return False
+    return fits_line(approval)

@@ -214,6 +214,61 @@ class SlackNotifier:
         }
         return str((await self._call("chat.postMessage", posting))["ts"])
 
+    async def post_late(
+        self,
+        putting: Putting,
+        make: Callable[[], Awaitable[Card]],
+        *,
+        broadcast: bool = False,
+    ) -> str:
+        """Post a message that is drawn when its turn has come; return its `ts`.
+
+        Args:
+            putting: Where.
+            make: Draws it.
+            broadcast: Whether its channel shows it, too.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+
+        async def arguments() -> Arguments:
+            spot = Spot(channel_id=putting.channel_id, thread_ts=putting.thread_ts)
+            about = putting.event, putting.record_id
+            posting = self._posting(spot, await make(), *about, mentions=putting.mentions)
+            return {**posting, "reply_broadcast": True} if broadcast else posting
+
+        return str((await self._send("chat.postMessage", putting.channel_id, arguments))["ts"])
+
+    async def update_late(self, putting: Putting, make: Callable[[], Awaitable[Card]]) -> bool:
+        """Draw the message at `putting.ts` again, when its turn has come; False when it is gone.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+
+        async def arguments() -> Arguments:
+            card = await make()
+            place = {"channel": putting.channel_id, "ts": putting.ts}
+            return {**place, "text": card.text, "blocks": card.blocks}
+
+        try:
+            await self._send("chat.update", putting.channel_id, arguments)
+        except DeliveryError as error:
+            if error.reason in _GONE:
+                return False
+            raise
+        return True
+
+    async def delete(self, putting: Putting) -> None:
+        """Remove a message; nothing when it is gone.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        with suppress_gone():
+            await self._call("chat.delete", {"channel": putting.channel_id, "ts": putting.ts})
+
     async def _draw_over(self, channel_id: str, ts: str, shown: Arguments) -> bool:
         """Show something in a message of ours; False when that is gone."""
         try:

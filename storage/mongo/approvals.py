@@ -34,6 +34,7 @@ from storage.records import (
 
 _WITHDRAWABLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
 _LETTING_RUN = (Status.APPROVED, Status.ANSWERED)
+_MOST_OF_A_CARD = 1_000
 _IN_ORDER = (("created_ms", 1), ("position", 1))
 
 
@@ -315,6 +316,32 @@ class MongoApprovalStore:
         changes = {name: text for name, text in given.items() if text is not None}
         update: Update = {"$set": changes}
         return await self._collection.update(leases.held(approval_id, fence), update)
+
+    async def mark_batch(
+        self, approval_id: str, *, fence: int, batch_ts: str | None = None, leaves: bool = False
+    ) -> bool:
+        changes: dict[str, object] = {"post_tried": False, "batch_left": True} if leaves else {}
+        if batch_ts is not None:
+            changes["batch_ts"] = batch_ts
+        return await self._collection.update(leases.held(approval_id, fence), {"$set": changes})
+
+    async def split(self, batch: str, *, checkpoint_id: str, now_ms: int) -> frozenset[str]:
+        where: Filter = {
+            "checkpoint_id": checkpoint_id,
+            "batch": batch,
+            "batch_left": {"$ne": True},
+            "status": Status.PENDING.value,
+            "v": SCHEMA_VERSION,
+        }
+        names = await self._collection.keys(where, _MOST_OF_A_CARD)
+        update: Update = {
+            "$set": {"batch_left": True, "post_tried": False, "due_ms": now_ms},
+            "$inc": {"revision": 1},
+        }
+        wheres: list[Filter] = [{**where, "_id": name} for name in names]
+        if wheres:
+            await self._collection.update_each(wheres, update)
+        return frozenset(names)
 
     async def mark_stuck(
         self, approval_id: str, *, fence: int, digest: str, stuck: str

@@ -197,6 +197,22 @@ WHERE approval_id = :id AND {HELD}
 RETURNING 1
 """  # noqa: S608
 
+_MARK_BATCH = f"""
+UPDATE approvals
+SET batch_ts = coalesce(:batch_ts, batch_ts), batch_left = max(batch_left, :leaves),
+    post_tried = CASE WHEN :leaves THEN 0 ELSE post_tried END
+WHERE approval_id = :id AND {HELD}
+RETURNING 1
+"""  # noqa: S608
+
+_SPLIT = """
+UPDATE approvals
+SET batch_left = 1, post_tried = 0, revision = revision + 1, due_ms = :now
+WHERE checkpoint_id = :checkpoint_id AND batch = :batch AND batch_left = 0
+    AND status = 'pending' AND v = :v
+RETURNING approval_id
+"""
+
 _MARK_STUCK = f"""
 UPDATE approvals SET stuck = :stuck, revision = revision + 1
 WHERE approval_id = :id AND {HELD} AND status = 'pending'
@@ -468,6 +484,22 @@ class SqliteApprovalStore:
             "dialog_json": dialog_json,
         }
         return await self._database.change(_MARK_BESIDE, values)
+
+    async def mark_batch(
+        self, approval_id: str, *, fence: int, batch_ts: str | None = None, leaves: bool = False
+    ) -> bool:
+        values = {"id": approval_id, "fence": fence, "batch_ts": batch_ts, "leaves": int(leaves)}
+        return await self._database.change(_MARK_BATCH, values)
+
+    async def split(self, batch: str, *, checkpoint_id: str, now_ms: int) -> frozenset[str]:
+        values = {
+            "batch": batch,
+            "checkpoint_id": checkpoint_id,
+            "now": now_ms,
+            "v": SCHEMA_VERSION,
+        }
+        rows = await self._database.fetch(_SPLIT, values)
+        return frozenset(str(row["approval_id"]) for row in rows)
 
     async def mark_stuck(
         self, approval_id: str, *, fence: int, digest: str, stuck: str

@@ -125,6 +125,9 @@ CREATE TABLE IF NOT EXISTS approvals (
     newer_ts TEXT NOT NULL,
     approved_json TEXT NOT NULL,
     sign TEXT NOT NULL,
+    batch TEXT NOT NULL,
+    batch_left INTEGER NOT NULL,
+    batch_ts TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -482,6 +485,9 @@ ALTER TABLE approvals ADD COLUMN why_said INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN newer_ts TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN approved_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN sign TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN batch TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN batch_left INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN batch_ts TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';

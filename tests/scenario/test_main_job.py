@@ -12,6 +12,7 @@ from tests.support.stage import Stage, a_stage, buttons
 
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER = "countersign:answer"
+SPLIT = "countersign:batch_split"
 
 
 @pytest.fixture(params=["socket", "http"])
@@ -125,16 +126,17 @@ async def test_question_answered_in_the_modal(stage: Stage) -> None:
 
 async def test_two_cards_second_decided_first(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 and search 2.0.1 to production")
-    first = await stage.card(number=1, word=APPROVE)
-    second = await stage.card(number=2, word=APPROVE)
+    await stage.choose("Ada", await stage.card(word="2 need approval"), SPLIT)
+    first = await stage.card(number=2, word=APPROVE)
+    second = await stage.card(number=3, word=APPROVE)
     await stage.click("Ben", second, APPROVE)
-    await stage.card(number=2, word="Approved")
-    assert APPROVE in buttons(stage.cards()[0])
-    assert stage.cards()[0]["blocks"] == first["blocks"]
+    await stage.card(number=3, word="Approved")
+    assert APPROVE in buttons(stage.cards()[1])
+    assert stage.cards()[1]["text"] == first["text"]
     await stage.click("Ada", first, APPROVE)
     text = await stage.said("payments")
     await stage.said("search")
-    assert len(stage.cards()) == 2
+    assert len(stage.cards()) == 3
     assert text
 
 

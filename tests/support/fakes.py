@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bot.core.attendance.waitlist import PostedList, WaitList
 from bot.errors import DeliveryError, DirectoryError
-from bot.ports import NO_OFFER, Began, Newest, Offer, Person, SideMessage
+from bot.ports import NO_OFFER, Began, Items, Newest, Offer, Person, SideMessage
 from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
 
 START_MS = 1_800_000_000_000
@@ -487,6 +487,63 @@ class FakeNotifier:
         self.whispers.append((user_id, text))
         self.offered.append([approval.approval_id for approval in offer.withdraw])
         self.choices.append([approval.approval_id for approval in offer.decide])
+
+
+@dataclass
+class FakeBatchCards:
+    """Cards of several, as people would see them.
+
+    Attributes:
+        notifier: Has the messages, and what fails: `batch` for a post, `batch update`.
+        cards: What was drawn last, by the id of who keeps the card.
+        posts: Ids of keepers, in the order of posts.
+        updates: The same of updates.
+        deleted: Keepers whose card is gone.
+        removed: `ts` of cards that were removed.
+        refused: Whether no approval takes a line.
+    """
+
+    notifier: FakeNotifier
+    cards: dict[str, list[Approval]] = field(default_factory=dict)
+    posts: list[str] = field(default_factory=list)
+    updates: list[str] = field(default_factory=list)
+    deleted: set[str] = field(default_factory=set)
+    removed: list[str] = field(default_factory=list)
+    refused: bool = False
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    def takes(self, _: Approval) -> bool:
+        return not self.refused
+
+    async def title_of(self, items: Sequence[Approval]) -> str:
+        return f"{len(items)} together"
+
+    async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
+        self.notifier.check("batch")
+        name = keeper.approval_id
+        if look_first and name in self.cards and name not in self.deleted:
+            self.cards[name] = [*await items()]
+            return f"found-{name}"
+        self.posts.append(name)
+        self.cards[name] = [*await items()]
+        self.deleted.discard(name)
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        if "batch" in self.notifier.lost:
+            raise DeliveryError("chat.postMessage", "no answer in time")
+        return self.notifier.next_ts()
+
+    async def update_batch(self, keeper: Approval, items: Items) -> bool:
+        self.notifier.check("batch update")
+        if keeper.approval_id in self.deleted:
+            return False
+        self.updates.append(keeper.approval_id)
+        self.cards[keeper.approval_id] = [*await items()]
+        return True
+
+    async def remove_batch(self, keeper: Approval, ts: str) -> None:
+        del keeper
+        self.removed.append(ts)
 
 
 @dataclass

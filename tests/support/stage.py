@@ -13,10 +13,12 @@ from typing import Any, Literal
 from bot.config.manifest import manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.demo import POLICY
+from bot.layout.action_ids import ActionId
 from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.surfaces import surfaces_of
 from bot.slack.bot import Countersign
+from bot.slack.notices import BATCH_EVENT
 from tests.support.fakes import FakeClock
 from tests.support.ports import free_port
 
@@ -110,7 +112,7 @@ class Stage:
         return [
             m
             for m in self.messages()
-            if (m.get("metadata") or {}).get("event_type") == "countersign_card"
+            if (m.get("metadata") or {}).get("event_type") in {"countersign_card", BATCH_EVENT}
         ]
 
     def texts(self) -> list[str]:
@@ -177,7 +179,7 @@ class Stage:
 def buttons(message: dict[str, Any]) -> list[str]:
     """Action ids of everything in a message that can be pressed, but for what shows its details."""
     found = re.findall(r"'action_id': '([^']+)'", str(message.get("blocks")))
-    return [one for one in found if one != "countersign:details"]
+    return [one for one in found if one not in {ActionId.DETAILS, ActionId.BATCH_DETAILS}]
 
 
 @asynccontextmanager

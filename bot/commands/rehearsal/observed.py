@@ -13,6 +13,7 @@ from bot.commands.rehearsal.stage import Theatre
 from bot.core.runs.outcome import RunState, run_of
 from bot.people.terms_of import ballot_of
 from bot.sandbox.workspace.records import SlackMessage
+from bot.slack.notices import BATCH_EVENT
 from storage.records import Approval, AuditEntry, Kind, Status
 
 ACTIONS = frozenset(
@@ -59,6 +60,7 @@ ACTIONS = frozenset(
 """The actions that the specification names; the bot notes some more."""
 KINDS = {
     "countersign_card": "card",
+    BATCH_EVENT: "card",
     "countersign_reminder": "reminder",
     "countersign_escalation": "escalation",
     "countersign_mention": "mention",
@@ -127,9 +129,12 @@ class Watcher:
         for message in self.stage.posted:
             key = (message.channel, message.ts)
             is_other = only is not None and _record_of(message) != only.approval_id
+            if only is not None and only.batch and _record_of(message, BATCH_EVENT) == only.batch:
+                # One card of several is a card of each.
+                key, is_other = (only.approval_id, message.ts), False
             if key in self._seen_messages or is_other:
                 continue
-            self._seen_messages.add(key)
+            self._seen_messages |= {key, (message.channel, message.ts)}
             if _kind(message):
                 new.append(message)
         return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
@@ -186,9 +191,11 @@ def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[
     ]
 
 
-def _record_of(message: SlackMessage) -> str:
-    payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
-    return str(payload.get("id", ""))
+def _record_of(message: SlackMessage, event: str = "") -> str:
+    """Id of the record of a message; empty where it is of another event."""
+    metadata = message.metadata or {}
+    payload: Mapping[str, Any] = metadata.get("event_payload") or {}
+    return str(payload.get("id", "")) if event in {"", metadata.get("event_type")} else ""
 
 
 def _kind(message: SlackMessage) -> str:

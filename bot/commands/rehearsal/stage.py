@@ -39,6 +39,7 @@ from bot.sandbox.workspace.records import (
     UserGroup,
 )
 from bot.slack.bot import Countersign, Process
+from bot.slack.notices import BATCH_EVENT
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status
@@ -333,7 +334,20 @@ class Theatre:
         own = next((one for one in cards if one.user == user), None)
         if own is None:
             own = next((one for one in cards if one.channel == approval.place), None)
+        if own is None and approval.is_batched:
+            return approval.channel_id, self._batch_ts(approval.batch)
         return (own.channel, own.ts) if own else (approval.channel_id, approval.card_ts)
+
+    def _batch_ts(self, keeper: str) -> str:
+        """The `ts` of the card that an approval keeps for several."""
+        found = (
+            str(one.ts)
+            for one in self.posted
+            if one.metadata
+            and one.metadata["event_type"] == BATCH_EVENT
+            and one.metadata["event_payload"]["id"] == keeper
+        )
+        return next(found, "")
 
     async def press(
         self, user: str, approval: Approval, action: ActionId, *, shown: str = ""

@@ -9,6 +9,7 @@ from datetime import timedelta
 from bot.clock import milliseconds
 from bot.core.attendance.course import read_beside, write_beside
 from bot.core.attendance.held import Visit
+from bot.core.attendance.shared import SharedCards
 from bot.core.audit import note_undeliverable
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier, SideMessage
@@ -30,12 +31,14 @@ class Drawing:
         audit: Where it is noted that a card cannot be shown.
         notifier: How cards are shown.
         clock: The time now.
+        shared: Draws the cards of several; None where each has one of its own.
     """
 
     approvals: ApprovalStore
     audit: AuditStore
     notifier: Notifier
     clock: Clock
+    shared: SharedCards | None = None
 
     async def draw(self, approval: Approval, visit: Visit) -> tuple[Approval, DrawnCard | None]:
         """Bring the card to what the record says; return the record, and what was drawn.
@@ -51,7 +54,7 @@ class Drawing:
             return approval, None
         try:
             approval = await self._draw_copies(approval, visit)
-            drawn = await self._draw_changed(approval, visit)
+            approval, drawn = await self._draw_first(approval, visit)
         except DeliveryError as error:
             if error.is_permanent:
                 return await self._note_undeliverable(approval, error), None
@@ -60,6 +63,19 @@ class Drawing:
             raise
         card_ts = drawn.card_ts if drawn is not None else ""
         return replace(approval, undeliverable="", card_ts=card_ts), drawn
+
+    async def _draw_first(
+        self, approval: Approval, visit: Visit
+    ) -> tuple[Approval, DrawnCard | None]:
+        """Draw the card in the thread: its own, or one with others."""
+        if self.shared is not None and approval.batch:
+            seen = await self.shared.see_to(approval, visit)
+            if seen is None:
+                return approval, None
+            approval = seen
+            if approval.is_batched:
+                return approval, DrawnCard(card_ts="", revision=approval.revision)
+        return approval, await self._draw_changed(approval, visit)
 
     async def _draw_copies(self, approval: Approval, visit: Visit) -> Approval:
         """Bring the cards beside the first to what the record says; post those that are new."""

@@ -19,12 +19,14 @@ class Visit:
         is_told: Whether the decision that it was claimed with is in the audit, and the thread knows
             of it.
         fresh: Keys of what is new beside the card: no earlier try can have posted it.
+        keepers: Ids of approvals whose cards have to be drawn again after it.
     """
 
     hold: Hold[Approval]
     is_born: bool = False
     is_told: bool = False
     fresh: set[str] = field(default_factory=set)
+    keepers: set[str] = field(default_factory=set)
 
     def knows(self, approval: Approval) -> bool:
         """Whether the thread knows how it was decided; not when that came during the visit."""

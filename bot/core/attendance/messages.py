@@ -7,7 +7,7 @@ for before it is sent again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
@@ -15,6 +15,7 @@ from typing import Protocol
 from bot.clock import milliseconds
 from bot.core.attendance.course import at_message, read_beside, since_of, write_beside
 from bot.core.attendance.held import Visit
+from bot.core.attendance.shared import SharedCards, stays
 from bot.core.audit import note_handover, note_reminded
 from bot.errors import DeliveryError
 from bot.people.named import is_person
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 SOON = timedelta(seconds=1)
 """While a message has to wait, what is due by the clock is looked at again so soon."""
+AGAIN = timedelta(seconds=10)
+"""While a message about several stays, it is looked at again after this: all may be over."""
 REMINDER = "reminder"
 ALERT = "alert"
 _NOTES = {REMINDER: note_reminded, "handover": note_handover}
@@ -71,6 +74,7 @@ class Messages:
         notifier: How people are told.
         clock: The time now.
         alarm: Tells people of an emergency.
+        shared: The cards of several; None where each approval has one of its own.
     """
 
     approvals: ApprovalStore
@@ -78,6 +82,7 @@ class Messages:
     notifier: Notifier
     clock: Clock
     alarm: Alarming
+    shared: SharedCards | None = None
 
     def is_quiet(self, approval: Approval) -> bool:
         """Whether nothing has to be sent, changed or removed beside the cards."""
@@ -101,19 +106,23 @@ class Messages:
         )
         return replace(approval, messages_json=text)
 
-    async def see_to(self, approval: Approval, visit: Visit) -> None:
+    async def see_to(self, approval: Approval, visit: Visit) -> int | None:
         """See to the messages beside the cards.
+
+        Returns:
+            When to look again at one that waits for others, or stays for them.
 
         Raises:
             DeliveryError: Slack did not take one now. What was done before is on record.
         """
         messages = read_beside(approval.messages_json)
         kept, fault = list(messages), None
+        items = await self._on_card(approval, messages)
         for message in messages:
             if not self._is_open(approval, message, messages):
                 continue
             try:
-                found = await self._handle(approval, message, messages, visit)
+                found = await self._handle_any(approval, message, messages, visit, items)
             except DeliveryError as error:
                 if not error.is_permanent:
                     fault = error
@@ -128,6 +137,65 @@ class Messages:
             )
         if fault is not None:
             raise fault
+        return self._again(approval, kept) if items else None
+
+    def _again(self, approval: Approval, kept: Sequence[SideMessage]) -> int | None:
+        """When to look again at messages about several."""
+        if any(one.ts in {"", UNKNOWN_TS} and not one.user for one in kept):
+            return self.clock() + milliseconds(SOON)
+        is_over = approval.status is not Status.PENDING
+        return self.clock() + milliseconds(AGAIN) if is_over and kept else None
+
+    async def _on_card(
+        self, approval: Approval, messages: tuple[SideMessage, ...]
+    ) -> Sequence[Approval]:
+        """All that is on one card with it, where a message in their thread needs something."""
+        in_thread = [one for one in messages if not one.user and one.kind != ALERT]
+        is_open = any(self._is_open(approval, one, messages) for one in in_thread)
+        if self.shared is None or not stays(approval) or not is_open:
+            return ()
+        return await self.shared.on_card(approval)
+
+    async def _handle_any(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        messages: tuple[SideMessage, ...],
+        visit: Visit,
+        items: Sequence[Approval],
+    ) -> SideMessage | None:
+        if items and not message.user and message.kind != ALERT:
+            return await self._handle_shared(approval, message, messages, visit, items)
+        return await self._handle(approval, message, messages, visit)
+
+    async def _handle_shared(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        messages: tuple[SideMessage, ...],
+        visit: Visit,
+        items: Sequence[Approval],
+    ) -> SideMessage | None:
+        """See to a message in the thread about one card of several: one of them speaks for all.
+
+        That is the first that waits. What it has sent stays until nothing on the card waits. What
+        it was to send when it was decided is sent all the same: the others rely on it.
+        """
+        assert self.shared is not None  # noqa: S101 - there are items
+        waiting = [one for one in items if one.status is Status.PENDING]
+        is_old = message.since_ms != since_of(approval) or not self._is_last(message, messages)
+        about = await self.shared.as_one(approval, items)
+        if is_old or not waiting:
+            return await self._handle(approval if is_old else about, message, messages, visit)
+        if message.ts not in {"", UNKNOWN_TS}:
+            return message
+        first = waiting[0]
+        if approval.status is Status.PENDING and first.approval_id != approval.approval_id:
+            return None if _has_come_as_far(first, approval) else message
+        is_new = message.key in visit.fresh or visit.is_born
+        go = self._go(approval if first.approval_id == approval.approval_id else first, message)
+        sent = await self.notifier.nudge(about, message, look_first=not is_new, go=go)
+        return at_message(message, sent) if sent is not None else message
 
     async def _handle(
         self,
@@ -188,6 +256,13 @@ class Messages:
         """Whether it is no reminder that a newer one has replaced."""
         moments = [one.moment for one in messages if one.kind == REMINDER]
         return message.kind != REMINDER or message.moment == moments[-1]
+
+
+def _has_come_as_far(first: Approval, approval: Approval) -> bool:
+    """Whether the steps of an approval are on record for the first of its card, too."""
+    if since_of(first) != since_of(approval):
+        return False
+    return first.steps >= approval.steps and first.reminders >= approval.reminders
 
 
 def _untold(name: str) -> SideMessage:
@@ -253,6 +328,8 @@ class TermsSteps:
         Raises:
             DeliveryError: Slack did not take one now. What was done before is on record.
         """
-        await self.messages.see_to(approval, visit)
-        is_waiting = approval.status is Status.PENDING
-        return await self.ladder.next_look_ms(approval) if is_waiting else None
+        again_ms = await self.messages.see_to(approval, visit)
+        if approval.status is not Status.PENDING:
+            return again_ms
+        next_ms = await self.ladder.next_look_ms(approval)
+        return next_ms if again_ms is None else min(next_ms, again_ms)

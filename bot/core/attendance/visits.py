@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -21,6 +21,7 @@ from bot.core.attendance.ladder import Considerate, Ladder, Unasked
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
+from bot.core.attendance.shared import SharedCards, together
 from bot.core.attendance.signs import SHARED, WAITS, Signs
 from bot.core.audit import note_decision, note_request, vote_entries
 from bot.core.work import (
@@ -40,13 +41,15 @@ from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.meanwhile import read_claim
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
-from bot.ports import Clock, Directory, Notifier
+from bot.ports import BatchCards, Clock, Directory, Notifier
 from storage.base import Storage
 from storage.errors import RecordConflictError
 from storage.records import Approval, Decision, DrawnCard, Kind, Status, Thread
 
 logger = logging.getLogger(__name__)
 
+TOGETHER = timedelta(seconds=1.5)
+"""The least time from one drawing of a card of several to the next: Slack takes 50 in a minute."""
 LOOK_AGAIN = timedelta(minutes=1)
 """While nobody can decide: people come back."""
 MOST_AT_ONCE = 500
@@ -101,10 +104,12 @@ class _Flight:
 
     Attributes:
         is_wanted: Whether somebody wanted another one, and no release has seen yet what for.
+        keepers: Ids of approvals whose cards have to be drawn again after it.
         over: Set at its end.
     """
 
     is_wanted: bool = False
+    keepers: set[str] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -123,7 +128,9 @@ class Attendance:
         policy: The policy in force.
         alarm: Tells people that somebody let a call run without them.
         signs: Shows at the root of threads that something waits; None shows nothing.
+        batches: Shows several approvals on one card; None shows each on its own.
         visited: Told that something about an approval may have changed.
+        pause: Waits for some seconds.
         taken: The leases that come with a write.
         woken: Those of threads.
         consideration: Who is not to be told now.
@@ -139,18 +146,34 @@ class Attendance:
     policy: PolicyNow = field(default_factory=NoPolicy)
     alarm: Alarming = field(default_factory=NoAlarm)
     signs: Signs | None = None
+    batches: BatchCards | None = None
     visited: Callable[[], None] = _nothing
     taken: TakenLeases[Approval] | None = None
     woken: TakenLeases[Thread] | None = None
     consideration: Considerate = field(default_factory=Unasked)
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
+    _gathering: set[str] = field(default_factory=set)
+    _shared_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _to_look: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     @property
     def _drawing(self) -> Drawing:
-        return Drawing(self.storage.approvals, self.storage.audit, self.notifier, self.clock)
+        stores = self.storage.approvals, self.storage.audit
+        return Drawing(*stores, self.notifier, self.clock, self.shared)
+
+    @property
+    def shared(self) -> SharedCards | None:
+        """The cards of several; None where each approval has one of its own."""
+        if self.batches is None:
+            return None
+        return SharedCards(self.storage.approvals, self.batches, self.clock)
+
+    def together(self, approvals: Sequence[Approval]) -> list[Approval]:
+        """Put new approvals of one turn on cards with others, before they are put on record."""
+        return [*approvals] if self.batches is None else together(approvals, self.batches.takes)
 
     def _outlook(self, directory: Directory) -> Outlook:
         return Outlook(directory, policy=self.policy, clock=self.clock)
@@ -181,7 +204,7 @@ class Attendance:
     @property
     def _messages(self) -> Messages:
         stores = self.storage.approvals, self.storage.audit
-        return Messages(*stores, self.notifier, self.clock, self.alarm)
+        return Messages(*stores, self.notifier, self.clock, self.alarm, self.shared)
 
     @property
     def _questions(self) -> BackQuestions:
@@ -224,13 +247,22 @@ class Attendance:
             StoreUnavailableError: Their leases end by themselves, and the work is due again.
         """
         for approval in approvals:
-            hold = self._work.born(approval)
-            if hold is None:
-                await self._give_back(approval)
-            if hold is None or not await self._visit(Visit(hold=hold, is_born=True)):
-                await self.attend(approval.approval_id)
+            await self._show(approval)
             if approval.asked_again:
                 await self._lead_on(approval)
+
+    async def _show(self, approval: Approval) -> None:
+        """Show the card of a new approval, under the lease that it was born with."""
+        hold = self._work.born(approval)
+        if hold is None:
+            await self._give_back(approval)
+            await self.attend(approval.approval_id)
+            return
+        visit = Visit(hold=hold, is_born=True)
+        if not await self._visit(visit):
+            await self.attend(approval.approval_id)
+        for name in visit.keepers:
+            await self.attend(name)
 
     async def _lead_on(self, newer: Approval) -> None:
         """Have the card of the request that a new one replaces lead to it, once that is there."""
@@ -326,12 +358,33 @@ class Attendance:
                 flight.is_wanted = False
                 await self._work.do(
                     approval_id,
-                    lambda hold: self._visit(Visit(hold=hold, is_told=is_told), flight),
+                    lambda hold: self._visit(
+                        Visit(hold=hold, is_told=is_told, keepers=flight.keepers), flight
+                    ),
                     hold=await self._taken_hold(approval_id),
                 )
         finally:
             del self._flights[approval_id]
             flight.over.set()
+        for name in flight.keepers - {approval_id}:
+            await self._attend_together(name)
+
+    async def _attend_together(self, keeper: str) -> None:
+        """Draw the card of several again: the first news at once, what follows soon after as one.
+
+        It is on record that the card has to be drawn: nobody has to wait here.
+        """
+        if keeper in self._gathering:
+            return
+        wait_ms = self._shared_ms.get(keeper, 0) + milliseconds(TOGETHER) - self.clock()
+        self._gathering.add(keeper)
+        try:
+            if wait_ms > 0:
+                await self.pause(wait_ms / 1_000)
+        finally:
+            self._gathering.discard(keeper)
+        self._shared_ms[keeper] = self.clock()
+        await self.attend(keeper)
 
     async def _taken_hold(self, approval_id: str) -> Hold[Approval] | None:
         """The lease that a write of this process took along, if enough of it is left."""

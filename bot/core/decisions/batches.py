@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from bot.errors import InvalidInputError, NotSeenError, RefusalError, UserFacingError
+from bot.errors import InvalidInputError, LeftOutError, NotSeenError, RefusalError, UserFacingError
 from bot.people.batching import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports import Clock
+from bot.words import say
 from storage.base import ApprovalStore
 from storage.records import Approval, Status
 
 MOST_CARDS = 100
 """Cards of one batch; the others wait for the next."""
 _AT_ONCE = 5
+VOTING = timedelta(seconds=1.8)
+"""The time in which votes are begun: a submitted form needs its answer within three seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ class Ballots:
     """
 
     recorded: tuple[Approval, ...]
-    dropped: tuple[tuple[str, str], ...]
+    dropped: tuple[tuple[str, UserFacingError], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Batches:
             for one in turn
             if ruling
             and common_ruling(one) == ruling
+            and (not first.is_batched or (one.is_batched and one.batch == first.batch))
             and one.expires_ms > self.clock()
             and self.unseen(one, user_id) is None
         ]
@@ -120,10 +125,13 @@ class Batches:
         """
         if len(chosen) > MOST_CARDS:
             raise InvalidInputError("this form")
-        places = asyncio.Semaphore(_AT_ONCE)
+        places, loop = asyncio.Semaphore(_AT_ONCE), asyncio.get_running_loop()
+        until = loop.time() + VOTING.total_seconds()
 
         async def one(card: Chosen) -> Approval | UserFacingError:
             async with places:
+                if loop.time() > until:
+                    return LeftOutError(say("refuse.no_time"))
                 try:
                     return await cast(card)
                 except UserFacingError as error:
@@ -131,7 +139,7 @@ class Batches:
 
         results = await asyncio.gather(*map(one, chosen))
         dropped = [
-            (card.approval_id, str(result))
+            (card.approval_id, result)
             for card, result in zip(chosen, results, strict=True)
             if isinstance(result, UserFacingError)
         ]

@@ -130,6 +130,11 @@ def _reason(question: DrawnQuestion) -> Body:
     return _quoted(say("line.why_asked"), question.ask.reason)
 
 
+def why_of(approval: Approval) -> list[Block]:
+    """Why people are asked, and why the agent wants it, as the card says it."""
+    return [*_reason(drawn_question(approval)).blocks, *_why(approval)]
+
+
 def _why(approval: Approval) -> tuple[Block, ...]:
     """Why the agent wants it, in its words; nothing where they stand right above the card."""
     return _quoted(say("line.why_label"), "" if approval.why_said else approval.why).blocks

@@ -1,4 +1,4 @@
-"""The form that decides several cards of a turn: all of them ticked, any can be left out."""
+"""The forms about several cards of a turn: each is listed and ticked, any can be left out."""
 
 from __future__ import annotations
 
@@ -6,18 +6,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.core.decisions.batches import Chosen
+from bot.core.runs.outcome import run_of
 from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.arguments import read_pairs, short_text
-from bot.layout.blocks import Block, line, literal, plain, rich
+from bot.layout.blocks import Block, brief, line, literal, plain, quote, rich
 from bot.layout.facts import Naming, humanised
 from bot.layout.inputs import Errors
 from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text, text_input
-from bot.layout.parts import title_hidden, title_of
-from bot.layout.text import clip
+from bot.layout.parts import deciders_names, title_hidden, title_of
+from bot.layout.shape import small_lines
+from bot.layout.text import clip, show
 from bot.people.progress import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.form import ask_of
-from bot.questions.reasons import REASON
+from bot.questions.reasons import REASON, rejection_inputs
+from bot.redaction.mask import mask_text
+from bot.slack.cards.batch_items import (
+    Said,
+    common_line,
+    common_to,
+    item_line,
+    item_parts,
+    item_text,
+)
+from bot.slack.cards.means import question_modal
 from bot.words import say
 from storage.records import Approval
 
@@ -26,12 +38,15 @@ PAGE = 10
 REST = "rest"
 """Block id of what becomes of the cards that are not ticked."""
 _OPEN, _REJECT = "open", "reject"
+WHICH = "which"
+"""Block id of the card that a question is about."""
 _CARDS = "cards"
 _ID, _SHOWN = 12, 8
 """Characters of an approval's id and of its digest in the id of a group: it names all of it."""
 _OPTION = 70
 _TITLE = 150
 _ARGUMENTS = 240
+_MOST_BLOCKS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +78,15 @@ class BatchChoice:
         ]
 
 
-def batch_modal(first: Approval, cards: Sequence[Approval]) -> Block:
+def batch_modal(first: Approval, cards: Sequence[Approval], title: str = "") -> Block:
     """List the cards with what they are about; all are ticked.
 
     Args:
         first: The card that the button was on.
         cards: All, in the order of the thread.
+        title: The words for all of them; empty for how often the tool is called.
     """
-    title = say("card.times", n=len(cards), what=humanised(first.tool) or title_of(first))
-    head = line(literal(clip(title, _TITLE), "bold"))
-    blocks = [rich(head, line(literal(say("form.choose_help"))))]
-    for start in range(0, len(cards), PAGE):
-        page = list(enumerate(cards[start : start + PAGE], start + 1))
-        more = [*_listed(page)]
-        blocks += [rich(*more)] if more else []
-        blocks.append(_boxes(start, page))
-    blocks.append(_rest())
+    blocks = [_head(cards, title, say("form.choose_help")), *_ticked(cards), _rest()]
     is_needed = wants_reason(first, rejects=False)
     label = say("form.critical_why" if is_needed else "form.note")
     hint = say("form.note_ph")
@@ -87,19 +95,128 @@ def batch_modal(first: Approval, cards: Sequence[Approval]) -> Block:
     return modal(first, ActionId.BATCH_MODAL, words, blocks)
 
 
+def reject_all_modal(cards: Sequence[Approval], title: str) -> Block:
+    """Ask which of the cards are rejected, and why; all are ticked."""
+    first = cards[0]
+    head = _head(cards, title, say("form.reject_all_help"))
+    blocks = [head, *_ticked(cards), *rejection_inputs(first)]
+    words = (say("form.reject_all"), say("form.reject_submit"))
+    return modal(first, ActionId.BATCH_REJECT_MODAL, words, blocks)
+
+
+def withdraw_all_modal(cards: Sequence[Approval], title: str) -> Block:
+    """Ask a requester which of the cards are taken back, and what the agent is told."""
+    first = cards[0]
+    tell = text_input(
+        REASON, say("form.withdraw_tell"), MOST_REASON, hint=say("form.withdraw_hint")
+    )
+    head = _head(cards, title, say("form.withdraw_all_help"))
+    words = (say("form.withdraw_all"), say("form.withdraw_submit"))
+    return modal(first, ActionId.BATCH_WITHDRAW_MODAL, words, [head, *_ticked(cards), tell])
+
+
+def ask_one_modal(cards: Sequence[Approval], title: str) -> Block:
+    """Ask what somebody wants to know, of whom, and about which of the cards."""
+    first = cards[0]
+    view = question_modal(first)
+    which = {
+        "type": "input",
+        "block_id": WHICH,
+        "label": plain(say("form.ask_which")),
+        "element": {
+            "type": "static_select",
+            "action_id": str(ActionId.VALUE),
+            "options": _options([*enumerate(cards, 1)]),
+        },
+    }
+    head = _head(cards, title, say("form.ask_one_help"))
+    blocks = [head, which, *view["blocks"][1:]]
+    return {**view, "callback_id": str(ActionId.BATCH_ASK_MODAL), "blocks": blocks}
+
+
+def read_asked(values: Values) -> Chosen | Errors:
+    """Read about which card somebody asks.
+
+    Raises:
+        InvalidInputError: It is nothing that the form has.
+    """
+    option = read_state(values, WHICH).get("selected_option")
+    if not isinstance(option, dict):
+        return {WHICH: say("error.choose_option")}
+    about = decode(option.get("value"))
+    return Chosen(approval_id=about.approval_id, shown=about.shown)
+
+
+def list_modal(items: Sequence[Approval], title: str) -> Block:
+    """Show how each of several stands, and who decided it; nothing can be done here."""
+    blocks = [rich(line(literal(clip(title, _TITLE), "bold")))]
+    for start in range(0, len(items), PAGE):
+        page = items[start : start + PAGE]
+        blocks.append(rich(*(element for one in page for element in _told(one))))
+        people = [f"{number}. {who}" for number, who in _deciders(page, start + 1)]
+        blocks += small_lines(people)
+    return {
+        "type": "modal",
+        "callback_id": str(ActionId.NOTICE_MODAL),
+        "title": brief(say("form.details")),
+        "close": brief(say("form.close")),
+        "blocks": blocks[:_MOST_BLOCKS],
+    }
+
+
+def _told(item: Approval) -> Iterator[Block]:
+    yield item_line(item)
+    decision, run = item.decision, run_of(item)
+    for text in (decision.reason if decision is not None else "", run.text if run else ""):
+        if text.strip():
+            view = show(mask_text(text.strip()), _ARGUMENTS, lines=3)
+            yield quote(literal(f"{view.text}{'…' if view.hidden else ''}"))
+
+
+def _deciders(items: Sequence[Approval], start: int) -> Iterator[tuple[int, str]]:
+    for number, item in enumerate(items, start):
+        if who := deciders_names(item):
+            yield number, say("batch.by", who=who)
+
+
+def _head(cards: Sequence[Approval], title: str, help_text: str) -> Block:
+    first = cards[0]
+    words = title or say("card.times", n=len(cards), what=humanised(first.tool) or title_of(first))
+    return rich(line(literal(clip(words, _TITLE), "bold")), line(literal(help_text)))
+
+
+def _ticked(cards: Sequence[Approval]) -> Iterator[Block]:
+    """The cards in groups of boxes, and above each group what has no room in it."""
+    said = common_to(cards) if all(one.batch for one in cards) else ()
+    if said:
+        yield rich(common_line(said))
+    for start in range(0, len(cards), PAGE):
+        page = list(enumerate(cards[start : start + PAGE], start + 1))
+        more = [*_listed(page, said)]
+        if more:
+            yield rich(*more)
+        yield _boxes(start, page, said)
+
+
+def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
+    """Read the cards that are ticked; or what is wrong with them.
+
+    Raises:
+        InvalidInputError: It is nothing that the form has.
+    """
+    groups = [one for one in values if one.startswith(_CARDS)]
+    found = _found(values, groups)
+    return tuple(found.values()) or {(groups or [_CARDS])[0]: say("error.tick_one")}
+
+
 def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
     """Read what is ticked, and what becomes of the rest; or what is wrong with it.
 
     Raises:
         InvalidInputError: It is nothing that the form has.
     """
-    found: dict[str, Chosen] = {}
     groups = [one for one in values if one.startswith(_CARDS)]
-    for block_id in groups:
-        ticked = read_state(values, block_id).get("selected_options")
-        for option in ticked if isinstance(ticked, list) else []:
-            about = decode(option.get("value") if isinstance(option, dict) else None)
-            found[about.approval_id] = Chosen(approval_id=about.approval_id, shown=about.shown)
+    found = _found(values, groups)
     option = read_state(values, REST).get("selected_option")
     rejects = isinstance(option, dict) and option.get("value") == _REJECT
     if not found and not rejects:
@@ -111,9 +228,24 @@ def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
     return BatchChoice(ticked=tuple(found.values()), listed=listed, rejects=rejects)
 
 
-def _listed(page: Sequence[tuple[int, Approval]]) -> Iterator[Block]:
+def _found(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
+    """The cards that are ticked, by their ids."""
+    found: dict[str, Chosen] = {}
+    for block_id in groups:
+        ticked = read_state(values, block_id).get("selected_options")
+        for option in ticked if isinstance(ticked, list) else []:
+            about = decode(option.get("value") if isinstance(option, dict) else None)
+            found[about.approval_id] = Chosen(approval_id=about.approval_id, shown=about.shown)
+    return found
+
+
+def _listed(page: Sequence[tuple[int, Approval]], said: Said) -> Iterator[Block]:
     """All that the labels of the boxes leave out: a long title, and the arguments beside it."""
     for number, card in page:
+        if card.batch:  # all of it fits a line
+            if len(item_text(card, said)) > _OPTION - 5:
+                yield line(literal(f"{number}. ", "bold"), *item_parts(card, said))
+            continue
         ask, title = ask_of(card), title_of(card)
         naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
         pairs = read_pairs(card.arguments_json)
@@ -123,14 +255,8 @@ def _listed(page: Sequence[tuple[int, Approval]]) -> Iterator[Block]:
             yield line(literal(f"{number}. {clip(title, _TITLE)}", "bold"), literal(f"  {text}"))
 
 
-def _boxes(start: int, page: Sequence[tuple[int, Approval]]) -> Block:
-    options = [
-        {
-            "text": plain(clip(f"{number}. {title_of(card)}", _OPTION)),
-            "value": encode(card.approval_id, card.digest),
-        }
-        for number, card in page
-    ]
+def _boxes(start: int, page: Sequence[tuple[int, Approval]], said: Said) -> Block:
+    options = _options(page, said)
     names = ".".join(f"{_start_of(card)}{card.digest[:_SHOWN]}" for _, card in page)
     return {
         "type": "input",
@@ -144,6 +270,20 @@ def _boxes(start: int, page: Sequence[tuple[int, Approval]]) -> Block:
             "initial_options": options,
         },
     }
+
+
+def _options(page: Sequence[tuple[int, Approval]], said: Said = ()) -> list[Block]:
+    return [
+        {
+            "text": plain(clip(f"{number}. {_label(card, said)}", _OPTION)),
+            "value": encode(card.approval_id, card.digest),
+        }
+        for number, card in page
+    ]
+
+
+def _label(card: Approval, said: Said) -> str:
+    return item_text(card, said) if card.batch else title_of(card)
 
 
 def _rest() -> Block:

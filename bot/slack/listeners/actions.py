@@ -13,7 +13,14 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import DeliveryError, InvalidInputError
-from bot.layout.action_ids import ActionId, Reference, decode, decode_option, decode_page
+from bot.layout.action_ids import (
+    ActionId,
+    Reference,
+    decode,
+    decode_all,
+    decode_option,
+    decode_page,
+)
 from bot.people.progress import wants_reason
 from bot.policy.ballot import APPROVE
 from bot.ports import Actor
@@ -96,6 +103,8 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
         option = action.get("selected_option")
         chosen = option.get("value") if isinstance(option, dict) else action.get("value")
         about = decode_page(chosen)
+    elif name == ActionId.APPROVE_ALL:
+        about = decode_all(action.get("value"))
     else:
         about = decode(action.get("value"))
     channel = body.get("channel")
@@ -198,6 +207,10 @@ _FORMS = frozenset(
         ActionId.GRANT,
         ActionId.STOP_GRANT,
         ActionId.BATCH,
+        ActionId.BATCH_REJECT,
+        ActionId.BATCH_DETAILS,
+        ActionId.BATCH_ASK,
+        ActionId.BATCH_WITHDRAW,
         ActionId.OVERRIDE,
         ActionId.SNOOZE,
         ActionId.ASK_BACK,

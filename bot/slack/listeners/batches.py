@@ -1,36 +1,89 @@
-"""Batches: the form that approves several cards, and what became of each."""
+"""Several at once: the buttons and forms of their card, and what became of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bot.core.attendance.shared import stays
 from bot.core.decisions.batches import Ballots, Batches, Chosen
+from bot.errors import (
+    ApprovalClosedError,
+    InvalidInputError,
+    LeftOutError,
+    RefusalError,
+    UnknownApprovalError,
+    UserFacingError,
+)
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.layout.parts import spoken_title
-from bot.policy.ballot import APPROVE
+from bot.people.access import Access
+from bot.people.one_look import OneLook
+from bot.policy.ballot import APPROVE, REJECT
+from bot.policy.refusals import RefusalCode
 from bot.ports import Actor
-from bot.questions.reasons import REASON
-from bot.slack.cards.batch import batch_modal, read_batch
+from bot.questions.reasons import REASON, read_reason, rejection_errors
+from bot.slack.cards.batch import (
+    ask_one_modal,
+    batch_modal,
+    list_modal,
+    read_asked,
+    read_batch,
+    read_ticked,
+    reject_all_modal,
+    withdraw_all_modal,
+)
+from bot.slack.cards.means import PERSON, read_question
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Status
 
+_MOST_WORDS = 2_900
+
 
 async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Open the form, for who may approve the card that its button is on."""
+    about = await _waiting_like(desk, about)
     approval = (await desk.question(about, actor, what="this button")).approval
     cards = await _batches(desk).find(approval, actor.user_id)
     await desk.approvals.check(approval, actor, choice=APPROVE)
-    await desk.open_view(trigger, batch_modal(approval, cards))
+    title = await _title_of(desk, cards) if approval.is_batched else ""
+    await desk.open_view(trigger, batch_modal(approval, cards, title))
+
+
+async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+    """Approve just what the card listed, each by a vote of its own.
+
+    Raises:
+        UserFacingError: Nothing of it counts, or not all does.
+    """
+    if about.approval_id in {one.approval_id for one in about.others}:
+        raise InvalidInputError("this button")
+    desk = _at_once(desk)
+    first = await _read(desk, about)
+    batches = _batches(desk)
+
+    async def cast(card: Chosen) -> Approval:
+        one = Reference(approval_id=card.approval_id, shown=card.shown)
+        question = await desk.question(one, actor, what="this button")
+        batches.check(question.approval, first)
+        return await desk.record(question.approval, question.draft(), actor)
+
+    targets = (about, *about.others)
+    listed = [Chosen(approval_id=one.approval_id, shown=one.shown) for one in targets]
+    votes = await batches.vote(listed, cast)
+    _follow_up(desk, votes)
+    if votes.dropped:
+        raise await _left_out(desk, votes)
 
 
 async def submit_batch(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Vote for each card that is ticked, against the others if so chosen; name what dropped out."""
+    desk = _at_once(desk)
     batches, reason = _batches(desk), read_text(values, REASON)
     first = await desk.storage.approvals.get(about.approval_id)
     choice = read_batch(first, values)
@@ -50,9 +103,119 @@ async def submit_batch(
     yes = await batches.vote(choice.ticked, cast)
     turn = await desk.storage.approvals.of_turn(first.checkpoint_id) if choice.rejects else []
     no = await batches.vote(choice.left(turn), reject)
-    for stored in (*yes.recorded, *no.recorded):
-        desk.spawn(desk.approvals.follow_up(stored))
+    _follow_up(desk, yes, no)
     return await _told(desk, yes, no)
+
+
+async def open_reject(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Open the form that rejects several; whoever asked for them takes them back instead."""
+    waiting = await _waiting(desk, about)
+    if await desk.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
+        await open_withdrawal(desk, about, actor, trigger)
+        return
+    await desk.approvals.check(waiting[0], actor, choice=REJECT)
+    await desk.open_view(trigger, reject_all_modal(waiting, await _title_of(desk, waiting)))
+
+
+async def submit_rejection(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Vote against each card that is ticked; name what dropped out."""
+    desk = _at_once(desk)
+    batches = _batches(desk)
+    first = await _read(desk, about)
+    ticked = read_ticked(values)
+    faults = rejection_errors(first, values)
+    if isinstance(ticked, dict) or faults:
+        return ticked if isinstance(ticked, dict) else faults
+    reason = read_reason(first, values)
+
+    async def cast(card: Chosen) -> Approval:
+        one = Reference(approval_id=card.approval_id, shown=card.shown)
+        question = await desk.question(one, actor, what="this form")
+        batches.check(question.approval, first)
+        draft = replace(question.draft(status=Status.REJECTED), reason=reason)
+        return await desk.record(question.approval, draft, actor)
+
+    votes = await batches.vote(ticked, cast)
+    _follow_up(desk, votes)
+    return await _told(desk, Ballots(recorded=(), dropped=()), votes)
+
+
+async def open_withdrawal(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
+    """Open the form that takes several back, for who asked for them."""
+    waiting = await _waiting(desk, about)
+    await desk.approvals.withdrawals.look(waiting[0].approval_id, actor)
+    await desk.open_view(trigger, withdraw_all_modal(waiting, await _title_of(desk, waiting)))
+
+
+async def submit_withdrawal(
+    desk: ListenerContext, _: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Take back each card that is ticked; name what dropped out."""
+    ticked, reason = read_ticked(values), read_text(values, REASON)
+    if isinstance(ticked, dict):
+        return ticked
+
+    async def withdraw(card: Chosen) -> Approval:
+        return await desk.approvals.withdrawals.withdraw(card.approval_id, actor, reason=reason)
+
+    done = await _batches(desk).vote(ticked, withdraw)
+    _follow_up(desk, done)
+    return await _told(desk, Ballots(recorded=(), dropped=()), done)
+
+
+async def open_question(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
+    """Open the form that asks something about one of several."""
+    waiting = await _waiting(desk, about)
+    first = waiting[0]
+    await desk.means.check_question(first.approval_id, actor, shown=first.digest)
+    await desk.open_view(trigger, ask_one_modal(waiting, await _title_of(desk, waiting)))
+
+
+async def submit_question_on_one(
+    desk: ListenerContext, _: Reference, actor: Actor, values: Values
+) -> Errors:
+    """Ask about the one that was chosen: by that it gets a card of its own."""
+    chosen = read_asked(values)
+    if isinstance(chosen, dict):
+        return chosen
+    asked = read_question(values)
+    if isinstance(asked, dict):
+        return asked
+    text, to = asked
+    means, name = desk.means, chosen.approval_id
+    try:
+        kept = await means.ask(name, actor, shown=chosen.shown, text=text, to=to)
+    except RefusalError as error:
+        if error.code != RefusalCode.NOT_HERE:
+            raise
+        return {PERSON: RefusalCode.NOT_HERE.words}
+    desk.spawn(desk.approvals.follow_up(kept))
+    return {}
+
+
+async def show_all(desk: ListenerContext, about: Reference, _: Actor, trigger: str) -> None:
+    """Show how each of several stands, to whoever sees their card."""
+    approval = await _read(desk, about)
+    items = await _items(desk, approval)
+    await desk.open_view(trigger, list_modal(items, await _title_of(desk, items)))
+
+
+async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+    """Give each that waits a card of its own, for who may decide them or asked for them."""
+    waiting = await _waiting(desk, about)
+    if not await desk.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
+        await desk.approvals.check(waiting[0], actor, choice=REJECT)
+    shared = desk.approvals.attendance.shared
+    if shared is None:
+        raise InvalidInputError("this button")
+    for name in sorted(await shared.split(waiting[0])):
+        desk.spawn(desk.approvals.attendance.attend(name))
 
 
 async def _told(desk: ListenerContext, yes: Ballots, no: Ballots) -> Errors | FormNotice:
@@ -64,14 +227,88 @@ async def _told(desk: ListenerContext, yes: Ballots, no: Ballots) -> Errors | Fo
     head = say("form.left_out", n=count)
     if rejected:
         head = say("form.left_out_too", n=count, rejected=rejected)
-    lines = [head]
-    for approval_id, why in dropped:
-        lines.append(f"• {await _title(desk, approval_id)}: {why}")
-    return FormNotice(title=say("form.left_out_title"), words="\n".join(lines)[:2_900])
+    words = "\n".join([head, *await _named(desk, dropped)])
+    return FormNotice(title=say("form.left_out_title"), words=words[:_MOST_WORDS])
+
+
+async def _left_out(desk: ListenerContext, votes: Ballots) -> UserFacingError:
+    """The reason why nothing counts, where it is one; else what does not, by name."""
+    errors = {str(error): error for _, error in votes.dropped}
+    if not votes.recorded and len(errors) == 1:
+        return next(iter(errors.values()))
+    head = say("form.left_out", n=len(votes.recorded))
+    return LeftOutError("\n".join([head, *await _named(desk, votes.dropped)])[:_MOST_WORDS])
+
+
+async def _named(
+    desk: ListenerContext, dropped: Sequence[tuple[str, UserFacingError]]
+) -> list[str]:
+    return [f"• {await _title(desk, approval_id)}: {why}" for approval_id, why in dropped]
+
+
+def _follow_up(desk: ListenerContext, *ballots: Ballots) -> None:
+    for votes in ballots:
+        for stored in votes.recorded:
+            desk.spawn(desk.approvals.follow_up(stored))
+
+
+def _at_once(desk: ListenerContext) -> ListenerContext:
+    """The same desk for one moment: who somebody is is looked up once for all that they decide."""
+    access = Access(OneLook(desk.approvals.access.directory))
+    return replace(desk, approvals=replace(desk.approvals, access=access))
 
 
 def _batches(desk: ListenerContext) -> Batches:
     return Batches(desk.storage.approvals, desk.clock, desk.approvals.unseen)
+
+
+async def _read(desk: ListenerContext, about: Reference) -> Approval:
+    try:
+        return await desk.storage.approvals.get(about.approval_id)
+    except RecordNotFoundError as error:
+        raise UnknownApprovalError from error
+
+
+async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
+    """All that is on one card with an approval, or was.
+
+    Raises:
+        InvalidInputError: It never was on such a card.
+    """
+    if not approval.batch:
+        raise InvalidInputError("this button")
+    turn = await desk.storage.approvals.of_turn(approval.checkpoint_id)
+    return [one for one in turn if one.batch == approval.batch]
+
+
+async def _waiting(desk: ListenerContext, about: Reference) -> list[Approval]:
+    """All that waits on the card of an approval, which names it and no more.
+
+    Raises:
+        ApprovalClosedError: Nothing does.
+        InvalidInputError: There is no such card.
+    """
+    approval = await _read(desk, about)
+    items = [one for one in await _items(desk, approval) if stays(one)]
+    now = desk.clock()
+    waiting = [one for one in items if one.status is Status.PENDING and one.expires_ms > now]
+    if not waiting:
+        raise ApprovalClosedError(approval)
+    return waiting
+
+
+async def _waiting_like(desk: ListenerContext, about: Reference) -> Reference:
+    """The same target; where it is decided, another one that waits on its card."""
+    approval = await _read(desk, about)
+    if not stays(approval) or approval.status is Status.PENDING:
+        return about
+    first = (await _waiting(desk, about))[0]
+    return Reference(approval_id=first.approval_id, shown=first.digest)
+
+
+async def _title_of(desk: ListenerContext, items: Sequence[Approval]) -> str:
+    batches = desk.approvals.attendance.batches
+    return await batches.title_of(items) if batches is not None else ""
 
 
 async def _title(desk: ListenerContext, approval_id: str) -> str:
@@ -81,5 +318,18 @@ async def _title(desk: ListenerContext, approval_id: str) -> str:
         return approval_id
 
 
-CLICKS: Mapping[str, Press] = {ActionId.BATCH: open_batch}
-FORMS: Mapping[str, Submit] = {ActionId.BATCH_MODAL: submit_batch}
+CLICKS: Mapping[str, Press] = {
+    ActionId.BATCH: open_batch,
+    ActionId.APPROVE_ALL: approve_all,
+    ActionId.BATCH_REJECT: open_reject,
+    ActionId.BATCH_DETAILS: show_all,
+    ActionId.BATCH_SPLIT: split,
+    ActionId.BATCH_ASK: open_question,
+    ActionId.BATCH_WITHDRAW: open_withdrawal,
+}
+FORMS: Mapping[str, Submit] = {
+    ActionId.BATCH_MODAL: submit_batch,
+    ActionId.BATCH_REJECT_MODAL: submit_rejection,
+    ActionId.BATCH_ASK_MODAL: submit_question_on_one,
+    ActionId.BATCH_WITHDRAW_MODAL: submit_withdrawal,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -48,7 +49,7 @@ from bot.core.work import TakenLeases
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
-from bot.ports import Actor, CheckedCall
+from bot.ports import Actor, BatchCards, CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
@@ -126,6 +127,8 @@ class Office:
     policy: Callable[[], InForce] | None = None
     board: FakeBoard = field(default_factory=FakeBoard)
     has_lists: bool = False
+    batches: BatchCards | None = None
+    paused: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -215,6 +218,8 @@ class Office:
             signs=Signs(self.storage.approvals, self.roots, self.clock),
             taken=self.taken,
             woken=self.woken,
+            batches=self.batches,
+            pause=self._sleep_not,
             consideration=Consideration(
                 wishes=self.wishes, plans=self.plans if self.has_lists else None
             ),
@@ -318,6 +323,11 @@ class Office:
 
     def _attend(self, approval_id: str) -> None:
         self.queue.spawn(self.attendance.attend(approval_id))
+
+    async def _sleep_not(self, seconds: float) -> None:
+        """Note that somebody would have waited; others go on meanwhile."""
+        self.paused.append(seconds)
+        await asyncio.sleep(0)
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -81,22 +81,14 @@ NOT_FOR_PEOPLE: dict[str, int] = {
 ELSEWHERE: dict[str, int] = {}
 # Keys that nothing says: it may only get shorter.
 UNUSED: set[str] = {
-    "button.approve_all",
-    "button.approve_left",
-    "button.one_each",
     "button.open_list",
-    "button.reject_all",
-    "button.review_all",
-    "confirm.all_title",
     "error.not_in_channel",
     "form.choose",
     "home.away",
     "home.dm",
-    "line.largest",
     "line.step",
     "message.handed",
     "status.mixed",
-    "status.needs_many",
 }
 # Texts of more than twelve words: it may only get shorter.
 LONG = {

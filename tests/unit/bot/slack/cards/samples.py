@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -40,6 +41,7 @@ from tests.unit.bot.asked import (
     modal_of,
     reject_modal,
 )
+from tests.unit.bot.slack.cards.batch_samples import BATCH_CARDS, BATCH_FORMS
 
 FOLDER = Path(__file__).parent / "golden"
 APPROVERS = "the members of this channel, <@U0BEN>"
@@ -493,6 +495,10 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_late": lambda: late_modal(decided(an_approval(), Status.APPROVED), ActionId.EDIT_MODAL),
     "modal_ran": lambda: modal_of(a_doubt(), ActionId.RAN),
 }
+
+
+CARDS |= {name: partial(make, an_approval()) for name, make in BATCH_CARDS.items()}
+MODALS |= {name: partial(make, an_approval()) for name, make in BATCH_FORMS.items()}
 
 
 def samples() -> dict[str, Any]:

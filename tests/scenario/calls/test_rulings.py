@@ -11,7 +11,7 @@ import pytest
 
 from storage.records import Decision, Status
 from storage.sqlite import SqliteStorage
-from tests.scenario.rulings.agents import RAN
+from tests.scenario.calls.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
 from tests.support.stage import Stage, a_stage, buttons
 
@@ -25,7 +25,7 @@ def opened(tmp_path: Path) -> Open:
 
     def open_one(agent: str, **settings: str) -> AbstractAsyncContextManager[Stage]:
         RAN.clear()
-        path = f"tests.scenario.rulings.agents:{agent}"
+        path = f"tests.scenario.calls.ruling_agents:{agent}"
         environ = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ,U0BENOKAFO", **settings}
         return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path, **environ)
 

@@ -1,0 +1,208 @@
+"""One card for several approvals of a turn: which are on it, who keeps it, and how it is drawn.
+
+Each of them stays an approval of its own, with its own record, votes and entries of the audit; only
+what people look at is one. The first of them keeps the card: its visits draw it, from all records.
+Whatever changes another one has the keeper's card drawn again, which is on record before anything
+else is done about it. What is not like the others any more leaves it, and never comes back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.core.attendance.held import Visit
+from bot.errors import DeliveryError
+from bot.people.batching import common_ruling
+from bot.people.meanwhile import read_claim
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.ports import BatchCards, Clock, Items
+from storage.base import ApprovalStore
+from storage.records import UNKNOWN_TS, Approval, Status
+
+logger = logging.getLogger(__name__)
+
+MOST_ON_CARD = 100
+"""Approvals of one card; more have another one."""
+_NONE = "[]"
+
+
+def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -> list[Approval]:
+    """Put new approvals of one turn on cards with others, where they are alike.
+
+    Args:
+        approvals: Not on record yet, in order.
+        takes: Whether one line of such a card shows all of an approval.
+
+    Returns:
+        The same, in the same order.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in approvals:
+        likeness = _likeness(one)
+        if likeness and takes(one):
+            groups.setdefault(likeness, []).append(one.approval_id)
+    keepers: dict[str, str] = {}
+    for names in groups.values():
+        for start in range(0, len(names), MOST_ON_CARD):
+            page = names[start : start + MOST_ON_CARD]
+            if len(page) > 1:
+                keepers |= dict.fromkeys(page, page[0])
+    return [_kept(one, keepers.get(one.approval_id, "")) for one in approvals]
+
+
+def _kept(approval: Approval, keeper: str) -> Approval:
+    is_keeper = approval.approval_id == keeper
+    return replace(approval, batch=keeper, batch_ts=UNKNOWN_TS if is_keeper else "")
+
+
+def _likeness(approval: Approval) -> tuple[str, ...]:
+    """The things that approvals of one card have in common; empty for one that stands for itself.
+
+    One vote decides each of them, in the thread: whose votes are there and whose are missing, and
+    cards in other places, are said of one at a time.
+    """
+    ruling = common_ruling(approval)
+    is_elsewhere = bool(approval.place) or approval.cards_json != _NONE
+    if not ruling or is_elsewhere or not stays(replace(approval, batch=approval.approval_id)):
+        return ()
+    try:
+        stages = terms_of(approval).stages
+    except TermsError:
+        return ()
+    if sum(one.count for stage in stages for one in stage.approve) != 1:
+        return ()
+    return (
+        approval.tool,
+        approval.rule,
+        ruling,
+        approval.requesters_json,
+        approval.mentioned_json,
+        str(approval.expires_ms),
+    )
+
+
+def stays(approval: Approval) -> bool:
+    """Whether an approval is still like the others on its card."""
+    decision = approval.decision
+    is_changed = bool(approval.edited_by or approval.original_json or approval.asked_again)
+    if decision is not None:
+        is_changed |= bool(decision.arguments_json or decision.emergency_json or decision.rule)
+    is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
+    is_talked_of = approval.dialog_json != _NONE or bool(read_claim(approval.claim_json).by)
+    return approval.is_batched and not is_apart and not is_talked_of
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCards:
+    """Draws the cards of several, under the leases of those who keep them.
+
+    Args:
+        approvals: Where records are kept.
+        cards: Shows them.
+        clock: The time now.
+    """
+
+    approvals: ApprovalStore
+    cards: BatchCards
+    clock: Clock
+
+    async def on_card(self, approval: Approval) -> list[Approval]:
+        """Read what is on the card of an approval, in order."""
+        turn = await self.approvals.of_turn(approval.checkpoint_id)
+        return [one for one in turn if one.batch == approval.batch and stays(one)]
+
+    async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
+        """Do what a visit has to do about a card with others.
+
+        Args:
+            approval: As it stands: it is, or was, on such a card.
+            visit: To it.
+
+        Returns:
+            The approval, by then with a card of its own where it is not like the others any more;
+            None when the lease was lost.
+
+        Raises:
+            DeliveryError: Slack did not take the card now.
+        """
+        if approval.is_batched and not stays(approval):
+            if not await self._mark(approval, leaves=True):
+                return None
+            approval = replace(approval, batch_left=True, post_tried=False)
+        if approval.batch == approval.approval_id:
+            return approval if await self._draw(approval, visit) else None
+        if approval.revision > 1 and (approval.is_batched or not approval.card_ts):
+            await self.approvals.redraw(approval.batch, now_ms=self.clock())
+            visit.keepers.add(approval.batch)
+        return approval
+
+    async def _draw(self, keeper: Approval, visit: Visit) -> bool:
+        """Bring the card to what all records say; False when the lease was lost."""
+
+        async def items() -> Sequence[Approval]:
+            return await self.on_card(keeper)
+
+        try:
+            return await self._show(keeper, items, visit)
+        except DeliveryError as error:
+            if not error.is_permanent or error.is_lost_place:
+                raise
+            logger.error(  # noqa: TRY400 - what Slack does not take says nothing by its place
+                "no card of several: %s",
+                error,
+                extra={"action": "batch_split", "approval_id": keeper.approval_id},
+            )
+            visit.keepers.update(await self.split(keeper))
+            return True
+
+    async def _show(self, keeper: Approval, items: Items, visit: Visit) -> bool:
+        is_posted = keeper.batch_ts not in {"", UNKNOWN_TS}
+        if is_posted:
+            if await self.cards.update_batch(keeper, items):
+                return True
+            # Gone. This is on record before another is posted: see `Drawing`.
+            if not await self._mark(keeper, batch_ts=UNKNOWN_TS):
+                return False
+        look_first = not (visit.is_born or is_posted)
+        ts = await self.cards.post_batch(keeper, items, look_first=look_first)
+        if await self._mark(keeper, batch_ts=ts):
+            return True
+        newest = await self.approvals.get(keeper.approval_id)
+        if newest.batch_ts not in {"", UNKNOWN_TS, ts}:
+            await self.cards.remove_batch(keeper, ts)  # another process has posted it, too
+        return False
+
+    async def split(self, approval: Approval) -> frozenset[str]:
+        """Give all that waits on the card of an approval cards of their own; return their ids."""
+        return await self.approvals.split(
+            approval.batch, checkpoint_id=approval.checkpoint_id, now_ms=self.clock()
+        )
+
+    async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
+        """An approval as messages in the thread speak of it: under the words for all on its card.
+
+        Args:
+            approval: One of them.
+            items: All of them.
+        """
+        keeper = next((one for one in items if one.approval_id == approval.batch), None)
+        if keeper is None:
+            keeper = await self.approvals.get(approval.batch)
+        ts = "" if keeper.batch_ts == UNKNOWN_TS else keeper.batch_ts
+        waiting = [one for one in items if one.status is Status.PENDING]
+        title = await self.cards.title_of(waiting or items)
+        made = replace(approval, title=title, card_ts=ts)
+        if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
+            # Of several ends, none is said: the card tells them.
+            made = replace(made, status=Status.APPROVED, decision=None, run_json="")
+        return made
+
+    async def _mark(
+        self, approval: Approval, *, batch_ts: str | None = None, leaves: bool = False
+    ) -> bool:
+        return await self.approvals.mark_batch(
+            approval.approval_id, fence=approval.fence, batch_ts=batch_ts, leaves=leaves
+        )

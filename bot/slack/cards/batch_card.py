@@ -1,0 +1,229 @@
+"""The card of several approvals: a list while they wait, three lines when all is over.
+
+All that is on it can be shown in a line each. Where not every item has its line here, or a yes
+takes words, nothing is approved on the card: a form shows all of them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.core.runs.outcome import run_of
+from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all, encode_option
+from bot.layout.blocks import (
+    Block,
+    Card,
+    actions,
+    button,
+    context,
+    line,
+    menu,
+    mrkdwn,
+    numbered,
+    plain,
+    rich,
+)
+from bot.layout.facts import humanised
+from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words, title_of
+from bot.layout.shape import closed_card, open_card, small_lines, state_line
+from bot.layout.text import clip, clip_mrkdwn, show
+from bot.people.progress import wants_reason
+from bot.ports import BatchWords
+from bot.questions.drawing import drawn_question, what_runs
+from bot.redaction.mask import mask_text
+from bot.slack.cards.anew import wrote_since
+from bot.slack.cards.approval import why_of
+from bot.slack.cards.batch_items import (
+    IN_ORDER,
+    common_line,
+    common_to,
+    counts,
+    item_line,
+    item_parts,
+    number_of,
+    state_of,
+)
+from bot.slack.cards.status import risk_marks
+from bot.slack.cards.who import small_print
+from bot.words import say
+from bot.words.mrkdwn import clock
+from storage.records import Approval, Status
+
+MOST_LISTED = MOST_TARGETS
+"""Items that are all listed; of more, the first few are."""
+FEW = 5
+_THIRDS = 3
+_WORDS, _REASON = 300, 120
+_MOST_DECIDERS = 5
+_ABOUT = 240
+
+
+def batch_title(items: Sequence[Approval], told: str) -> str:
+    """The title of a card: in the tool's words, else how often it is called."""
+    if told.strip():
+        return told.strip()
+    first = items[0]
+    return say("card.times", n=len(items), what=humanised(first.tool) or title_of(first))
+
+
+def batch_card(items: Sequence[Approval], told: BatchWords, *, approvers_text: str) -> Card:
+    """Draw the card as its items stand.
+
+    Args:
+        items: All that is on it, in order.
+        told: The words of the tool.
+        approvers_text: Who may decide, in our own words.
+    """
+    if not items:
+        return Card(text=say("batch.empty"), blocks=small_lines([say("batch.empty")]))
+    title = batch_title(items, told.title)
+    if not number_of(items):
+        return _done(items, title)
+    return _open(items, title, told, approvers_text)
+
+
+def _open(items: Sequence[Approval], title: str, told: BatchWords, approvers_text: str) -> Card:
+    waiting = [one for one in items if one.status is Status.PENDING]
+    first, stuck = waiting[0], [one for one in waiting if one.stuck]
+    words = say("status.nobody") if stuck else say("status.needs_many", n=len(waiting))
+    state = state_line("⚠️" if stuck else "⏳", words, [*counts(items), *risk_marks(first)])
+    blocks = [*_listed(items, waiting, told), *_why(waiting), *wrote_since(first)]
+    small = small_print(first, approvers_text, drawn_question(first).who_can)
+    blocks += small_lines([*(stuck_words(one) for one in stuck[:1]), *small])
+    blocks.append(actions(*_buttons(items, waiting, title, told)))
+    about = {"title": clip_mrkdwn(title, _WORDS), "when": clock(first.expires_ms)}
+    if len(waiting) == len(items):
+        text = say("notify.batch", n=len(items), who=asked_by(first), **about)
+    else:
+        text = say("notify.batch_rest", n=len(waiting), all=len(items), **about)
+    return Card(text=spoken(text), blocks=open_card(state, title, blocks))
+
+
+def _listed(
+    items: Sequence[Approval], waiting: Sequence[Approval], told: BatchWords
+) -> Iterator[Block]:
+    """The items, each in a line; of many, the largest that wait."""
+    said = common_to(items)
+    each = [common_line(said)] if said else []
+    if len(items) <= MOST_LISTED:
+        if len(waiting) == len(items):
+            yield rich(numbered([line(*item_parts(one, said)) for one in items]), *each)
+        else:
+            yield rich(*(item_line(one, said) for one in items), *each)
+        return
+    shown = largest_of(waiting, told)[:FEW]
+    yield rich(numbered([line(*item_parts(one, said)) for one in shown]), *each)
+    if len(waiting) > len(shown):
+        key = "line.largest" if told.largest else "line.first_few"
+        count, dot, rest = say(key, n=len(shown), all=len(waiting)).partition(". ")
+        yield context(mrkdwn(f"*{count}{dot.strip()}* {rest}"))
+
+
+def largest_of(waiting: Sequence[Approval], told: BatchWords) -> list[Approval]:
+    """Those that wait, the largest first; in order where the tool does not say."""
+    places = {name: place for place, name in enumerate(told.largest)}
+    return sorted(waiting, key=lambda one: places.get(one.approval_id, len(places)))
+
+
+def _why(waiting: Sequence[Approval]) -> tuple[Block, ...]:
+    """Why they are wanted, and asked about, where it is the same for all."""
+    found = [why_of(one) for one in waiting]
+    return tuple(found[0]) if all(one == found[0] for one in found) else ()
+
+
+def _buttons(
+    items: Sequence[Approval], waiting: Sequence[Approval], title: str, told: BatchWords
+) -> Iterator[Block]:
+    first, count = waiting[0], len(waiting)
+    value = encode(first.approval_id, first.digest)
+    is_stuck = any(one.stuck for one in waiting)
+    if len(items) <= MOST_LISTED and not is_stuck and not wants_reason(first, rejects=False):
+        yield _approve_all(items, waiting, title, told)
+        yield button(say("button.choose"), ActionId.BATCH, value, of=title)
+    elif not is_stuck:
+        label = say("button.review_all", n=count)
+        yield button(label, ActionId.BATCH, value, of=title, style="primary")
+    keeper = (first.batch, first.digest)  # an address, which stays when the first is decided
+    options = (
+        (say("button.reject_all"), ActionId.BATCH_REJECT),
+        (say("button.details"), ActionId.BATCH_DETAILS),
+        (say("button.one_each"), ActionId.BATCH_SPLIT),
+        (say("button.ask"), ActionId.BATCH_ASK),
+        (say("button.withdraw"), ActionId.BATCH_WITHDRAW),
+    )
+    yield menu(ActionId.MORE, [(label, encode_option(one, *keeper)) for label, one in options])
+
+
+def _approve_all(
+    items: Sequence[Approval], waiting: Sequence[Approval], title: str, told: BatchWords
+) -> Block:
+    """The button that approves just what is listed: it carries what was shown of each."""
+    count = len(waiting)
+    is_all = count == len(items)
+    label = say("button.approve_all" if is_all else "button.approve_left", n=count)
+    asked = say("confirm.all_title" if is_all else "confirm.rest_title", n=count)
+    what = title if is_all else batch_title(waiting, told.rest)
+    value = encode_all((one.approval_id, one.digest) for one in waiting)
+    made = button(label, ActionId.APPROVE_ALL, value, of=title, style="primary")
+    return {
+        **made,
+        "confirm": {
+            "title": plain(asked),
+            "text": plain(clip(what, _ABOUT)),
+            "confirm": plain(label),
+            "deny": plain(say("confirm.no")),
+        },
+    }
+
+
+def _done(items: Sequence[Approval], title: str) -> Card:
+    """All is over: how many ended in which way, by whom, and what went otherwise than wished."""
+    found = counts(items)
+    symbols = {state_of(one).symbol for one in items}
+    symbol = next((one.symbol for one in _FIRST if one.symbol in symbols), "✅")
+    by = list(dict.fromkeys(filter(None, (deciders_names(one) for one in items))))
+    who = ", ".join(by[:_MOST_DECIDERS])
+    marks = [say("batch.by", who=who)] if who else []
+    state = state_line(symbol, ", ".join(found), marks)
+    first = items[0]
+    value = encode(first.batch or first.approval_id, first.digest)
+    details = button(say("button.details"), ActionId.BATCH_DETAILS, value, of=title)
+    third = plain("\n".join(odd)) if (odd := [*_odd(items)]) else None
+    asked = mrkdwn(say("line.requested", who=asked_by(first)))
+    blocks = closed_card(state, title, third or asked, details)
+    text = say("notify.batch_done", title=clip_mrkdwn(title, _WORDS), counts=", ".join(found))
+    return Card(text=text, blocks=blocks)
+
+
+_FIRST = tuple(one for sign in "❓⚠️⚙✅⛔" for one in IN_ORDER if one.symbol.startswith(sign))
+"""States by what people have to know first."""
+
+
+def _odd(items: Sequence[Approval]) -> Iterator[str]:
+    """Lines on the items that did not simply run."""
+    found = [one for one in items if _is_odd(one)]
+    for one in found[:_THIRDS]:
+        state, text = say(state_of(one).one), clip(title_of(what_runs(one)), _REASON)
+        words = _said(one)
+        yield f"{state[:1].upper()}{state[1:]}: {text}{f', {words}' if words else ''}"
+    if len(found) > _THIRDS:
+        yield say("batch.more", n=len(found) - _THIRDS)
+
+
+def _is_odd(approval: Approval) -> bool:
+    """Whether it failed, or somebody said no; not where all just ended, such as at the deadline."""
+    key = state_of(approval).one
+    return key in {"batch.failed", "batch.doubt", "batch.stopped", "batch.rejected"}
+
+
+def _said(approval: Approval) -> str:
+    """The words of its tool, or of whoever refused it."""
+    run, decision = run_of(approval), approval.decision
+    if approval.status is Status.REJECTED and decision is not None and decision.reason.strip():
+        return f"“{_brief(decision.reason)}”"
+    return _brief(run.text) if run is not None else ""
+
+
+def _brief(text: str) -> str:
+    view = show(mask_text(text.strip()), _REASON, one_line=True)
+    return f"{view.text}…" if view.hidden else view.text

@@ -1,0 +1,68 @@
+"""An agent that wants to refund several orders in one turn."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from decimal import Decimal
+
+from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from agents import Agent, ChatModelAgent, tool
+
+RAN: list[str] = []
+"""The orders that were refunded; a test that looks at it clears it first."""
+AMOUNTS = ("20.00", "12.50", "120.50", "9.90", "31.00")
+
+
+@tool(
+    gate="review",
+    title="Refund {amount} {currency}, order {order}",
+    tags=["money"],
+    shown=["order"],
+    batch_title="{n} refunds, {amount:sum} {currency} in total",
+    batch_key="amount",
+)
+def refund(order: str, amount: Decimal, currency: str = "EUR") -> str:
+    """Refund an order.
+
+    Args:
+        order: Which.
+        amount: How much.
+        currency: Of which money.
+    """
+    RAN.append(order)
+    if order == "1251":
+        raise ValueError("the shop does not answer")
+    return f"refunded {amount} {currency}"
+
+
+def clerk(_: Model) -> Agent:
+    """Refunds as many orders as the first number that it reads, all in one turn."""
+    model = FunctionModel(stream_function=_next)
+    return ChatModelAgent(name="clerk", model=model, tools=[refund])
+
+
+async def _next(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
+        yield "All done."
+        return
+    asked = [
+        str(part.content)
+        for message in messages
+        for part in message.parts
+        if isinstance(part, UserPromptPart)
+    ]
+    count = int((re.findall(r"\d+", asked[-1]) or ["5"])[0])
+    calls: DeltaToolCalls = {}
+    for number in range(count):
+        amount = AMOUNTS[number] if count <= len(AMOUNTS) else f"{number + 1}.00"
+        arguments = {"order": str((1234, 1240, 1251, 1262, 1270)[number % 5] + number // 5 * 100)}
+        arguments["amount"] = amount
+        calls[number] = DeltaToolCall(
+            name="refund", json_args=json.dumps(arguments), tool_call_id=f"c{number}"
+        )
+    yield calls

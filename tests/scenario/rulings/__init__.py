@@ -1,1 +1,0 @@
-"""Rules in code that name different people."""
