@@ -11,16 +11,22 @@ A run that was stopped from outside is stored as an interrupt is, and goes on wi
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import get_args
 
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
 from agents.core.cancel import CancelToken
-from agents.core.checkpoint import AmendingStore, CheckpointStatus, CheckpointStore, MessageLog
+from agents.core.checkpoint import (
+    AmendingStore,
+    CheckpointStatus,
+    CheckpointStore,
+    Durability,
+    MessageLog,
+    new_uuid,
+)
 from agents.core.codec import read_back
 from agents.core.errors import (
     AgentConfigError,
@@ -55,15 +61,9 @@ from agents.runs.judging import judge
 from agents.runs.session import RunSession, Setup, check_free
 from agents.runs.topology import check_rules, check_topology
 
-Durability = Literal["interrupt", "step"]
 Events = AsyncGenerator[AgentEvent, None]
 Claimed = tuple[OpenRun, RunDocument]
 """A run that was claimed for a resume, and what it says."""
-
-
-def new_uuid() -> str:
-    """Make an id that nobody can guess."""
-    return str(uuid.uuid4())
 
 
 class Runner:

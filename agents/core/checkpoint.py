@@ -11,10 +11,11 @@ processes that both think they own the run, one gets the index and the other a c
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 SCHEMA_VERSION = 3
 """The version of a run's document."""
@@ -27,6 +28,15 @@ LOG_VERSION = 1
 
 LAST = "\U0010ffff"
 """Comes after all that an id has: what begins with a text comes before the text with this."""
+
+
+Durability = Literal["interrupt", "step"]
+"""The points at which a run is stored: where it waits for people, or after each step, too."""
+
+
+def new_uuid() -> str:
+    """Make an id that nobody can guess."""
+    return str(uuid.uuid4())
 
 
 class CheckpointStatus(StrEnum):

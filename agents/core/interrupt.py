@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from agents.core.codec import decode, encode
 from agents.core.errors import OutsideRunError, ResumeError, TopologyChangedError
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, Interrupted, Point
 from agents.core.scope import Scope, current_scope
 
 __all__ = [
@@ -24,25 +24,6 @@ __all__ = [
     "ungrouped",
     "unpack_group",
 ]
-
-
-class Interrupted(BaseException):
-    """The signal that people are needed. It passes through every `except Exception`.
-
-    Raised by `interrupt` and its kind; it never leaves the runner.
-
-    Attributes:
-        point: What waits, with all below it.
-        refusals: Answers that were refused: their interrupts wait on.
-    """
-
-    def __init__(self, point: Point, refusals: tuple[ResumeError, ...] = ()) -> None:
-        super().__init__()
-        self.point = point
-        self.refusals = refusals
-
-    def __str__(self) -> str:
-        return f"interrupted at {self.point.address}"
 
 
 def interrupt(info: object) -> NoReturn:

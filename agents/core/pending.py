@@ -1,4 +1,4 @@
-"""Interrupts as records: what waits, where, what it shows, and what it needs to go on."""
+"""Interrupts: the signal, and as records what waits, where, and what it needs to go on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from agents.core.address import Address, Segment
 from agents.core.codec import Json, decode, encode
-from agents.core.errors import CheckpointDecodeError, ResumeDataError
+from agents.core.errors import CheckpointDecodeError, ResumeDataError, ResumeError
 
 Path: TypeAlias = tuple[Segment, ...]
 """The segments of an address: what an index looks up."""
@@ -251,3 +251,22 @@ class PointIndex:
             self.live.add(point.id)
             return True
         return False
+
+
+class Interrupted(BaseException):
+    """The signal that people are needed. It passes through every `except Exception`.
+
+    Raised by `interrupt` and its kind; it never leaves the runner.
+
+    Attributes:
+        point: What waits, with all below it.
+        refusals: Answers that were refused: their interrupts wait on.
+    """
+
+    def __init__(self, point: Point, refusals: tuple[ResumeError, ...] = ()) -> None:
+        super().__init__()
+        self.point = point
+        self.refusals = refusals
+
+    def __str__(self) -> str:
+        return f"interrupted at {self.point.address}"

@@ -11,8 +11,7 @@ from agents.core.infos import (
     ReviewEditInfo,
     ReviewEditResult,
 )
-from agents.policy.base import Ask
-from agents.policy.house import GATE_RULE
+from agents.policy.base import GATE_RULE, Ask
 from agents.tools.texts import rejected_text
 
 DEFAULT_RULE = "always"

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from pydantic import BaseModel
 
-from agents.core.checkpoint import CheckpointStore
+from agents.core.checkpoint import CheckpointStore, Durability, new_uuid
 from agents.core.observers import Observer, Observers
 from agents.graph.commands import END, START
 from agents.graph.compiled import CompiledGraph
@@ -18,7 +18,6 @@ from agents.graph.options import Options, refuse_unknown
 from agents.graph.state.channels import Channels
 from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, Router, Topology
 from agents.graph.state.retries import RetryPolicy
-from agents.runner import Durability, new_uuid
 
 EVERY = "*"
 """All nodes, for breakpoints."""

@@ -18,11 +18,13 @@ from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 from agents.core.calls import Risk
 from agents.core.codec import Json, register
 from agents.core.errors import AgentConfigError
-from agents.core.interrupt import Interrupted
+from agents.core.pending import Interrupted
 
 logger = logging.getLogger(__name__)
 
 AskKind = Literal["approval", "review"]
+GATE_RULE = "gate"
+"""The name of the rule of a gate in code that has none of its own."""
 UNNAMED = "policy"
 """The name of a rule that asks and was given none."""
 TIME_LIMIT = 5.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from agents.core.errors import AgentConfigError
-from agents.core.interrupt import Interrupted
+from agents.core.pending import Interrupted
 from agents.core.scope import current_scope
 from agents.policy.base import (
     TIME_LIMIT,
@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 HOUSE_SLOT = "gate.house"
 """The slot of the house's own question about a call. Stored: never change it."""
-GATE_RULE = "gate"
-"""The name of the rule of a gate in code that has none of its own."""
 
 
 class HousePolicy(Protocol):

@@ -39,12 +39,11 @@ from agents import (
     idempotency_key,
     review_edit_gate,
 )
-from agents.core.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus, Durability
 from agents.core.codec import Json
 from agents.core.journal import STARTED
 from agents.core.messages import read_log
 from agents.models import call, say
-from agents.runner import Durability
 from tests.property.worlds.interleave import Choice, Order, Worker, explore
 from tests.unit.agents.support import Plain
 

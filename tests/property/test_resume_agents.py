@@ -12,7 +12,7 @@ from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.core.address import Address
 from agents.core.calls import ToolOutcome
 from agents.core.cancel import CancelInfo
-from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.errors import AgentError, RunCancelledError
 from agents.core.infos import ApprovalInfo, DoubtInfo, DoubtResult, FollowUpInfo, ReviewEditInfo
@@ -20,7 +20,7 @@ from agents.core.messages import read_log
 from agents.core.observers import RunEvent, ToolFinished, ToolStarted
 from agents.core.pending import InterruptContext
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.runner import Durability, Runner
+from agents.runner import Runner
 from agents.runs.document import ResumeParams
 from agents.tools.texts import edited_text
 from tests.property.worlds.trees import Effects, Node, Planned, build, result_of, trees

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 from pydantic import BaseModel
 
 from agents.core.codec import encode
-from agents.core.interrupt import Interrupted
+from agents.core.pending import Interrupted
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError, StateUpdateError
 from agents.graph.state.channels import Channels, Values

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol, assert_never
 
-from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from agents.policy.house import GATE_RULE
+from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
 from bot.core.audit import Act, call_key, note
 from bot.core.decisions.grants import agent_at
 from bot.core.runs.granted import GrantUses, NewCall

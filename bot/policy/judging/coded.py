@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from agents.policy.base import Allow, Ask, Deny, Ruling
-from agents.policy.house import GATE_RULE
+from agents.policy.base import GATE_RULE, Allow, Ask, Deny, Ruling
 from bot.policy.judging.asking import REMIND_TIMES, groups_beside
 from bot.policy.judging.merge import Refusal, Verdict, merge
 from bot.policy.judging.world import Gate, ToolFacts

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import ToolOutcome
-from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -25,7 +25,7 @@ from agents.core.pending import InterruptContext
 from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, Turn, call, say
-from agents.runner import Durability, Runner
+from agents.runner import Runner
 from agents.runs.document import ResumeParams
 from tests.unit.agents.support import Asker, collect, contexts, yes
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.policy import Allow, Ask, Deny, Ruling
-from agents.policy.house import GATE_RULE
+from agents.policy.base import GATE_RULE
 from bot.policy.judging.evaluate import Judged, Rulebook
 from bot.policy.judging.merge import Refusal
 from bot.policy.judging.world import Gate, PolicyQuestion, ToolFacts
