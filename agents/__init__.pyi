@@ -33,7 +33,6 @@ from .core.calls import (
     BreakLoop as BreakLoop,
     Exit as Exit,
     ToolCall as ToolCall,
-    ToolOutcome as ToolOutcome,
     ToolReturn as ToolReturn,
     Transfer as Transfer,
 )
@@ -87,6 +86,17 @@ from .core.errors import (
     UnstorableValueError as UnstorableValueError,
     UnusedAnswerError as UnusedAnswerError,
 )
+from .core.events import (
+    RunCancelled as RunCancelled,
+    RunFailed as RunFailed,
+    RunFinished as RunFinished,
+    RunInterrupted as RunInterrupted,
+    RunResumed as RunResumed,
+    RunStarted as RunStarted,
+    ToolFinished as ToolFinished,
+    ToolInterrupted as ToolInterrupted,
+    ToolStarted as ToolStarted,
+)
 from .core.interrupt import (
     Interrupted as Interrupted,
     composite_interrupt as composite_interrupt,
@@ -108,16 +118,8 @@ from .core.observers import (
     NodeFinished as NodeFinished,
     Observer as Observer,
     Recorder as Recorder,
-    RunCancelled as RunCancelled,
     RunEvent as RunEvent,
-    RunFailed as RunFailed,
-    RunFinished as RunFinished,
-    RunInterrupted as RunInterrupted,
-    RunResumed as RunResumed,
-    RunStarted as RunStarted,
-    ToolFinished as ToolFinished,
-    ToolInterrupted as ToolInterrupted,
-    ToolStarted as ToolStarted,
+    ToolOutcome as ToolOutcome,
     WorkInDoubt as WorkInDoubt,
     WorkNotice as WorkNotice,
     WorkStarted as WorkStarted,

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address, Segment
-from agents.core.calls import Action, File, ToolCall, ToolOutcome
+from agents.core.calls import Action, File, ToolCall
 from agents.core.errors import (
     AgentConfigError,
     DuplicateNameError,
@@ -23,6 +23,7 @@ from agents.core.errors import (
 )
 from agents.core.interrupt import Interrupted, ungrouped
 from agents.core.legacy import old_interrupts
+from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, passes_on, telling
 from agents.core.pending import InterruptContext
 from agents.core.scope import Scope, Watch, current_scope, entered, event_key, is_outside_of_tools

@@ -39,15 +39,17 @@ from agents.core.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
+from agents.core.events import RunResumed, RunStarted
 from agents.core.interrupt import Interrupted
 from agents.core.journal import RECOVERED
 from agents.core.messages import user_message
-from agents.core.observers import Observer, Observers, Recorder, RunResumed, RunStarted
+from agents.core.observers import Observer, Observers, Recorder
 from agents.core.pending import InterruptContext, Point
 from agents.core.scope import BeforeStart, Scope
 from agents.gates.house import house
 from agents.gates.rulings import Judgement
 from agents.policy.house import HousePolicy
+from agents.runs.declared import check_rules
 from agents.runs.document import (
     Claim,
     OpenRun,
@@ -59,7 +61,7 @@ from agents.runs.document import (
 )
 from agents.runs.judging import judge
 from agents.runs.session import RunSession, Setup, check_free
-from agents.runs.topology import check_rules, check_topology
+from agents.runs.topology import check_topology
 
 Events = AsyncGenerator[AgentEvent, None]
 Claimed = tuple[OpenRun, RunDocument]

@@ -29,7 +29,7 @@ from agents.chat.state import (
     run_local_values,
     use_values,
 )
-from agents.core.calls import Exit, ToolOutcome
+from agents.core.calls import Exit
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.core.errors import (
@@ -53,6 +53,7 @@ from agents.core.messages import (
     text_of,
     well_formed,
 )
+from agents.core.observers import ToolOutcome
 from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, publish
 from agents.middlewares.base import Middleware, ModelCall, TextStream
 from agents.middlewares.chain import Chain

@@ -26,9 +26,10 @@ from pydantic_ai.messages import (
 )
 
 from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, ToolEvent
-from agents.core.calls import Action, Exit, ToolCall, ToolOutcome
+from agents.core.calls import Action, Exit, ToolCall
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import CheckpointDecodeError
+from agents.core.observers import ToolOutcome
 
 _YOUR_TURN = "It is your turn again. Go on with the task."
 

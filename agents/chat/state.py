@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from agents.core.calls import Action, File, ToolOutcome, ToolReturn, dump_files, load_files
+from agents.core.calls import Action, File, ToolReturn, dump_files, load_files
 from agents.core.codec import Json, encode, register
 from agents.core.errors import CheckpointDecodeError, OutsideRunError, ResumeDataError
 from agents.core.messages import (
@@ -27,6 +27,7 @@ from agents.core.messages import (
     repaired,
     well_formed,
 )
+from agents.core.observers import ToolOutcome
 from agents.core.scope import SessionValues
 from agents.runs.answered import HookAnswers
 

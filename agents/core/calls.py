@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal, TypeAlias, cast
 
 import pydantic
@@ -16,9 +15,7 @@ from pydantic_ai.messages import (
 
 from agents.core.codec import Json, register
 from agents.core.errors import CheckpointDecodeError, ToolError, UnstorableValueError
-
-FAILURE = "The tool failed: "
-"""Begins the result of a call that failed; the error follows."""
+from agents.core.observers import ToolOutcome
 
 MAX_FILE_BYTES = 1_000_000
 """The most bytes that the files of one result may have together: each is stored with its run."""
@@ -41,18 +38,6 @@ class ToolCall:
     id: str
     name: str
     arguments: dict[str, Json]
-
-
-class ToolOutcome(StrEnum):
-    """The outcome of a tool call. Stored: version 1, must stay readable."""
-
-    RAN = "ran"
-    REJECTED = "rejected"  # a person said no
-    EXPIRED = "expired"  # nobody answered in time
-    CANCELLED = "cancelled"  # the question was taken back
-    FAILED = "failed"  # it ran and raised an error, or nobody knows whether it ran
-    ANSWERED = "answered"  # it asked people, and they answered
-    REFUSED = "refused"  # no such tool, or wrong arguments: nothing ran
 
 
 @register("countersign.transfer/1")

@@ -29,10 +29,11 @@ from agents.core.errors import (
     UnregisteredTypeError,
     UnstorableValueError,
 )
-from agents.core.roundtrip import same, shape
-
-Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
-"""JSON data."""
+from agents.core.kinds import (
+    Json as Json,  # noqa: PLC0414 - who codes has it from here
+    same,
+    shape,
+)
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)

@@ -11,15 +11,16 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Seque
 from contextlib import asynccontextmanager
 from typing import cast
 
-from agents.core.calls import FAILURE, ToolOutcome
 from agents.core.checkpoint import CheckpointStore
 from agents.core.codec import Json, from_text, to_text
 from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
 from agents.core.observers import (
+    FAILURE,
     CallFinished,
     NodeFailed,
     NodeFinished,
     Recorder,
+    ToolOutcome,
     WorkInDoubt,
     WorkNotice,
     WorkStarted,

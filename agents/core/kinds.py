@@ -1,11 +1,121 @@
-"""Whether a value is what a component asked for: types as people write them in annotations."""
+"""Types: whether a value is of a kind, how it is written and read, and whether it comes back."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    is_typeddict,
+)
+
+from pydantic import BaseModel
 
 from agents.core.errors import AgentConfigError
+
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+"""JSON data."""
+
+Shape: TypeAlias = tuple[Callable[[Any], object], Callable[[Any], object]]
+"""A pair of functions: one writes the values of a type, the other reads them."""
+
+_MISSING = object()
+
+
+def shape(cls: type) -> Shape:
+    """Find out how values of a type are written and read.
+
+    Raises:
+        AgentConfigError: It is no dataclass, pydantic model or enum, or could never be read.
+    """
+    if issubclass(cls, Enum):
+        return (lambda value: value.value), cls
+    if issubclass(cls, BaseModel):
+        return _of_model(cls)
+    if dataclasses.is_dataclass(cls):
+        return _of_dataclass(cls)
+    raise AgentConfigError(
+        f"{cls.__qualname__!r} is no dataclass, pydantic model or enum; use `types.add` with "
+        "functions that write and read it"
+    )
+
+
+def same(value: object, other: object) -> bool:
+    """Whether two values are the same through and through, types and NaN included."""
+    if value is other or type(value) is not type(other):
+        return value is other
+    if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+        return same(_parts(value), _parts(other))
+    match value, other:
+        case float(), float():
+            return value == other or (math.isnan(value) and math.isnan(other))
+        case (list() | tuple(), list() | tuple()):
+            return len(value) == len(other) and all(map(same, value, other))
+        case dict(), dict():
+            return value.keys() == other.keys() and all(same(value[k], other[k]) for k in value)
+        case _:
+            return bool(value == other)
+
+
+def _of_model(cls: type[BaseModel]) -> Shape:
+    lost = [n for n, field in cls.model_fields.items() if field.exclude and field.is_required()]
+    if lost:
+        raise AgentConfigError(
+            f"{cls.__qualname__!r} could not be read: its field {lost[0]!r} is required, and left "
+            "out when it is written (`exclude=True`); give it a default, or do not leave it out"
+        )
+
+    def write(value: BaseModel) -> object:
+        # By the names of the fields: an alias may differ for reading and for writing.
+        return value.model_dump(mode="json", by_alias=False, round_trip=True, warnings=False)
+
+    def read(data: object) -> BaseModel:
+        # Not strict: what was written is JSON data, with a text in place of a time.
+        return cls.model_validate(data, strict=False, by_alias=True, by_name=True)
+
+    return write, read
+
+
+def _of_dataclass(cls: type) -> Shape:
+    names = tuple(field.name for field in dataclasses.fields(cls) if field.init)
+    needed = [
+        name
+        for name, one in inspect.signature(cls).parameters.items()
+        if one.default is one.empty and one.kind not in {one.VAR_POSITIONAL, one.VAR_KEYWORD}
+    ]
+    unknown = [name for name in needed if name not in names]
+    if unknown:
+        raise AgentConfigError(
+            f"{cls.__qualname__!r} could not be read: it is made with {unknown[0]!r}, which is no "
+            "field of it; make it a field, or use `types.add` with functions that write and read it"
+        )
+
+    def write(value: object) -> object:
+        return {name: getattr(value, name) for name in names}
+
+    def read(data: Mapping[str, Any]) -> object:
+        return cls(**data)
+
+    return write, read
+
+
+def _parts(value: Any) -> dict[str, object]:
+    """Return the fields that make a value what it is; others may be worked out anew."""
+    if isinstance(value, BaseModel):
+        return {**value.__dict__, **(value.model_extra or {})}
+    fields = dataclasses.fields(value)
+    return {one.name: getattr(value, one.name, _MISSING) for one in fields if one.compare}
 
 
 def fits(kind: object, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The events that observers of a run receive, in the order in which things happen.
+"""Those who are told of a run: observers of its events, and the application's recorder.
 
 An observer is a plain function, given to the runner; there is no global list of them. It is told
 after the fact, must be quick, and cannot change what happens: an error that it raises is logged by
@@ -14,14 +14,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from agents.core.address import Address
-from agents.core.calls import ToolCall, ToolOutcome
-from agents.core.codec import Json
-from agents.core.pending import InterruptContext
+from agents.core.kinds import Json
 
 logger = logging.getLogger(__name__)
+
+FAILURE = "The tool failed: "
+"""Begins the result of a call that failed; the error follows."""
+
+
+class ToolOutcome(StrEnum):
+    """The outcome of a tool call. Stored: version 1, must stay readable."""
+
+    RAN = "ran"
+    REJECTED = "rejected"  # a person said no
+    EXPIRED = "expired"  # nobody answered in time
+    CANCELLED = "cancelled"  # the question was taken back
+    FAILED = "failed"  # it ran and raised an error, or nobody knows whether it ran
+    ANSWERED = "answered"  # it asked people, and they answered
+    REFUSED = "refused"  # no such tool, or wrong arguments: nothing ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,109 +46,6 @@ class RunEvent:
     """
 
     checkpoint_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(RunEvent):
-    """A run begins.
-
-    Attributes:
-        agent_name: Of the root agent.
-    """
-
-    agent_name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed(RunEvent):
-    """A run goes on: after answers, or after its process died.
-
-    Attributes:
-        targets: Ids of the interrupts that were answered.
-        is_recovery: Whether it goes on after a crash.
-    """
-
-    targets: tuple[str, ...] = ()
-    is_recovery: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInterrupted(RunEvent):
-    """A run waits for people; its checkpoint is stored.
-
-    Attributes:
-        contexts: Everything that waits.
-    """
-
-    contexts: tuple[InterruptContext, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCancelled(RunEvent):
-    """A run was stopped from outside; its checkpoint is stored, so that it can go on.
-
-    Attributes:
-        contexts: Everything that waits.
-    """
-
-    contexts: tuple[InterruptContext, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished(RunEvent):
-    """A run has come to its end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFailed(RunEvent):
-    """A run cannot go on.
-
-    Attributes:
-        error: Why.
-    """
-
-    error: Exception
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted(RunEvent):
-    """A call begins, or goes on after an answer.
-
-    Attributes:
-        address: Where.
-        call: Which.
-    """
-
-    address: Address
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished(RunEvent):
-    """A call has its result.
-
-    Attributes:
-        address: Where.
-        call: Which.
-        outcome: What came of it.
-    """
-
-    address: Address
-    call: ToolCall
-    outcome: ToolOutcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolInterrupted(RunEvent):
-    """A call waits for people.
-
-    Attributes:
-        address: Where.
-        call: Which.
-    """
-
-    address: Address
-    call: ToolCall
 
 
 Observer: TypeAlias = Callable[[RunEvent], object]

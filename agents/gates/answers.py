@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.infos import (
     ApprovalInfo,
@@ -11,6 +11,7 @@ from agents.core.infos import (
     ReviewEditInfo,
     ReviewEditResult,
 )
+from agents.core.observers import ToolOutcome
 from agents.policy.base import GATE_RULE, Ask
 from agents.tools.texts import rejected_text
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.digest import call_digest, canonical_json
 from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
@@ -36,6 +36,7 @@ from agents.core.interrupt import (
 )
 from agents.core.journal import STARTED
 from agents.core.legacy import old_interrupts
+from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
 from agents.core.scope import (
     Scope,

@@ -10,10 +10,11 @@ from pydantic import BaseModel
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from agents.agent import AgentEvent, AgentInput, MessageEvent, make_action, make_message
-from agents.core.calls import Exit, ToolOutcome, ToolReturn
+from agents.core.calls import Exit, ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import refuse_orphans
+from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, telling
 from agents.core.scope import publish
 from agents.gates.decorator import tool

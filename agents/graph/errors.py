@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.core.calls import ToolOutcome
 from agents.core.errors import (
     AgentConfigError,
     AgentError,
@@ -47,6 +46,7 @@ from agents.core.errors import (
     TopologyChangedError,
     UnknownInterruptError,
 )
+from agents.core.observers import ToolOutcome
 
 
 class GraphBuildError(AgentConfigError):

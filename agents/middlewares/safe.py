@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import AgentError, ToolError
+from agents.core.observers import ToolOutcome
 from agents.core.scope import current_scope
 from agents.middlewares.base import Middleware
 from agents.middlewares.matching import ToolChoice

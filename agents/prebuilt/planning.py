@@ -14,11 +14,12 @@ from pydantic_ai.messages import ModelMessage, UserPromptPart
 
 from agents.agent import ActionEvent, Agent, AgentEvent, AgentInput, make_action, make_message
 from agents.chat.handoff import Notes, final_text
-from agents.core.calls import BreakLoop, ToolOutcome
+from agents.core.calls import BreakLoop
 from agents.core.codec import Json, register
 from agents.core.errors import CheckpointDecodeError, ModelError
 from agents.core.interrupt import Interrupted, pass_on
 from agents.core.messages import user_message
+from agents.core.observers import ToolOutcome
 from agents.core.scope import get_interrupt_state, session_values, state_slot
 from agents.runs.topology import Component, Described, Key
 

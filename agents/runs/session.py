@@ -29,16 +29,10 @@ from agents.core.errors import (
     CheckpointConflictError,
     ResumeError,
 )
+from agents.core.events import RunCancelled, RunFailed, RunFinished, RunInterrupted
 from agents.core.journal import Journal
 from agents.core.messages import dump_new, log_text, read_log
-from agents.core.observers import (
-    Observers,
-    Recorder,
-    RunCancelled,
-    RunFailed,
-    RunFinished,
-    RunInterrupted,
-)
+from agents.core.observers import Observers, Recorder
 from agents.core.pending import InterruptContext, Point
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.policy.house import House

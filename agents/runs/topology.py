@@ -13,12 +13,9 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from agents.agent import Agent
 from agents.core.address import Address, Segment
-from agents.core.errors import AgentConfigError, TopologyChangedError
+from agents.core.errors import TopologyChangedError
 from agents.core.pending import Point
-from agents.gates.policy import PolicyGate
-from agents.policy.base import UNNAMED, people_of
-from agents.policy.checks import check_rule_names, rule_names
-from agents.tools.base import Tool, ToolSpec
+from agents.tools.base import Tool
 
 Key: TypeAlias = tuple[str, str]
 """Type and id of an address segment."""
@@ -113,74 +110,6 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
     for at, kind in was.items():
         if now.get(at) != kind:
             raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
-
-
-def people_named(agent: Agent) -> tuple[str, ...]:
-    """Return all people that policies around an agent's declared tools may ask, each once.
-
-    Also through what stands around them, in whatever order; but not what code of an agent, or of a
-    node of a graph, calls by itself.
-    """
-    return people_of(*_policies(agent))
-
-
-def check_rules(agent: Agent) -> None:
-    """Refuse rules of policies in code that the application's policy could not tell apart.
-
-    Raises:
-        AgentConfigError: One asks without a name, or two of one policy have the same.
-    """
-    for policy in _policies(agent):
-        names = rule_names([policy])
-        if UNNAMED in names:
-            raise AgentConfigError(
-                "a policy in code asks people without a name for its rule, and cards, audit and "
-                "the application's policy go by it; give one: `Ask(rule=…)`"
-            )
-        check_rule_names(names)
-
-
-def _policies(agent: Agent) -> Iterator[object]:
-    """The policies in code around an agent's declared tools."""
-    for part, _ in _parts(agent):
-        if isinstance(part, PolicyGate):
-            yield part.policy
-
-
-def tools_declared(agent: Agent) -> tuple[ToolSpec, ...]:
-    """Return the definitions of all tools that an agent declares, with the gates around them.
-
-    As far as `people_named` looks; agents may have different tools of one name.
-    """
-    specs: list[ToolSpec] = []
-    for part, is_wrapped in _parts(agent):
-        spec = getattr(part, "definition", None)
-        if isinstance(spec, ToolSpec) and not is_wrapped and spec not in specs:
-            specs.append(spec)
-    return tuple(specs)
-
-
-def agents_declared(agent: Agent) -> tuple[str, ...]:
-    """Return the names of an agent and of all agents in it, as far as `people_named` looks."""
-    names = [str(getattr(part, "name", "")) for part, _ in _parts(agent) if hasattr(part, "run")]
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
-    """All parts of an agent, each once, and whether something stands around them as a tool."""
-    seen: set[tuple[int, bool]] = set()
-    waiting: list[tuple[object, bool]] = [(agent, False)]
-    while waiting:
-        part, is_wrapped = waiting.pop()
-        if part is None or (id(part), is_wrapped) in seen:
-            continue
-        seen.add((id(part), is_wrapped))
-        yield part, is_wrapped
-        if isinstance(part, Described):
-            waiting += [(one.inner, False) for one in part.components().values()]
-        if isinstance(part, Holder):
-            waiting += [(one, False) for one in part.held()]
-        waiting.append((getattr(part, "tool", None), True))  # what stands around a tool calls it so
 
 
 def _declared(agent: Agent, address: Address) -> Iterator[Component]:

@@ -14,11 +14,9 @@ from typing import NoReturn, cast
 
 from agents.core.address import Address, Segment
 from agents.core.calls import (
-    FAILURE,
     BreakLoop,
     Exit,
     ToolCall,
-    ToolOutcome,
     ToolReturn,
     Transfer,
     dump_files,
@@ -35,11 +33,12 @@ from agents.core.errors import (
     ToolError,
     TopologyChangedError,
 )
+from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
 from agents.core.interrupt import Interrupted, raise_point, refuse_orphans, unpack_group
 from agents.core.journal import FINISHED, STARTED
 from agents.core.legacy import old_interrupts
 from agents.core.messages import PlannedCall, well_formed
-from agents.core.observers import ToolFinished, ToolInterrupted, ToolStarted
+from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, Watch, address_segment, current_scope, entered
 from agents.policy.house import HOUSE_SLOT, house_of

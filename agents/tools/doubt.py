@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
-from agents.core.calls import ToolCall, ToolOutcome, ToolReturn
+from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import STARTED
+from agents.core.observers import ToolOutcome
 from agents.core.scope import (
     AskAgain,
     current_scope,

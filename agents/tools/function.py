@@ -18,11 +18,12 @@ from typing import TypeAlias, cast
 from pydantic_ai.messages import is_multi_modal_content
 from pydantic_core import to_json
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import AgentError, OutsideRunError, ToolError
 from agents.core.interrupt import refuse_orphans
 from agents.core.legacy import old_interrupts
+from agents.core.observers import ToolOutcome
 from agents.core.scope import stream_text
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import Parameters

@@ -22,7 +22,7 @@ from agents.agent import (
 )
 from agents.chat.agent import ChatModelAgent
 from agents.chat.handoff import Notes, told
-from agents.core.calls import ToolCall, ToolOutcome, Transfer
+from agents.core.calls import ToolCall, Transfer
 from agents.core.codec import Json, register
 from agents.core.errors import (
     AgentConfigError,
@@ -31,6 +31,7 @@ from agents.core.errors import (
     TransferLimitError,
 )
 from agents.core.interrupt import Interrupted, keep_waiting, pass_on
+from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address, event_key, get_interrupt_state, state_slot
 from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.actions import TRANSFER_NAME, transfer_tool

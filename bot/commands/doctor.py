@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, ModelError, ModelRefusedError
 from agents.models import ask_once
-from agents.runs.topology import people_named
+from agents.runs.declared import people_named
 from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.commands.database import look_at_storage

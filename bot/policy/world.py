@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents import Agent
-from agents.runs.topology import agents_declared, tools_declared
+from agents.runs.declared import agents_declared, tools_declared
 from agents.tools.base import ToolSpec
 from bot.policy.judging.world import Gate, ToolFacts
 

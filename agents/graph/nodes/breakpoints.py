@@ -11,12 +11,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import cast
 
-from agents.core.calls import ToolOutcome
 from agents.core.cancel import CancelInfo
 from agents.core.codec import encode, to_text
 from agents.core.errors import ResumeDataError, ResumeError, UnstorableValueError
 from agents.core.infos import ApprovalResult, Cancelled, Expired
 from agents.core.interrupt import Interrupted, keep_waiting
+from agents.core.observers import ToolOutcome
 from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope
 from agents.graph.commands import Send, StateEdit

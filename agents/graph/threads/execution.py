@@ -9,14 +9,8 @@ from dataclasses import dataclass, field, replace
 from agents.core.cancel import CancelToken
 from agents.core.codec import encode
 from agents.core.errors import ResumeError
+from agents.core.events import RunFailed, RunFinished, RunInterrupted, RunResumed, RunStarted
 from agents.core.interrupt import Interrupted
-from agents.core.observers import (
-    RunFailed,
-    RunFinished,
-    RunInterrupted,
-    RunResumed,
-    RunStarted,
-)
 from agents.core.pending import Point
 from agents.core.scope import (
     RunContext,

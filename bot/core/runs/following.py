@@ -19,8 +19,8 @@ from agents import (
     TextDelta,
     ToolEvent,
 )
-from agents.core.calls import ToolOutcome
 from agents.core.errors import RunCancelledError
+from agents.core.observers import ToolOutcome
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.runs.presence import UNSEEN, of_event

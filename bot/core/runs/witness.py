@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from agents.core.calls import ToolOutcome
 from agents.core.observers import (
     CallFinished,
     NodeFailed,
     NodeFinished,
+    ToolOutcome,
     WorkInDoubt,
     WorkNotice,
     WorkStarted,

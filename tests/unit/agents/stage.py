@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from agents.core.address import Address, Segment
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import ResumeError
 from agents.core.interrupt import Interrupted
 from agents.core.journal import Journal
+from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext, Point
 from agents.core.scope import (
     BeforeStart,

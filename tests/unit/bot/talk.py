@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic_ai.models import Model
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, TextDelta, ToolEvent
-from agents.core.calls import ToolOutcome
+from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.runner import Runner

@@ -19,8 +19,9 @@ from agents.core.errors import (
     ResumeDataError,
     RunCancelledError,
 )
+from agents.core.events import RunCancelled, RunFinished, RunResumed, RunStarted
 from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
-from agents.core.observers import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted
+from agents.core.observers import RunEvent
 from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say

@@ -8,14 +8,8 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError, ModelError, UnknownInterruptError
-from agents.core.observers import (
-    RunEvent,
-    RunFailed,
-    RunFinished,
-    RunInterrupted,
-    RunResumed,
-    RunStarted,
-)
+from agents.core.events import RunFailed, RunFinished, RunInterrupted, RunResumed, RunStarted
+from agents.core.observers import RunEvent
 from agents.gates import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import pytest
 
-from agents.core.calls import ToolOutcome
 from agents.core.codec import Json, register
 from agents.core.errors import ResumeDataError
 from agents.core.infos import ApprovalInfo, CallInfo
+from agents.core.observers import ToolOutcome
 from agents.gates.approval import DecisionGate
 from agents.models import call, say
 from tests.unit.agents.support import Died, DyingStore, Plain, World, brief, contexts, yes

@@ -10,7 +10,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import (
     AgentConfigError,
@@ -19,6 +19,7 @@ from agents.core.errors import (
     ResumeDataError,
 )
 from agents.core.infos import ApprovalInfo, Cancelled, Expired, ReviewEditInfo
+from agents.core.observers import ToolOutcome
 from agents.gates import approval_gate, complete_gate, review_edit_gate, tool
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.tools import Tool

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import pytest
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode, register
 from agents.core.errors import ToolError
 from agents.core.infos import (
@@ -19,6 +19,7 @@ from agents.core.infos import (
     ReviewEditResult,
 )
 from agents.core.interrupt import interrupt
+from agents.core.observers import ToolOutcome
 from agents.core.scope import (
     AskAgain,
     StartingCall,

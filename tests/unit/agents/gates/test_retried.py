@@ -11,9 +11,9 @@ import pytest
 
 from agents.agent import AgentInput, ToolEvent, run_agent
 from agents.chat.agent import ChatModelAgent
-from agents.core.calls import ToolOutcome
 from agents.core.infos import Expired
 from agents.core.messages import user_message
+from agents.core.observers import ToolOutcome
 from agents.gates.approval import approval_gate
 from agents.gates.policy import PolicyGate
 from agents.graph import NodeFailedError, NodeRefusedError, RetryPolicy, StateGraph, node_interrupt

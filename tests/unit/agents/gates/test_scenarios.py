@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from agents.chat.agent import ChatModelAgent
-from agents.core.calls import ToolOutcome
 from agents.core.codec import Json
 from agents.core.errors import (
     ArgumentError,
@@ -18,6 +17,7 @@ from agents.core.errors import (
     ResumeDataError,
     TopologyChangedError,
 )
+from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext
 from agents.gates import (
     ApprovalInfo,

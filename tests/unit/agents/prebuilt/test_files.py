@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agents.agent import InterruptEvent, ToolEvent
-from agents.core.calls import ToolOutcome
 from agents.core.errors import DuplicateNameError, ToolError
 from agents.core.journal import Journal
+from agents.core.observers import ToolOutcome
 from agents.core.scope import RunContext, Scope, SessionValues, entered
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore

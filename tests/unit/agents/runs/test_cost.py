@@ -10,7 +10,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.chat.agent import ChatModelAgent
-from agents.core.calls import ToolOutcome
 from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.errors import (
     AgentConfigError,
@@ -21,6 +20,7 @@ from agents.core.errors import (
 )
 from agents.core.infos import CallInfo
 from agents.core.messages import log_text, user_message
+from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext
 from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog

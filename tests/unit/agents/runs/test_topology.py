@@ -23,6 +23,7 @@ from agents.middlewares import RetryTools, policy_middleware
 from agents.models import ScriptedModel, call, say
 from agents.policy import Ask, Deny, Rule, RulePolicy
 from agents.runner import Runner
+from agents.runs.declared import people_named
 from agents.runs.document import ResumeParams, RunDocument
 from agents.runs.topology import (
     Component,
@@ -30,7 +31,6 @@ from agents.runs.topology import (
     Key,
     agent_component,
     check_topology,
-    people_named,
     tool_component,
     topology,
 )

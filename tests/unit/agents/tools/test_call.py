@@ -8,10 +8,11 @@ import json
 import pytest
 
 from agents.core.address import Address
-from agents.core.calls import BreakLoop, Exit, ToolOutcome, ToolReturn
+from agents.core.calls import BreakLoop, Exit, ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
-from agents.core.observers import RunEvent, ToolFinished, ToolInterrupted, ToolStarted
+from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
+from agents.core.observers import RunEvent, ToolOutcome
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say

@@ -15,8 +15,9 @@ from pydantic_ai.messages import (
 )
 
 from agents.agent import ToolEvent
-from agents.core.calls import MAX_FILE_BYTES, File, ToolOutcome, ToolReturn, dump_files, load_files
+from agents.core.calls import MAX_FILE_BYTES, File, ToolReturn, dump_files, load_files
 from agents.core.errors import CheckpointDecodeError, ToolError
+from agents.core.observers import ToolOutcome
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.models import call, say

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.errors import AgentConfigError, InvalidArgumentsError
 from agents.core.infos import ApprovalInfo
 from agents.core.interrupt import interrupt
+from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
 from agents.gates.approval import Gate
 from agents.gates.decorator import tool

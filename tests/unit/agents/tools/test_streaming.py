@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 import pytest
 
 from agents.agent import AgentEvent, InterruptEvent, ToolDelta, ToolEvent
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError, RunCancelledError, ToolError
 from agents.core.infos import ReviewEditInfo
 from agents.core.interrupt import interrupt, stateful_interrupt
+from agents.core.observers import ToolOutcome
 from agents.core.scope import (
     address_segment,
     current_address,

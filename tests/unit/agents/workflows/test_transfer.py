@@ -9,7 +9,7 @@ import pytest
 
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
 from agents.chat.handoff import Note, Notes, final_text, in_order, retold, shown_to
-from agents.core.calls import BreakLoop, Exit, ToolCall, ToolOutcome, Transfer
+from agents.core.calls import BreakLoop, Exit, ToolCall, Transfer
 from agents.core.codec import Json
 from agents.core.errors import (
     AgentConfigError,
@@ -18,6 +18,7 @@ from agents.core.errors import (
     TopologyChangedError,
     TransferLimitError,
 )
+from agents.core.observers import ToolOutcome
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from agents.core.calls import ToolOutcome
 from agents.core.codec import Json
 from agents.core.errors import ResumeDataError
 from agents.core.infos import (
@@ -15,6 +14,7 @@ from agents.core.infos import (
     Undecidable,
     Withdrawn,
 )
+from agents.core.observers import ToolOutcome
 from agents.tools.texts import denied_text
 from bot.demo.agent import Effect
 from bot.demo.replies import Done, report

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from agents.core.calls import ToolOutcome
 from agents.core.infos import ApprovalInfo, ReviewEditInfo
+from agents.core.observers import ToolOutcome
 from bot.demo.agent import DemoServices
 from tests.unit.bot.talk import Talk
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents import ChatModelAgent, approval_gate
 from agents.models import ScriptedModel
-from agents.runs.topology import agents_declared, tools_declared
+from agents.runs.declared import agents_declared, tools_declared
 from bot.policy.world import gate_of, world_of
 from tests.support.policies import WORLD
 from tests.support.policyagents import build, world_tools

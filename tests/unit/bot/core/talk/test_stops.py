@@ -16,7 +16,8 @@ from agents import (
     ToolEvent,
     tool,
 )
-from agents.core.calls import ToolCall, ToolOutcome
+from agents.core.calls import ToolCall
+from agents.core.observers import ToolOutcome
 from agents.models import call, say
 from bot.core.audit import Act
 from bot.core.runs.following import StoppableRun
