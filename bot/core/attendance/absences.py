@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.core.attendance.course import state_of
+from bot.core.attendance.course import can_hasten
 from bot.people.handed import absent_of, delegations_of
-from bot.people.terms_of import steps_of, terms_of
-from bot.policy.terms import Terms, TermsError
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
 from bot.ports import Clock
 from storage.base import DelegationStore, Storage
 from storage.records import Approval, DelegationRecord, Status
@@ -66,12 +66,6 @@ def waits_for_people(approval: Approval) -> bool:
     except TermsError:
         return False
     return can_hasten(approval, terms)
-
-
-def can_hasten(approval: Approval, terms: Terms) -> bool:
-    """Whether the first step of a ladder is still to come, and not hastened yet."""
-    has_begun = steps_of(approval) > 0 or state_of(approval).deserted
-    return bool(terms.escalate) and not has_begun
 
 
 async def waiting_for_people(storage: Storage, team_id: str) -> AsyncIterator[Approval]:

@@ -122,3 +122,9 @@ def write_beside(messages: Iterable[SideMessage]) -> str:
 def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
     """The same message, where it was posted."""
     return replace(message, channel=found.channel, ts=found.ts)
+
+
+def can_hasten(approval: Approval, terms: Terms) -> bool:
+    """Whether the first step of a ladder is still to come, and not hastened yet."""
+    has_begun = steps_of(approval) > 0 or state_of(approval).deserted
+    return bool(terms.escalate) and not has_begun

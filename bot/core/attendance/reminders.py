@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
+from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.held import Visit
-from bot.core.attendance.ladder import Considerate, Unasked
 from bot.core.audit import note_escalation, note_reminder
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier

@@ -15,9 +15,10 @@ from cachetools import LRUCache
 
 from bot.clock import milliseconds
 from bot.core.attendance.absences import Absences, waiting_for_people
+from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.held import Visit
-from bot.core.attendance.ladder import Considerate, Ladder, Unasked
+from bot.core.attendance.ladder import Ladder
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agents import AgentEvent, MessageEvent, ToolEvent
-from agents.core.calls import ToolOutcome
+from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
 from bot.ports import Clock, Spawn, TaskBoard, TaskStatus, ToolTask
 from bot.redaction.mask import mask_text

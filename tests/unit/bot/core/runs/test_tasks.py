@@ -10,7 +10,8 @@ from datetime import timedelta
 import pytest
 
 from agents import MessageEvent, ToolEvent
-from agents.core.calls import ToolCall, ToolOutcome
+from agents.core.calls import ToolCall
+from agents.core.observers import ToolOutcome
 from bot.core.runs.tasks import MARK, TaskUpdates, end_tasks
 from bot.errors import DeliveryError
 from bot.ports import ToolTask

@@ -1,0 +1,48 @@
+"""The port by which attendances learn who is not to be told now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from bot.policy.ladder import Due
+from storage.records import Approval
+
+
+class Considerate(Protocol):
+    """Says who is not to be told now: see `Consideration`."""
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
+        """Those who are not to be disturbed now, and until when."""
+        ...
+
+    async def left_out(
+        self, approval: Approval, found: Due, people: Collection[str]
+    ) -> Mapping[str, int]:
+        """Those who have it on a list, and when they are told all the same; 0 for not at all."""
+        ...
+
+    async def later(self, approval: Approval, user_id: str) -> int:
+        """When somebody is to be reminded of a question of theirs; 0 for now."""
+        ...
+
+
+class Unasked:
+    """Nobody has said when not to be told, and nobody is sent a list."""
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002 - see Considerate
+        """See `Considerate`."""
+        return {}
+
+    async def left_out(
+        self,
+        approval: Approval,  # noqa: ARG002 - see Considerate
+        found: Due,  # noqa: ARG002 - see Considerate
+        people: Collection[str],  # noqa: ARG002 - see Considerate
+    ) -> Mapping[str, int]:
+        """See `Considerate`."""
+        return {}
+
+    async def later(self, approval: Approval, user_id: str) -> int:  # noqa: ARG002 - see Considerate
+        """See `Considerate`."""
+        return 0
