@@ -1,4 +1,4 @@
-"""Slack's surface for agents in a real browser: prompts as chips, a title, the stop button."""
+"""Slack's surface for agents in a real browser: prompts, title, stop; and a thread's summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.browser.shots import shot
-from tests.browser.test_page import browser, page, pytestmark
+from tests.browser.test_page import act_as, browser, page, pytestmark
 from tests.scenario import agents
 from tests.support.stage import Stage, a_stage
 
@@ -25,6 +25,8 @@ agents:
     prompts:
       - {title: Measure the table, message: measure the table in the hall}
       - {title: Measure everything on the second floor, message: measure it all}
+  sender:
+    use: tests.scenario.agents:thrice
 """
 
 
@@ -66,3 +68,21 @@ async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) ->
     await expect(pane).to_contain_text("Stopped by Rosa")
     await expect(stop).to_have_count(0)
     assert len(agents.RAN) == 1
+
+
+async def test_three_decisions_are_summed_up(page: Page, stage: Stage) -> None:
+    root = await stage.say("Rosa", "@countersign sender: send all three")
+    await stage.card(number=3)
+    await act_as(page, stage, "Ada", thread=root)
+    pane = page.get_by_test_id("thread-pane")
+    for number in (0, 1):
+        await stage.click("Ada", stage.cards()[number], "countersign:approve")
+    await stage.click("Ada", stage.cards()[2], "countersign:reject")
+    form = await stage.modal("Ada")
+    await stage.sandbox.submit(stage.user("Ada"), form, {"canned": "later"})
+    await expect(pane).to_contain_text("Summary")
+    await expect(pane).to_contain_text("3 requests")
+    await expect(pane).to_contain_text("Send the report, ran, @Ada Lind")
+    await expect(pane).to_contain_text("Send a <!channel> joke, rejected, @Ada Lind")
+    assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    await shot(page, f"summary-{page.viewport_size['width']}")  # type: ignore[index]

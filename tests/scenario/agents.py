@@ -66,6 +66,12 @@ def _agent(*turns: Turn) -> Agent:
     return ChatModelAgent(name="scripted", model=ScriptedModel(turns), tools=[send, explode])
 
 
+def thrice(_: Model) -> Agent:
+    """Sends three texts in one turn."""
+    texts = ("the report", "the invoice", "a <!channel> joke")
+    return _agent([call("send", {"text": one}, id=one) for one in texts], say("That was it."))
+
+
 def failing(_: Model) -> Agent:
     """Calls a tool that raises, and says so."""
     return _agent(call("explode", {"what": "it"}, id="c1"), say("It broke."))
