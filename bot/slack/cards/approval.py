@@ -156,4 +156,5 @@ def _text(question: DrawnQuestion, state: str) -> str:
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
     wrote = [say("notify.wrote", who=mention(one.by)) for one in said_of(approval)[-1:]]
-    return spoken(state, edited, *wrote).replace("?. ", "? ")
+    why = stuck_words(approval) if approval.stuck else ""
+    return spoken(state, why, edited, *wrote).replace("?. ", "? ")

@@ -64,6 +64,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/core/audit.py": 1,
     "bot/core/decisions/emergencies.py": 2,
     "bot/core/outbox.py": 1,
+    "bot/core/runs/tasks.py": 2,
     "bot/core/story.py": 1,
     "bot/core/turns.py": 2,
     "bot/core/work.py": 1,

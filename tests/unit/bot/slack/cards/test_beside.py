@@ -241,3 +241,14 @@ def test_a_card_in_doubt_says_who_had_approved_the_call() -> None:
     for damaged in ("", "[", '{"by": "U0ADA", "at_ms": 5}', '{"by": ["U0ADA"]}'):
         shown = said(drawn(a_doubt(approved_json=damaged)))
         assert ("Approved by" in shown, "Requested by" in shown) == (False, True)
+
+
+def test_a_notification_says_why_nobody_can_decide() -> None:
+    card = drawn(an_approval(stuck="Nobody of sre is left.", escalate_ms=None))
+    assert card.text.startswith("Nobody can decide this: Deploy payments")
+    assert card.text.endswith("Nobody of sre is left.")
+    assert set(buttons(card)) == {ActionId.ASK_ADMIN, *_LEFT}
+    assert options(card) == ["Details", "Ask a question…"]
+
+
+_LEFT = (ActionId.REJECT, ActionId.WITHDRAW, ActionId.MORE)
