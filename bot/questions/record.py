@@ -233,7 +233,7 @@ def deciders_of(approval: Approval) -> dict[str, Json]:
 
 
 def _approved(approval: Approval) -> str:
-    """Who let a call start, and when; of one that ran again after a doubt, who did at first."""
+    """The name and time of who let a call start; at first, where it ran again after a doubt."""
     if approval.kind is Kind.DOUBT:
         return approval.approved_json
     decision = approval.decision

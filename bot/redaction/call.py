@@ -70,7 +70,7 @@ def mask_call(text: str, *, is_open: bool = False) -> Words:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was masked for one drawing: texts, and arguments that are objects or lists."""
+    """All that was masked for one drawing: texts, and arguments that are objects or lists."""
 
     texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
     values: dict[tuple[str, str, Names], Words] = field(default_factory=dict)

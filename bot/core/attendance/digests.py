@@ -164,7 +164,7 @@ class Digests:
         return await change_person(self.storage.people, self.team_id, person.user_id, change)
 
     async def _unclaimed(self, person: PersonRecord, today: str, now: int) -> PersonRecord | None:
-        """What is on record when no list could be claimed: see `_send`."""
+        """The record of lists where none could be claimed: see `_send`."""
         newest = (await self.storage.people.of(self.team_id, [person.user_id])).get(person.user_id)
         if newest is None or newest.digest_day >= today:
             return None
