@@ -156,7 +156,7 @@ class Ladder:
             changed,
             revision=approval.revision,
             now_ms=now_ms,
-            redraws=bool(found.begun or plan.cards),
+            redraws=bool(found.begun or found.awake or plan.cards),
         )
         if climbed is None:  # somebody was quicker: look again
             newest = await self.approvals.get(approval.approval_id)

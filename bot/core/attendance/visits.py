@@ -572,7 +572,7 @@ class Attendance:
 
 
 def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:
-    """When a card that waits has to be looked at although nobody does anything."""
+    """The moments at which a card that waits changes although nobody does anything."""
     yield approval.expires_ms
     if approval.stuck:
         yield now + milliseconds(LOOK_AGAIN)

@@ -190,9 +190,17 @@ async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStorage) -> No
     assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
     await later(office, minutes=59)
     assert told(office) == []
+    assert "💤" in drawn(office)
     await later(office, minutes=1)
+    assert "💤" not in drawn(office)
     await later(office, minutes=9)
     assert told(office) == [("snooze_over", [MIA], MIA)]
+
+
+def drawn(office: Office) -> str:
+    """The card as it stands in its thread."""
+    (card,) = office.notifier.cards.values()
+    return str(card_for(card, approvers_text="").blocks)
 
 
 async def test_a_claim_holds_reminders_up(storage: SqliteStorage) -> None:
