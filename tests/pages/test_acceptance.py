@@ -23,6 +23,7 @@ HOME = f"{LISTENERS}/test_home.py"
 LISTS = f"{LISTENERS}/test_lists.py"
 HOUSES = f"{LISTENERS}/test_organisations.py"
 BATCHES = f"{DECISIONS}/test_batches.py"
+SHARED = "tests/unit/bot/core/attendance/test_shared.py"
 BROWSER = "tests/browser/test_cards.py"
 
 CHECKS: dict[str, tuple[str, ...]] = {
@@ -142,12 +143,19 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{DECISIONS}/test_admins.py::test_an_admin_is_asked_about_what_nobody_can_decide",
     ),
     "28 a batch is of equal rulings, without high and critical": (
+        f"{SHARED}::test_what_people_must_see_one_by_one_has_cards_of_its_own",
+        f"{SHARED}::test_a_card_holds_only_what_is_alike",
         f"{BATCHES}::test_another_ruling_is_not_in_it",
         f"{BATCHES}::test_what_is_risky_is_decided_by_itself",
     ),
-    "29 a hundred items have one form": (f"{BATCHES}::test_a_hundred_cards_have_one_form",),
+    "29 a hundred items have one card and one form": (
+        f"{SHARED}::test_more_than_a_hundred_have_a_second_card",
+        f"{CARDS}/test_golden.py::test_card_is_taken_by_slack",
+        f"{BATCHES}::test_a_hundred_cards_have_one_form",
+    ),
     "30 two people decide different items of one batch": (
         f"{BATCHES}::test_two_people_decide_different_cards_of_one_batch",
+        "tests/scenario/calls/test_batches.py::test_two_people_decide_different_ones_at_once",
     ),
     "31 nothing ticked is an error below the list": (
         f"{BATCHES}::test_nothing_ticked_is_an_error_below_the_list",
