@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -353,10 +353,12 @@ class Council(Play):
         if not 1 <= len(alerts) <= 2:
             self.report.wrong.append(f"{name}: {len(alerts)} alerts")
 
-    def _check_card(self, channel: str, ts: str, approval: Approval) -> None:
+    def _check_card(
+        self, channel: str, ts: str, approval: Approval, given_up: Collection[str]
+    ) -> None:
         """The thread has one card, or one line; so has each other place, without buttons."""
         if not approval.place:
-            super()._check_card(channel, ts, approval)
+            super()._check_card(channel, ts, approval, given_up)
         for place, channel_row in self.sandbox.workspace.channels.items():
             if place == channel and not approval.place:
                 continue

@@ -8,7 +8,7 @@ import multiprocessing
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
@@ -397,17 +397,12 @@ class Play:
                 self._check_thread(number, await storage.threads.get(thread_id))
             except RecordNotFoundError:
                 self.report.wrong.append(f"job {number}: no bot ever heard of it")
-            given_up = {
-                _ref(a)
-                for a in approvals
-                if a.kind is Kind.DOUBT
-                and "give_up" in (a.decision.answer_json if a.decision else "")
-            }
+            given_up = {_ref(one) for one in approvals if _is_given_up(one)}
             allowed |= await self._check_rules(storage, approvals, audit)
             for approval in approvals:
                 self.report.approvals[str(approval.status)] += 1
                 self.report.doubts += approval.kind is Kind.DOUBT
-                self._check_card(channel, ts, approval)
+                self._check_card(channel, ts, approval, given_up)
                 self._check_audit(
                     approval, [e.action for e in audit if e.approval_id == approval.approval_id]
                 )
@@ -440,7 +435,9 @@ class Play:
                 f"job {number} ({ts}): said {len(ends)} times that it is done: {told}"
             )
 
-    def _check_card(self, channel: str, ts: str, approval: Approval) -> None:
+    def _check_card(
+        self, channel: str, ts: str, approval: Approval, given_up: Collection[str]
+    ) -> None:
         name = f"card of {approval.title!r}"
         if approval.status is Status.PENDING or approval.open:
             self.report.wrong.append(f"{name}: it is not closed ({approval.status})")
@@ -453,7 +450,10 @@ class Play:
             self.report.wrong.append(f"{name}: there are {len(cards)}")
             return
         shown = str(cards[0]["blocks"])
-        if buttons_that_act(cards[0]) or not any(one in shown for one in _words_of_end(approval)):
+        words = _words_of_end(approval)
+        if approval.kind is Kind.APPROVAL and _ref(approval) in given_up:
+            words = (*words, "May have run")  # nobody has ever found out
+        if buttons_that_act(cards[0]) or not any(one in shown for one in words):
             self.report.wrong.append(f"{name}: it does not show {approval.status}: {shown[:300]}")
 
     def _check_effects(
@@ -512,12 +512,11 @@ def buttons_that_act(card: dict[str, Any]) -> list[str]:
 
 
 def _is_given_up(approval: Approval) -> bool:
-    decision = approval.decision
-    return (
-        approval.kind is Kind.DOUBT
-        and decision is not None
-        and (decision.status is not Status.ANSWERED or "give_up" in decision.answer_json)
-    )
+    """Whether it was a doubt, and people neither said that it ran, nor let it run again."""
+    if approval.kind is not Kind.DOUBT or approval.status is Status.APPROVED:
+        return False
+    answer = approval.decision.answer_json if approval.decision is not None else ""
+    return approval.status is not Status.ANSWERED or "give_up" in answer
 
 
 def _words_of_end(approval: Approval) -> tuple[str, ...]:
