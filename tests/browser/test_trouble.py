@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Page, expect
+import asyncio
+
+from playwright.async_api import Page, Route, expect
 
 from tests.browser.test_page import (
     act_as,
@@ -40,6 +42,32 @@ async def test_switches_work_by_keyboard_and_survive_a_reload(page: Page, stage:
     await page.keyboard.press("Escape")
     await expect(page.get_by_test_id("trouble")).to_be_hidden()
     await expect_back(page, "trouble")
+
+
+async def test_a_switch_is_not_turned_back_by_what_was_read_before(
+    page: Page, stage: Stage
+) -> None:
+    await act_as(page, stage, "Rosa")
+    await open_tool(page, "trouble")
+    switch = page.get_by_role("switch", name="Slow Slack")
+    await expect(switch).not_to_be_checked()
+    old = await (await page.request.get(f"{stage.sandbox.url}/control/panel")).json()
+    asked, late = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await late.wait()
+        await route.fulfill(json={**old, "connections": 7})
+
+    await page.route("**/control/panel*", hold)
+    await page.route("**/control/switch", lambda _: None)  # not answered yet
+    await asked.wait()
+    await switch.click()
+    late.set()
+    told = page.get_by_test_id("trouble-connections")
+    await expect(told).to_have_text("The bot has 7 connections open.")
+    await expect(switch).to_be_checked()
+    await page.unroute_all(behavior="ignoreErrors")
 
 
 async def test_panel_fits_and_leaves_when_one_goes_on(page: Page, stage: Stage) -> None:

@@ -12,6 +12,7 @@ export class TroublePanel extends Panel {
   constructor(button, root) {
     super(button, root, { name: "trouble", title: "Let Slack misbehave" });
     this.rows = new Map();
+    this.turns = 0;
     this.dot = h("span", { class: "dot", hidden: true });
     button.append(this.dot);
     this.#build();
@@ -68,12 +69,14 @@ export class TroublePanel extends Panel {
   }
 
   async #load() {
+    const turns = this.turns;
     const shown = await read("panel", {}, "control");
-    if (shown.ok) this.#draw(shown);
+    if (shown.ok) this.#draw(shown, turns);
   }
 
-  #draw(shown) {
-    for (const one of shown.switches) this.#row(one).checked = one.on;
+  #draw(shown, turns) {
+    // What was read before a switch was turned would turn it back under somebody's hand.
+    if (turns === this.turns) for (const one of shown.switches) this.#row(one).checked = one.on;
     this.others.hidden = shown.others === 0;
     fill(this.others, `${count(shown.others, "more rule was", "more rules were")} added by a program.`);
     const { failed, again, lost, doubles } = shown.coped;
@@ -109,10 +112,12 @@ export class TroublePanel extends Panel {
   }
 
   async #turn(key, label, on) {
+    this.turns += 1;
+    const turns = this.turns;
     const answer = await send("switch", { key, on }, "control");
     if (!answer.ok) notice(explain(answer), "error");
     else announce(`${label} is ${on ? "on" : "off"}.`);
-    if (answer.ok) this.#draw(answer);
+    if (answer.ok) this.#draw(answer, turns);
     else await this.#load();
   }
 }
