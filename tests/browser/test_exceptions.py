@@ -82,6 +82,31 @@ async def test_emergency_override(player: Player) -> None:
     await player.look("seen")
 
 
+FIVE = "refund orders 1234 20.00, 1240 12.50, 1251 99.50, 1262 9.90, 1270 31.00"
+
+
+async def test_five_refunds_have_one_card(player: Player) -> None:
+    await player.ask(FIVE, shows="5 need approval")
+    await player.become(ADA)
+    await player.sees("5 refunds, 172.90 EUR in total")
+    await player.look("asked")
+    await player.press("batch")
+    await player.look("choose")
+    await player.form.get_by_role("checkbox", name="order 1262").uncheck()
+    await player.submit()
+    await player.sees("1 needs approval")
+    await player.look("partly")
+    await player.pick("Reject all…")
+    await player.look("reject")
+    await player.form.get_by_text("Another reason").click()
+    await player.form.locator("textarea").first.fill("already refunded by hand")
+    await player.submit()
+    await player.sees("4 ran, 1 rejected")
+    await player.look("done")
+    await player.press("batch_details")
+    await player.look("details")
+
+
 async def test_batch_of_equal_calls(player: Player) -> None:
     await player.ask("deploy one 1.0.0 and two 2.0.0 and three 3.0.0 to staging")
     await player.sees("three")

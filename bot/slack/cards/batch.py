@@ -149,12 +149,17 @@ def read_asked(values: Values) -> Chosen | Errors:
 
 def list_modal(items: Sequence[Approval], title: str) -> Block:
     """Show how each of several stands, and who decided it; nothing can be done here."""
+    said = common_to(items)
     blocks = [rich(line(literal(clip(title, _TITLE), "bold")))]
+    blocks += [rich(common_line(said))] if said else []
+    by = {who for _, who in _deciders(items, 1)}
     for start in range(0, len(items), PAGE):
         page = items[start : start + PAGE]
-        blocks.append(rich(*(element for one in page for element in _told(one))))
-        people = [f"{number}. {who}" for number, who in _deciders(page, start + 1)]
-        blocks += small_lines(people)
+        blocks.append(rich(*(element for one in page for element in _told(one, said))))
+        if len(by) > 1:
+            people = [f"{number}. {who}" for number, who in _deciders(page, start + 1)]
+            blocks += small_lines(people)
+    blocks += small_lines(by) if len(by) == 1 else []
     return {
         "type": "modal",
         "callback_id": str(ActionId.NOTICE_MODAL),
@@ -164,8 +169,8 @@ def list_modal(items: Sequence[Approval], title: str) -> Block:
     }
 
 
-def _told(item: Approval) -> Iterator[Block]:
-    yield item_line(item)
+def _told(item: Approval, said: Said) -> Iterator[Block]:
+    yield item_line(item, said)
     decision, run = item.decision, run_of(item)
     for text in (decision.reason if decision is not None else "", run.text if run else ""):
         if text.strip():

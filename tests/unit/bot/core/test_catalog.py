@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,8 +26,8 @@ from agents.core.address import Address
 from agents.models import call
 from bot.core.catalog import Catalog, nobody, tool_at
 from bot.errors import DirectoryError
-from bot.ports import CheckedCall
-from storage.records import Approval, Thread
+from bot.ports import BatchWords, CheckedCall
+from storage.records import Approval, Status, Thread
 from tests.contract.builders import an_approval
 
 
@@ -272,3 +273,52 @@ async def test_the_facts_of_an_agent_are_those_of_its_channel(town: Town) -> Non
     assert (await catalog.facts("C2")).name == "rest"
     alone = await town.catalog(finance=an_agent("money")).facts("C2")
     assert (alone.name, alone.free, alone.gated) == ("nobody", (), ())
+
+
+@tool(
+    gate="approval",
+    title="Refund {amount} with {pin}",
+    secret=["pin"],
+    batch_title="{n} refunds of {amount:sum} with {pin}",
+    batch_key="amount",
+)
+def refund(amount: int, pin: str) -> str:
+    """Refund.
+
+    Args:
+        amount: How much.
+        pin: Of the till.
+    """
+    return f"{amount} {len(pin)}"
+
+
+def a_refund(number: int, amount: int, **changes: object) -> Approval:
+    arguments = {"amount": amount, "pin": "4711-secret"}
+    fields: dict[str, object] = {
+        "approval_id": f"apr_{number}",
+        "tool": "refund",
+        "address": f"agent:A;tool:refund:c{number}",
+        "arguments_json": json.dumps(arguments),
+    }
+    return an_approval(**{**fields, **changes})
+
+
+async def test_a_tool_says_what_several_calls_do_and_which_are_largest() -> None:
+    catalog = Town().catalog(
+        every=ChatModelAgent(name="A", model=ScriptedModel([]), tools=[refund])
+    )
+    over = a_refund(3, 100, status=Status.REJECTED)
+    words = await catalog.batch_words([a_refund(1, 5), a_refund(2, 20), over])
+    assert words.largest == ("apr_2", "apr_1")
+    assert words.title.startswith("3 refunds of 125 with ")
+    assert words.rest.startswith("2 refunds of 25 with ")
+    assert "4711" not in f"{words.title} {words.rest}"
+
+
+async def test_a_tool_without_such_words_or_that_is_gone_says_nothing() -> None:
+    catalog = Town().catalog(every=an_agent("A"))
+    assert await catalog.batch_words([an_approval(address="agent:A;tool:pay:c1")]) == BatchWords()
+    assert await catalog.batch_words([a_refund(1, 5)]) == BatchWords()
+    agent = ChatModelAgent(name="A", model=ScriptedModel([]), tools=[refund])
+    broken = a_refund(1, 5, arguments_json="[")
+    assert await Town().catalog(every=agent).batch_words([broken]) == BatchWords()

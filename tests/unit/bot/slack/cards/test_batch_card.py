@@ -1,0 +1,110 @@
+"""The card of several: Slack's limits, nothing live in what others wrote, and what fits a line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
+from bot.layout.blocks import Card
+from bot.ports import BatchWords
+from bot.questions.form import AnswerForm, Form
+from bot.sandbox.blockkit.rules import message_errors, text_characters, view_errors
+from bot.slack.cards.batch import batch_modal, list_modal
+from bot.slack.cards.batch_card import batch_card
+from bot.slack.notices import takes_line
+from storage.records import Approval, Status
+from tests.unit.bot.slack.cards.batch_samples import an_item, ended, ran, refunds
+from tests.unit.bot.slack.cards.samples import an_approval
+
+LIVE = "*a* <!channel> :x: <http://e|l> <@U1> & `c`"
+
+
+def card_of(items: list[Approval], words: BatchWords | None = None) -> Card:
+    return batch_card(items, words or BatchWords(), approvers_text="the members of this channel")
+
+
+def mrkdwn_in(block: object) -> list[str]:
+    if isinstance(block, dict):
+        own = [str(block["text"])] if block.get("type") == "mrkdwn" else []
+        return own + [text for one in block.values() for text in mrkdwn_in(one)]
+    return [text for one in block for text in mrkdwn_in(one)] if isinstance(block, list) else []
+
+
+def as_it_ended(item: Approval, end: str) -> Approval:
+    if end == "wait":
+        return item
+    return ran(item) if end == "ran" else ended(item, Status.REJECTED)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 100),
+    st.text(max_size=200),
+    st.text(max_size=200),
+    st.lists(st.sampled_from(["wait", "ran", "no"]), min_size=100, max_size=100),
+)
+def test_any_card_and_its_forms_are_taken_by_slack(
+    count: int, title: str, told: str, ends: list[str]
+) -> None:
+    found = [replace(one, title=title or "x") for one in refunds(an_approval(), count)]
+    items = [as_it_ended(one, end) for end, one in zip(ends, found, strict=False)]
+    largest = tuple(one.approval_id for one in reversed(items))
+    card = card_of(items, BatchWords(title=told, rest=told, largest=largest))
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    assert text_characters({"blocks": card.blocks}) <= 9_000
+    for view in (batch_modal(items[0], items, told), list_modal(items, told or "x")):
+        assert view_errors(view) == []
+        assert len(view["blocks"]) <= 100
+
+
+@pytest.mark.parametrize("end", ["wait", "ran", "no"])
+def test_what_others_wrote_is_never_live(end: str) -> None:
+    items = [replace(one, title=f"{LIVE} {one.position}") for one in refunds(an_approval())]
+    items = [*(as_it_ended(one, end) for one in items[:3]), *items[3:]]
+    card = card_of(items, BatchWords(title=LIVE, rest=LIVE))
+    assert not [one for one in mrkdwn_in(card.blocks) if "*a*" in one or "<!channel>" in one]
+    assert "<!channel>" not in card.text
+
+
+def test_the_button_carries_just_what_is_listed_and_waits() -> None:
+    one, two, three, *rest = refunds(an_approval())
+    card = card_of([one, ran(two), three, *rest])
+    (row,) = [block for block in card.blocks if block["type"] == "actions"]
+    (button,) = [one for one in row["elements"] if one["action_id"] == ActionId.APPROVE_ALL]
+    about = decode_all(button["value"])
+    found = [about.approval_id, *(other.approval_id for other in about.others)]
+    assert found == [item.approval_id for item in (one, three, *rest)]
+    assert button["confirm"]["text"]["type"] == "plain_text"
+
+
+def test_a_button_is_about_a_few() -> None:
+    targets = [(one.approval_id, one.digest) for one in refunds(an_approval(), MOST_TARGETS + 1)]
+    with pytest.raises(ValueError, match="a few"):
+        encode_all(targets)
+    with pytest.raises(ValueError, match="a few"):
+        encode_all([])
+
+
+def test_a_line_takes_what_it_shows_whole() -> None:
+    assert takes_line(an_item(an_approval(), 1, "20.00"))
+    assert takes_line(an_item(an_approval(), 1, "20.00", preview="Once."))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"title": "x" * 300},
+        {"arguments_json": json.dumps({"note": "x" * 300})},
+        {"arguments_json": json.dumps({"note": "two\nlines"})},
+        {"arguments_json": json.dumps({"token": "sk-abcdefghijklmnopqrstuvwxyz"})},
+        {"arguments_json": json.dumps({"note": "a\u202eb"})},
+        {"preview": "one\ntwo"},
+        {"schema_json": AnswerForm(form=Form.CHOICE, question="Which?").to_text()},
+    ],
+)
+def test_what_a_line_cannot_show_has_a_card_of_its_own(changes: dict[str, str]) -> None:
+    assert not takes_line(an_item(an_approval(), 1, "20.00", **changes))
