@@ -9,7 +9,7 @@ else is done about it. What is not like the others any more leaves it, and never
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.attendance.held import Visit
@@ -103,11 +103,13 @@ class SharedCards:
         approvals: Where records are kept.
         cards: Shows them.
         clock: The time now.
+        want: Puts on record that the card of a keeper has to be drawn again.
     """
 
     approvals: ApprovalStore
     cards: BatchCards
     clock: Clock
+    want: Callable[[str], Awaitable[None]]
 
     async def on_card(self, approval: Approval) -> list[Approval]:
         """Read what is on the card of an approval, in order."""
@@ -135,7 +137,7 @@ class SharedCards:
         if approval.batch == approval.approval_id:
             return approval if await self._draw(approval, visit) else None
         if approval.revision > 1 and (approval.is_batched or not approval.card_ts):
-            await self.approvals.redraw(approval.batch, now_ms=self.clock())
+            await self.want(approval.batch)
             visit.keepers.add(approval.batch)
         return approval
 

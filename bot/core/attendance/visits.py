@@ -155,6 +155,8 @@ class Attendance:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: set[str] = field(default_factory=set)
+    _wanted: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _writing: LRUCache[str, asyncio.Lock] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _shared_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -170,7 +172,21 @@ class Attendance:
         """The cards of several; None where each approval has one of its own."""
         if self.batches is None:
             return None
-        return SharedCards(self.storage.approvals, self.batches, self.clock)
+        return SharedCards(self.storage.approvals, self.batches, self.clock, self._want_drawn)
+
+    async def _want_drawn(self, keeper: str) -> None:
+        """Put on record that a card of several has to be drawn: one write for all before it."""
+        write = self._wanted.get(keeper)
+        if write is None:
+            write = self._wanted[keeper] = asyncio.create_task(self._write_wanted(keeper))
+        await asyncio.shield(write)
+
+    async def _write_wanted(self, keeper: str) -> None:
+        """Write once the write before has ended; who comes while this one lasts needs another."""
+        lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
+        async with lock:
+            del self._wanted[keeper]
+            await self.storage.approvals.redraw(keeper, now_ms=self.clock())
 
     def together(self, approvals: Sequence[Approval]) -> list[Approval]:
         """Put new approvals of one turn on cards with others, before they are put on record."""
