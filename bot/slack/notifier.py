@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -544,8 +545,9 @@ class SlackNotifier:
             began=began,
             clock=self._clock,
         )
+        is_free = partial(self._pacer.is_free, "chat.postMessage", thread.channel_id)
         if not self._streaming.is_native:
-            return BriefText(growing, self._clock)
+            return BriefText(growing, self._clock, is_free)
         native = NativeStream(
             call=self._call_stream,
             target={
@@ -560,7 +562,7 @@ class SlackNotifier:
             began=began,
             clock=self._clock,
         )
-        return BriefText(native, self._clock)
+        return BriefText(native, self._clock, is_free)
 
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
         arguments: Arguments = {

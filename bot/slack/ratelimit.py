@@ -134,21 +134,34 @@ class Pacer:
         until_ms = self.clock() + milliseconds(wait)
         self._held[key] = max(until_ms, self._held.get(key, 0))
 
+    def is_free(self, method: str, channel_id: str) -> bool:
+        """Whether a call could leave at once.
+
+        Args:
+            method: The Web API method.
+            channel_id: Where it acts; empty when it acts nowhere.
+        """
+        now = self.clock()
+        return self._next_ms(method, channel_id, now) <= now
+
     def _take(self, method: str, channel_id: str, until_ms: int) -> int:
         """Reserve the next slot; return its time."""
         now = self.clock()
         self._forget(now)
-        at_ms = max(now, self._held_until(method, channel_id))
-        windows = [
-            (limit, self._window(method, channel_id, limit, now)) for limit in self._of(method)
-        ]
-        for limit, window in windows:
-            if len(window) >= limit.most:
-                at_ms = max(at_ms, window[-limit.most] + _whole(limit))
+        at_ms = self._next_ms(method, channel_id, now)
         if at_ms > until_ms:
             raise TooSoonError(timedelta(milliseconds=at_ms - now))
-        for _, window in windows:
-            insort(window, at_ms)
+        for limit in self._of(method):
+            insort(self._window(method, channel_id, limit, now), at_ms)
+        return at_ms
+
+    def _next_ms(self, method: str, channel_id: str, now: int) -> int:
+        """The time of the next slot."""
+        at_ms = max(now, self._held_until(method, channel_id))
+        for limit in self._of(method):
+            window = self._window(method, channel_id, limit, now)
+            if len(window) >= limit.most:
+                at_ms = max(at_ms, window[-limit.most] + _whole(limit))
         return at_ms
 
     def _give_back(self, method: str, channel_id: str, at_ms: int) -> None:

@@ -100,16 +100,19 @@ class FinishWith(Protocol):
 class BriefText:
     """A text that may be over at once: only one that is not begins to grow.
 
-    Most answers are a sentence, and come in one go. They are one post, which Slack limits less
-    than a stream's three calls, and one write less.
+    Most answers are a sentence, and come in one go. They are one post instead of a stream's three
+    calls, and one write less. Slack wants about a second between the posts of a channel, but not
+    between its streams: where a post would have to wait, the text is streamed.
 
     Args:
         growing: Shows a text that takes longer.
         clock: The time now.
+        is_free: Whether a post could leave at once.
     """
 
     growing: Stream
     clock: Clock
+    is_free: Callable[[], bool]
     _held: str = ""
     _until_ms: int | None = None
 
@@ -118,7 +121,7 @@ class BriefText:
         if self._until_ms is None:
             self._until_ms = now + milliseconds(BRIEF)
         self._held += text
-        if now >= self._until_ms:
+        if now >= self._until_ms or not self.is_free():
             held, self._held = self._held, ""
             await self.growing.append(held)
 

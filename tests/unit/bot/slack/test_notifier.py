@@ -434,6 +434,17 @@ async def test_a_text_that_takes_longer_grows_from_its_first_word(scene: Scene) 
     assert (call.method, call.args["markdown_text"]) == ("chat.startStream", "All is well, and ")
 
 
+async def test_a_text_whose_post_would_have_to_wait_is_streamed(scene: Scene) -> None:
+    texts = [f"Step {number} is done." for number in range(5)]
+    for number, text in enumerate(texts):
+        stream = scene.brief(f"p{number}")
+        await stream.append(text)
+        await stream.finish(text)
+    assert scene.texts() == texts
+    streamed = ["chat.startStream", "chat.stopStream"]
+    assert scene.methods() == [*["chat.postMessage"] * 3, *streamed, *streamed]
+
+
 async def test_a_text_that_was_cut_before_it_grew_leaves_nothing(scene: Scene) -> None:
     stream = scene.brief("p1")
     await stream.append("All is ")

@@ -63,6 +63,19 @@ async def test_a_burst_then_one_a_second() -> None:
     assert left[8] == 1_000_000 + 2 * per_window
 
 
+async def test_whether_a_call_could_leave_is_told_and_takes_no_slot() -> None:
+    time = Time()
+    pacer = Pacer(time, time.sleep)
+    for _ in range(3):
+        assert pacer.is_free("chat.postMessage", "C1")
+        await pacer.slot("chat.postMessage", "C1", patience=HOUR)
+    assert not pacer.is_free("chat.postMessage", "C1")
+    assert pacer.is_free("chat.postMessage", "C2")
+    assert pacer.is_free("chat.startStream", "C1")
+    pacer.hold("chat.postMessage", "C2", timedelta(seconds=5))
+    assert not pacer.is_free("chat.postMessage", "C2")
+
+
 async def test_channels_do_not_wait_for_each_other() -> None:
     time = Time()
     pacer = Pacer(time, time.sleep)
