@@ -110,8 +110,9 @@ class Pacer:
         Raises:
             TooSoonError: It would take longer; no slot was taken.
         """
-        until_ms = self.clock() + milliseconds(patience)
-        at_ms = self._take(method, channel_id, until_ms)
+        now = self.clock()
+        until_ms = now + milliseconds(patience)
+        at_ms = self._take(method, channel_id, now, until_ms)
         while (now := self.clock()) < at_ms:
             try:
                 await self.sleep((at_ms - now) / 1_000)
@@ -120,7 +121,7 @@ class Pacer:
                 raise
             if self._held_until(method, channel_id) > at_ms:  # Slack asked for a pause meanwhile
                 self._give_back(method, channel_id, at_ms)
-                at_ms = self._take(method, channel_id, until_ms)
+                at_ms = self._take(method, channel_id, self.clock(), until_ms)
 
     def hold(self, method: str, channel_id: str, wait: timedelta) -> None:
         """Stop calls, because Slack asked for it: of this method, and of a post in this channel.
@@ -144,9 +145,8 @@ class Pacer:
         now = self.clock()
         return self._next_ms(method, channel_id, now) <= now
 
-    def _take(self, method: str, channel_id: str, until_ms: int) -> int:
+    def _take(self, method: str, channel_id: str, now: int, until_ms: int) -> int:
         """Reserve the next slot; return its time."""
-        now = self.clock()
         self._forget(now)
         at_ms = self._next_ms(method, channel_id, now)
         if at_ms > until_ms:

@@ -285,7 +285,10 @@ class Theatre:
                 task.cancel()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the case has moved the time so far."""
+        """Wait until the case has moved the time so far; for no time at all, nothing moves it."""
+        if round(seconds * 1_000) <= 0:
+            await asyncio.sleep(0)
+            return
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sleeper = self.clock() + round(seconds * 1_000), woken
         self._sleepers.append(sleeper)

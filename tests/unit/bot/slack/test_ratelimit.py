@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -201,3 +201,9 @@ def test_no_window_ever_has_too_many(calls: list[tuple[str, str, int]]) -> None:
                 assert all(before <= after for before, after in pairwise(made))
                 gaps = zip(made, made[limit.most :], strict=False)
                 assert all(after - before >= milliseconds(limit.within) for before, after in gaps)
+
+
+async def test_a_free_slot_is_given_without_patience_though_the_clock_goes_on() -> None:
+    ticks = count(1_000)
+    pacer = Pacer(lambda: next(ticks), asyncio.sleep, {})
+    await pacer.slot("chat.update", "C1", patience=timedelta())

@@ -1,5 +1,6 @@
 """The stage of rehearsals: the real bot between a made-up Slack and a database."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -76,6 +77,12 @@ async def test_nothing_waits_by_the_clock_of_the_machine(acts: Acts) -> None:
     await acts.request([DEPLOY])
     assert isinstance(acts.stage, Watched)
     assert acts.stage.slept == [BEFORE_FIRST.total_seconds()]
+
+
+async def test_who_waits_for_no_time_goes_on(acts: Acts) -> None:
+    async with asyncio.timeout(5):
+        await acts.stage.sleep(0)
+        await acts.stage.sleep(0.0004)
 
 
 async def test_a_click_is_not_late_on_a_slow_machine(acts: Acts) -> None:
