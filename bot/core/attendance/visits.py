@@ -51,6 +51,8 @@ logger = logging.getLogger(__name__)
 
 TOGETHER = timedelta(seconds=1.5)
 """The least time from one drawing of a card of several to the next: Slack takes 50 in a minute."""
+GATHER_S = 0.02
+"""Seconds in which changes of what is on one card share the write that it has to be drawn."""
 LOOK_AGAIN = timedelta(minutes=1)
 """While nobody can decide: people come back."""
 MOST_AT_ONCE = 500
@@ -185,6 +187,7 @@ class Attendance:
         """Write once the write before has ended; who comes while this one lasts needs another."""
         lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
         async with lock:
+            await asyncio.sleep(GATHER_S)
             del self._wanted[keeper]
             await self.storage.approvals.redraw(keeper, now_ms=self.clock())
 
