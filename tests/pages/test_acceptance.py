@@ -117,7 +117,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
             f"{DECISIONS}/test_clicks_beside.py"
             "::test_a_question_is_asked_in_the_thread_and_answered_on_the_card"
         ),
-        f"{CARDS}/test_beside.py::test_a_question_and_its_answer_stand_on_the_card",
+        "tests/unit/bot/slack/beside/test_beside.py::test_a_question_and_its_answer_stand_on_the_card",
     ),
     "23 the requester alone withdraws; the agent hears the words": (
         (

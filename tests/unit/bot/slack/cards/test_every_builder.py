@@ -45,6 +45,7 @@ from bot.slack.home.view import HomePage, home_view
 from bot.slack.home.waitlist import waitlist_card
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import review_pages
+from tests.unit.bot.slack.beside.test_alerts import GRANT
 from tests.unit.bot.slack.cards.samples import (
     CREATED,
     DECIDED,
@@ -61,7 +62,6 @@ from tests.unit.bot.slack.cards.samples import (
     an_approval,
     decided,
 )
-from tests.unit.bot.slack.cards.test_alerts import GRANT
 from tests.unit.bot.slack.cards.test_properties import walk
 
 WORD = "Qodd"
