@@ -38,16 +38,9 @@ def mentions(stage: Stage) -> list[tuple[int, int]]:
     return [(post.count(ADA), post.count(BEN)) for post in posts]
 
 
-async def later(stage: Stage, **forward: float) -> None:
-    """Time passes, and the bot, which holds no lease, looks for due work."""
-    await stage.rest()
-    stage.clock.forward(**forward)
-    await stage.tick()
-
-
 async def after(stage: Stage, minutes: int, pattern: str, posts: int) -> None:
     """Time passes, the bot looks for due work, and says something."""
-    await later(stage, minutes=minutes)
+    await stage.later(minutes=minutes)
     await stage.sandbox.until(lambda: len(mentions(stage)) == posts)
     await stage.said(pattern)
 
@@ -62,7 +55,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await after(stage, 30, "You're the backup", 2)
     card = await stage.card(word="Backup asked")
     assert (str(card).count(f"<@{ADA}>"), str(card["blocks"]).count(f"<@{BEN}>")) == (1, 1)
-    await later(stage, minutes=11)
+    await stage.later(minutes=11)
     await stage.sandbox.until(lambda: mentions(stage) == [(0, 1), (1, 1)], timeout=15)
 
     await stage.click("Mia", card, APPROVE)
@@ -76,7 +69,7 @@ async def test_the_ladder(stage: Stage) -> None:
     # The reminder and the message to the backup people say that it is over.
     ended = [text for text in stage.texts() if text.startswith(f"Decided by <@{BEN}>: ")]
     assert len(ended) == 2
-    await later(stage, hours=3)
+    await stage.later(hours=3)
     assert mentions(stage) == []
 
 
@@ -85,14 +78,14 @@ async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
     stage.sandbox.faults.add("lost_answer", "chat.postMessage", times=1)
-    await later(stage, minutes=51)
+    await stage.later(minutes=51)
     await stage.sandbox.until(lambda: mentions(stage) != [])
     await stage.stop_bot()
     await stage.start_bot()
-    await later(stage, minutes=1)
+    await stage.later(minutes=1)
     calls = stage.sandbox.calls
     await stage.sandbox.until(lambda: "conversations.replies" in {call.method for call in calls})
-    await later(stage, minutes=1)
+    await stage.later(minutes=1)
     await stage.click("Ben", await stage.card(word="Backup asked"), APPROVE)
     await stage.said("1.4.2.*production")
     assert len([text for text in stage.texts() if "You're the backup" in text]) == 1

@@ -388,8 +388,7 @@ async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
         assert "expected a Measurement" in str(card)
         await stage.say("Rosa", "20 degrees", thread_ts=ts)
         await stage.whispered("Rosa", "only a program")
-        stage.clock.forward(hours=9)
-        await stage.tick()
+        await stage.later(hours=9)
         await stage.said("Got Expired")
         await final(stage, "Expired")
 
@@ -400,8 +399,7 @@ async def test_policy_says_who_and_why(opened: Open) -> None:
         assert "changes what customers see" in str(card)
         await stage.click("Ada", card, APPROVE)
         await stage.whispered("Ada", "not an approver")
-        stage.clock.forward(minutes=31)
-        await stage.tick()
+        await stage.later(minutes=31)
         await stage.said("Done")
         assert RAN == []
         await final(stage, "Expired")

@@ -164,8 +164,7 @@ async def test_a_late_click_is_told_who_won(stage: Stage) -> None:
 async def test_expiry_without_a_click(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
-    stage.clock.forward(hours=9)
-    await stage.tick()
+    await stage.later(hours=9)
     final = await stage.card(word="xpired")
     assert buttons(final) == []
     assert "obody rejected" in await stage.said("[Nn]obody answered")
@@ -174,8 +173,7 @@ async def test_expiry_without_a_click(stage: Stage) -> None:
 async def test_reminder_in_the_thread(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
-    stage.clock.forward(hours=2)
-    await stage.tick()
+    await stage.later(hours=2)
     await stage.said("Still waiting for you")
 
 

@@ -170,6 +170,12 @@ class Stage:
         assert self.bot is not None
         await self.bot.sweep.tick()
 
+    async def later(self, **forward: float) -> None:
+        """Time passes, and the bot, which holds no lease any more, looks for due work."""
+        await self.rest()
+        self.clock.forward(**forward)
+        await self.tick()
+
     async def rest(self) -> None:
         """Wait until the bot is at nothing, and so holds no lease."""
         assert self.bot is not None
