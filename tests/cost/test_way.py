@@ -19,8 +19,8 @@ ENDS = {ANSWERED: ("aiohttp/web_response.py", "prepare"), RUNS: ("demo/agent.py"
 TRIES = 3
 """Work of a tick may come in between; the shortest way counts."""
 
-FILES = {ANSWERED: 50, RUNS: 131}
-FUNCTIONS = {ANSWERED: 232, RUNS: 684}
+FILES = {ANSWERED: 50, RUNS: 132}
+FUNCTIONS = {ANSWERED: 232, RUNS: 690}
 
 
 async def ways_of_clicks(directory: Path) -> list[Way]:
