@@ -116,7 +116,7 @@ async def test_batch_of_equal_calls(player: Player) -> None:
     await player.look("choose")
     await player.form.get_by_role("checkbox", name="2. Deploy two").uncheck()
     await player.submit()
-    await player.sees("three 3.0.0 is live")
+    await player.sees("1 needs approval  ·  2 ran")
     await player.look("partly")
 
 

@@ -165,9 +165,18 @@ async def test_a_reply_answers_then_a_card(page: Page, stage: Stage) -> None:
     await expect(page.get_by_test_id("ephemeral")).to_contain_text("approve your own request")
 
 
+async def two_cards(page: Page, stage: Stage, thread: str) -> None:
+    """Give each of two calls that share a card its own, as Ben."""
+    await stage.card(word="Deploy search")
+    await act_as(page, stage, "Ben", thread=thread)
+    await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:more"]').click()
+    await page.get_by_role("menuitem", name="One card each").click()
+    await stage.card(number=3)
+
+
 async def test_stop_cancels_what_waits(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 and search 2.0.1 to production")
-    await stage.card(number=2)
+    await two_cards(page, stage, thread)
     await act_as(page, stage, "Rosa", thread=thread)
     reply = page.get_by_test_id("thread-composer")
     await reply.fill("stop")
@@ -179,8 +188,7 @@ async def test_stop_cancels_what_waits(page: Page, stage: Stage) -> None:
 
 async def test_two_cards_second_decided_first(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 and search 2.0.1 to production")
-    await stage.card(number=2)
-    await act_as(page, stage, "Ben", thread=thread)
+    await two_cards(page, stage, thread)
     approve = page.locator('[data-testid="thread-pane"] [data-action-id="countersign:approve"]')
     await expect(approve).to_have_count(2)
     await approve.nth(1).click()

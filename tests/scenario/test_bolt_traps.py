@@ -107,8 +107,7 @@ async def sooner_or_later(stage: Stage, predicate: Callable[[], object]) -> None
         try:
             await stage.sandbox.until(predicate, timeout=0.5)
         except TimeoutError:
-            stage.clock.forward(seconds=20)
-            await stage.tick()
+            await stage.later(seconds=20)
         else:
             return
     raise AssertionError("it did not come true")

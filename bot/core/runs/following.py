@@ -87,7 +87,8 @@ class StoppableRuns:
         try:
             yield found
         finally:
-            del self._runs[thread_id]
+            if self._runs.get(thread_id) is found:  # who lost the lease may still be at it
+                del self._runs[thread_id]
 
     def is_running(self, thread_id: str) -> bool:
         """Whether a run goes on here that nobody wanted to stop."""

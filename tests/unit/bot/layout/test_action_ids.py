@@ -54,6 +54,12 @@ def test_names_are_frozen() -> None:
         "ask_admin",
         "stop_grant",
         "stop_agent",
+        "approve_all",
+        "batch_reject",
+        "batch_details",
+        "batch_split",
+        "batch_ask",
+        "batch_withdraw",
     )
     forms = (
         "approve",
@@ -75,6 +81,9 @@ def test_names_are_frozen() -> None:
         "hand_over",
         "ask_admin",
         "stop_grant",
+        "batch_reject",
+        "batch_ask",
+        "batch_withdraw",
     )
     names = {*buttons, *more, "value", *(f"{form}_modal" for form in forms)}
     assert {str(name) for name in ActionId} == {f"countersign:{name}" for name in names}
