@@ -21,6 +21,11 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def unescape(text: str) -> str:
+    """A text as somebody typed it, from one that Slack sent: the reverse of `escape`."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 def mention(slack_id: str) -> str:
     """Write a user or a user group as a mention; anything else as harmless text."""
     if _PERSON.fullmatch(slack_id):

@@ -18,6 +18,7 @@ from bot.people.until import read_for, read_until
 from bot.ports import Actor, Person, Spawn
 from bot.slack.home.times import TimeReader, zone_for
 from bot.words import say
+from bot.words.mrkdwn import unescape
 
 _PERSON = re.compile(r"<@(?P<id>[UW][A-Z0-9]{1,30})(\|[^>]*)?>")
 _MOST_QUOTED = 40
@@ -148,8 +149,8 @@ def is_person(word: str) -> bool:
 
 
 def quoted(word: str) -> str:
-    """A word of somebody's, inside a sentence of ours."""
-    return clip_mrkdwn(word, _MOST_QUOTED)
+    """A word of somebody's, as Slack sent it, inside a sentence of ours."""
+    return clip_mrkdwn(unescape(word), _MOST_QUOTED)
 
 
 def when() -> str:

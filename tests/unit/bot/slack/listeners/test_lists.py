@@ -189,6 +189,8 @@ async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None
         ("zzzz", "Did you mean `list`?"),
         ("list all", "I don't know “list all”. Did you mean `list`?"),
         ("show", "There is no request …"),
+        ("show a&lt;b&amp;&gt;c", "There is no request a&lt;b&amp;&gt;c"),
+        ("show <!channel>", "There is no request &lt;!channel&gt;"),
         ("show ????", "There is no request ????"),
         ("show 0000", "There is no request 0000"),
         ("show apr_", "There is no request"),
