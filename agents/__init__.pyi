@@ -24,6 +24,7 @@ from .chat.agent import (
     ChatModelAgent as ChatModelAgent,
     ChatResumeData as ChatResumeData,
 )
+from .chat.explaining import Explains as Explains
 from .chat.instruction import Instruction as Instruction
 from .chat.state import ChatState as ChatState, run_local_values as run_local_values
 from .conversation import Conversation as Conversation, Inbox as Inbox

@@ -227,14 +227,14 @@ class Notifier(Protocol):
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
     ) -> str:
-        """Ask in the thread what somebody wants to know of the requesters.
+        """Ask in the thread what somebody wants to know of the requesters, or of the agent.
 
         Args:
             approval: What it is about.
             key: The name of the question; one that an earlier try posted is searched by it.
             by: Slack user id of who asks.
             text: The question.
-            mentions: Slack user ids of the requesters.
+            mentions: Slack user ids of who is to answer; none where the agent is.
 
         Returns:
             The `ts` of the message.

@@ -17,6 +17,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, TextDelta, header, stop
+from agents.chat.explaining import explain
 from agents.chat.handoff import share_conversation
 from agents.chat.instruction import Instruction, render, settle
 from agents.chat.state import (
@@ -153,6 +154,12 @@ class ChatModelAgent:
         if found is None:
             raise InvalidArgumentsError([ArgumentError((), f"there is no tool {tool!r} any more")])
         return found.validate(arguments)
+
+    async def explain(self, about: str, question: str) -> str:
+        """Answer a question about a call that waits, without any tool; see `Explains`."""
+        return await explain(
+            self.name, self._model, self._instruction, about=about, question=question
+        )
 
     async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Answer the messages; see `Agent.run`."""

@@ -67,6 +67,12 @@ def render(instruction: Instruction, settled: Json) -> str:
     )
 
 
+def fixed(instruction: Instruction) -> str:
+    """Return the instruction where it depends on no session value; else nothing."""
+    is_fixed = isinstance(instruction, str) and not _names(instruction)
+    return render(instruction, {}) if is_fixed else ""
+
+
 def _names(text: str) -> list[str]:
     return [found[2] for found in _NAME.finditer(text) if found[2]]
 

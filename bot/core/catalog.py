@@ -13,6 +13,7 @@ from cachetools import LRUCache
 
 from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runner, make_message
 from agents.agent import function_agent
+from agents.chat.explaining import Explains
 from agents.core.errors import CheckpointError, ResumeError
 from agents.gates.rulings import Judgement
 from agents.runs.document import OpenRun
@@ -162,6 +163,16 @@ class Catalog:
         if isinstance(agent, ChecksCalls) and len(address) == _DIRECT:
             return CheckedCall(arguments=agent.validate_call(approval.tool, arguments))
         return CheckedCall(arguments=arguments)
+
+    async def explainer(self, approval: Approval) -> Explains | None:
+        """The agent of a call, where it answers questions about it.
+
+        Raises:
+            DirectoryError: The channel's name could not be looked up.
+            CheckpointError: What the turn has stored cannot be read.
+        """
+        agent = await self._agent(approval.checkpoint_id, approval.channel_id)
+        return agent if isinstance(agent, Explains) else None
 
     async def batch_words(self, items: Sequence[Approval]) -> BatchWords:
         """The words of a tool for several of its calls, with secrets masked; see `BatchWords`.

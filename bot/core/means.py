@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from bot.core.approvals import Approvals
 from bot.core.audit import Act, Beside, note, note_beside
-from bot.core.decisions.dialog import Exchange, short, with_exchange
+from bot.core.decisions.dialog import AGENT, Exchange, short, with_exchange
 from bot.core.story import story
 from bot.errors import (
     ApprovalClosedError,
@@ -37,6 +37,11 @@ Change = Callable[[Approval], Awaitable[Approval]]
 """Judges somebody by a record, and says how it is to be; it may be asked again of a newer one."""
 
 
+async def explains_nothing(_: Approval) -> bool:
+    """Say for an agent that it answers no questions."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """The acts of people who look at a card and do not decide yet.
@@ -45,11 +50,13 @@ class Means:
         storage: Where records are kept.
         approvals: Finds them, and notes refusals.
         clock: The time now.
+        explains: Whether the agent of a call answers questions about it.
     """
 
     storage: Storage
     approvals: Approvals
     clock: Clock
+    explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
 
     async def claim(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Note that somebody sees to it: for half an hour, and once per person and card (5.9).
@@ -190,13 +197,14 @@ class Means:
             actor: Who submitted it: somebody who may decide, in whichever stage.
             shown: The digest that they were shown.
             text: The question.
-            to: Slack user id of the member of the channel who is asked; empty for the requesters.
+            to: Slack user id of the member of the channel who is asked, or `AGENT`; empty for the
+                requesters.
 
         Returns:
             The approval as stored. `Approvals.follow_up` does the rest.
 
         Raises:
-            InvalidInputError: There is no question.
+            InvalidInputError: There is no question, or no agent that answers it.
             DirectoryError: Whom it is for could not be looked up.
             RefusalError: They have no say in it.
             UserFacingError: See `Approvals.find`.
@@ -207,7 +215,10 @@ class Means:
 
         async def change(approval: Approval) -> Approval:
             await self.approvals.votes.check(approval, actor, choice=REJECT)
-            if to and not await self._is_here(approval, to):
+            if to == AGENT:
+                if not await self.explains(approval):
+                    raise InvalidInputError("this form")
+            elif to and not await self._is_here(approval, to):
                 raise RefusalError(RefusalCode.NOT_HERE.value, RefusalCode.NOT_HERE.words)
             return with_exchange(approval, None, asked)
 

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
+from agents.chat.explaining import is_explaining
 from agents.gates.followup import FOLLOW_UP_NAME
 from agents.models import stream_pieces
 from bot.demo.commands import (
@@ -115,6 +116,8 @@ async def _stream(
 
 
 def _parts(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
+    if is_explaining(messages):
+        return [TextPart(content=_explanation(messages[-1]))]
     turn = _read(messages)
     draft = _Draft([INTRODUCTION] if turn.first else [])
     _react(turn, draft)
@@ -126,6 +129,17 @@ def _parts(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
         number = turn.made + at + 1
         parts.append(ToolCallPart(call.tool, dict(call.arguments), tool_call_id=f"demo-{number}"))
     return parts
+
+
+def _explanation(request: ModelMessage) -> str:
+    """Say what a call that waits would do, as far as it is described."""
+    prompts = [part.content for part in request.parts if isinstance(part, UserPromptPart)]
+    lines = "\n".join(str(one) for one in prompts).splitlines()
+    found = {name: text for name, _, text in (line.partition(": ") for line in reversed(lines))}
+    title, preview = found.get("Title", "").rstrip("."), found.get("Preview", "")
+    if not title:
+        return INTRODUCTION
+    return f"{INTRODUCTION} The call would do this: {title}. {preview}".strip()
 
 
 def _read(messages: Sequence[ModelMessage]) -> _Turn:

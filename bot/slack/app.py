@@ -19,12 +19,14 @@ from bot.clock import steady_clock
 from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
 from bot.core.attendance.digests import Digests
+from bot.core.attendance.explaining import AgentAnswers
 from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
 from bot.core.attendance.wishes import Wishes
 from bot.core.catalog import Catalog
 from bot.core.decisions.emergencies import Alarm
+from bot.core.decisions.explanations import Explanations
 from bot.core.decisions.grants import Grants
 from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
@@ -98,8 +100,9 @@ def build(
     clock, owner, telemetry = process.clock, process.owner, process.telemetry
     storage = MeteredStorage(storage, telemetry, clock)
     tasks = Tasks()
-    quick = slack.client(timeout_s=QUICK_S, telemetry=telemetry)
-    patient = slack.client(timeout_s=PATIENT_S, telemetry=telemetry)
+    quick, patient = (
+        slack.client(timeout_s=seconds, telemetry=telemetry) for seconds in (QUICK_S, PATIENT_S)
+    )
     looking = slack.client(timeout_s=QUICK_S, telemetry=telemetry, session=process.lookups)
     directory = SlackDirectory(looking, team_id=slack.identity.team_id, clock=clock)
     notifier = SlackNotifier(
@@ -117,6 +120,10 @@ def build(
 
     cards = policy_of_cards(policy, judge)
     notices = SlackNotices(notifier)
+    explanations = Explanations(
+        agent=lambda approval: catalog.explainer(approval),  # noqa: PLW0108 - it is made later
+        log=storage.log,
+    )
     taken: TakenLeases[Approval] = TakenLeases(owner, clock, lambda: tasks.is_closed)
     woken: TakenLeases[Thread] = TakenLeases(owner, clock, lambda: tasks.is_closed)
     team_id, recent = slack.identity.team_id, RecentDirectory(directory, clock)
@@ -138,6 +145,13 @@ def build(
         taken=taken,
         woken=woken,
         consideration=Consideration(wishes=wishes, plans=plans if process.has_lists else None),
+        answers=AgentAnswers(
+            storage=storage,
+            clock=clock,
+            explain=explanations.answer,
+            spawn=tasks.spawn,
+            attend=lambda approval_id: attendance.attend(approval_id),  # noqa: PLW0108 - it is made here
+        ),
     )
     approvals = Approvals(
         storage=storage,
@@ -262,6 +276,7 @@ def build(
         check_call=catalog.check_call,
         judge=catalog.judge,
         facts=catalog.facts,
+        explains=explanations.offered,
         edits=Edits(storage, approvals, rules, clock),
         grants=grants,
         wishes=wishes,

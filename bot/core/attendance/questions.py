@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.decisions.dialog import Exchange, dialog_of, with_exchange
+from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
 from bot.ports import Clock, Notifier
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BackQuestions:
-    """Posts what people ask the requesters about a card, under the lease of the card.
+    """Posts what people ask requesters or the agent about a card, under the lease of the card.
 
     Args:
         approvals: Where the questions are kept.
@@ -61,7 +62,7 @@ class BackQuestions:
                 key=one.key(approval),
                 by=one.by,
                 text=one.text,
-                mentions=[one.to] if one.to else requesters_of(approval),
+                mentions=_mentions(approval, one),
             )
         except DeliveryError as error:
             if not error.is_permanent:
@@ -90,6 +91,12 @@ class BackQuestions:
             changed, revision=changed.revision, now_ms=self.clock(), redraws=False
         )
         return kept is not None
+
+
+def _mentions(approval: Approval, one: Exchange) -> Sequence[str]:
+    if one.to == AGENT:
+        return ()
+    return [one.to] if one.to else requesters_of(approval)
 
 
 def _is_due(approval: Approval, one: Exchange) -> bool:

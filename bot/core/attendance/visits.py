@@ -17,6 +17,7 @@ from bot.clock import milliseconds
 from bot.core.attendance.absences import Absences, waiting_for_people
 from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.drawing import Drawing
+from bot.core.attendance.explaining import EXPLAIN_AGAIN, AgentAnswers
 from bot.core.attendance.held import Visit
 from bot.core.attendance.ladder import Ladder
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
@@ -137,6 +138,7 @@ class Attendance:
         taken: The leases that come with a write.
         woken: Those of threads.
         consideration: Who is not to be told now.
+        answers: Has agents answer what people ask them; None where nobody can ask one.
     """
 
     storage: Storage
@@ -154,6 +156,7 @@ class Attendance:
     taken: TakenLeases[Approval] | None = None
     woken: TakenLeases[Thread] | None = None
     consideration: Considerate = field(default_factory=Unasked)
+    answers: AgentAnswers | None = None
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: set[str] = field(default_factory=set)
@@ -505,13 +508,20 @@ class Attendance:
                 if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
                     return _Outcome(approval, None, drawn=drawn)
                 drawn = None
-            approval = await self._questions.post(approval)
+            approval = await self._ask(approval)
             due_ms = await steps.see_to(approval, visit, now)
             if due_ms is not None:
                 due_ms = min(due_ms, *_changes_by_itself(approval, now))
             return await self._with_sign(_Outcome(approval, due_ms, drawn=drawn), visit)
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _ask(self, approval: Approval) -> Approval:
+        """Post what people ask back; what is for the agent is put to it after that."""
+        approval = await self._questions.post(approval)
+        if self.answers is not None:
+            self.answers.see_to(approval)
+        return approval
 
     async def _end_claim(self, approval: Approval, now: int) -> Approval:
         """End a claim whose time is over: the card says no longer that somebody is on it (5.9)."""
@@ -595,6 +605,8 @@ def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:
     yield approval.expires_ms
     if approval.stuck:
         yield now + milliseconds(LOOK_AGAIN)
+    if AgentAnswers.wait(approval):  # the process that asks the agent may die
+        yield now + milliseconds(EXPLAIN_AGAIN)
     claim = read_claim(approval.claim_json)
     if claim.holds(now):
         yield claim.until_ms

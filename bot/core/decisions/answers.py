@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.core.audit import Act, Beside, note_beside
-from bot.core.decisions.dialog import dialog_of, with_exchange
+from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.people.requesters import is_requester
 from bot.ports import Clock
 from storage.base import Storage
@@ -47,7 +47,7 @@ class BackAnswers:
                 (asked, one)
                 for one in waiting
                 for asked in dialog_of(one)
-                if (asked.to == by if asked.to else is_requester(one, by))
+                if _is_for(one, asked, by)
             ]
             known = next((one for asked, one in asked if asked.answer_ts == ts), None)
             if known is not None:
@@ -70,3 +70,10 @@ class BackAnswers:
             newest = await self.storage.approvals.get_all([one.approval_id for one in waiting])
             waiting = [one for one in newest if one.status is Status.PENDING]
         return None
+
+
+def _is_for(approval: Approval, asked: Exchange, by: str) -> bool:
+    """Whether somebody's words answer a question; nobody's answer one to the agent."""
+    if asked.to:
+        return asked.to == by != AGENT
+    return is_requester(approval, by)

@@ -10,6 +10,8 @@ from bot.redaction.mask import mask_text
 from storage.records import Approval
 
 LONGEST_ASKED = 1_000
+AGENT = "agent"
+"""Stands for the agent where a question has the id of a person; nobody's id is like this."""
 MOST_KEPT = 20
 """Questions of one card that are kept; all of them are in the thread and in the audit."""
 
@@ -24,9 +26,9 @@ class Exchange:
         at_ms: When.
         ts: `ts` of the message that asks it; empty while that is not known to be posted.
         answer: As `text`; empty while it is open.
-        answered_by: Slack user id of who answered.
-        answer_ts: `ts` of their message.
-        to: Slack user id of the only person whom it is for; empty for the requesters.
+        answered_by: Slack user id of who answered, or `AGENT`.
+        answer_ts: `ts` of their message; `AGENT` where there is none.
+        to: Slack user id of the only person whom it is for, or `AGENT`; empty for the requesters.
         closed: Not empty once its message says that no answer is needed any more.
     """
 

@@ -25,9 +25,13 @@ def question_message(
         approval: What it is about.
         by: Slack user id of who asks.
         text: The question.
-        mentions: Slack user ids of whom it is for.
+        mentions: Slack user ids of whom it is for; none where the agent is asked.
         link: Address of the card; empty when it is not known.
     """
+    if not mentions:
+        about = title(title_of(approval), link)
+        asked = sentence("message.asks_agent", by=person(by), link=about)
+        return _card("speech_balloon", asked, text, say("message.asks_agent_hint"))
     asked = sentence(
         "message.asks",
         who=people(mentions[:MOST_PEOPLE]),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.core.audit import Act
+from bot.core.decisions.dialog import AGENT
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.arguments import as_text, is_ambiguous, read_pairs, text_width
 from bot.layout.blocks import (
@@ -245,6 +246,8 @@ def _words(entry: AuditEntry) -> str:
     if action == Act.ASKED_BACK:
         reply = entry.detail.get("reply")
         key = "history.answered_back" if reply else "history.asked_back"
+        if reply and entry.actor_id == AGENT:
+            key = "history.agent_answered"
         return say(key, text=_shown(reply or entry.detail.get("question")))
     key = f"history.{action}"
     return say(key) if key in _KNOWN else ""

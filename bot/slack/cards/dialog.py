@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.core.decisions.dialog import dialog_of
+from bot.core.decisions.dialog import AGENT, dialog_of
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import asked_by
 from bot.layout.shape import small_lines
@@ -24,13 +24,16 @@ def dialog(approval: Approval) -> list[Block]:
         parts = [literal(f"{say('line.question')} ", "bold"), literal(_short(one.text))]
         if not one.is_open:
             answer = _short(one.answer)
-            parts += [literal(f"\n{say('line.answer')} ", "bold"), literal(answer)]
+            by = say("line.agent_answer") if one.answered_by == AGENT else say("line.answer")
+            parts += [literal(f"\n{by} ", "bold"), literal(answer)]
         quotes.append(quote(*parts))
     blocks = [rich(*quotes)] if quotes else []
     lines = []
     if len(found) > MOST_SHOWN:
         lines.append(say("line.earlier", n=len(found) - MOST_SHOWN))
-    if found and found[-1].is_open:
+    if found and found[-1].is_open and found[-1].to == AGENT:
+        lines.append(say("line.agent_answers"))
+    elif found and found[-1].is_open:
         lines.append(say("line.reply_to_answer", who=asked_by(approval)))
     return [*blocks, *small_lines(lines)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.core.decisions.dialog import LONGEST_ASKED
+from bot.core.decisions.dialog import AGENT, LONGEST_ASKED
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
@@ -121,12 +121,18 @@ def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
 _MOST_DIGITS = 15
 
 
-def question_modal(approval: Approval) -> Block:
-    """Ask what somebody wants to know, and of whom."""
-    options = [
-        _option(_REQUESTERS, say("form.ask_requesters")),
-        _option(OTHER, say("form.ask_other")),
-    ]
+def question_modal(approval: Approval, *, has_agent: bool = False) -> Block:
+    """Ask what somebody wants to know, and of whom.
+
+    Args:
+        approval: What it is about.
+        has_agent: Whether the agent can be asked.
+    """
+    options = [_option(_REQUESTERS, say("form.ask_requesters"))]
+    if has_agent:
+        help_text = plain(say("form.ask_agent_help"))
+        options.append({**_option(AGENT, say("form.ask_agent")), "description": help_text})
+    options.append(_option(OTHER, say("form.ask_other")))
     person = {
         "type": "input",
         "block_id": PERSON,
@@ -152,10 +158,17 @@ def question_modal(approval: Approval) -> Block:
 
 
 def read_question(values: Values) -> tuple[str, str] | Errors:
-    """Read what is asked, and of whom: empty for the requesters; or what is wrong with it."""
-    text, to = read_text(values, QUESTION), ""
+    """Read what is asked, and of whom: empty for the requesters; or what is wrong with it.
+
+    Raises:
+        InvalidInputError: It is for nobody whom the form has.
+    """
+    text, whom = read_text(values, QUESTION), _chosen(values, WHOM)
     errors: Errors = {}
-    if _chosen(values, WHOM) == OTHER:
+    if whom not in {"", _REQUESTERS, AGENT, OTHER}:
+        raise InvalidInputError("this form")
+    to = AGENT if whom == AGENT else ""
+    if whom == OTHER:
         to = str(read_state(values, PERSON).get("selected_user") or "")
         if not is_person(to):
             errors[PERSON] = say("error.choose_person")

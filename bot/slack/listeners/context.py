@@ -22,7 +22,7 @@ from bot.core.catalog import AgentFacts
 from bot.core.decisions.delegating import Delegating
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
-from bot.core.means import Means
+from bot.core.means import Means, explains_nothing
 from bot.core.outbox import Outbox
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.revisions import Revisions
@@ -98,6 +98,7 @@ class ListenerContext:
         window: Of the click that is being answered; None for another payload.
         facts: Tells of the agent of a channel; None where nobody asks for it.
         prompts: Offered to who opens the conversation with the bot; None for none.
+        explains: Whether the agent of a call can be asked about it.
         patience: The longest that a click may take in all.
     """
 
@@ -118,6 +119,7 @@ class ListenerContext:
     window: Window | None = None
     facts: Facts | None = None
     prompts: SuggestedPrompts | None = None
+    explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
     patience: timedelta = CLICK_PATIENCE
 
     @property
@@ -290,7 +292,7 @@ class ListenerContext:
     @property
     def means(self) -> Means:
         """The means beside a vote."""
-        return Means(self.storage, self.approvals, self.clock)
+        return Means(self.storage, self.approvals, self.clock, self.explains)
 
     @property
     def is_refused(self) -> bool:

@@ -76,7 +76,8 @@ async def open_question(
 ) -> None:
     """Open the form of a question."""
     approval = await desk.means.check_question(about.approval_id, actor, shown=about.shown)
-    await desk.open_view(trigger_id, question_modal(approval))
+    has_agent = await desk.explains(approval)
+    await desk.open_view(trigger_id, question_modal(approval, has_agent=has_agent))
 
 
 async def submit_question(

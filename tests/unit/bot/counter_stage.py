@@ -168,6 +168,7 @@ class Counter:
             clock=office.clock,
             spawn=office.queue.spawn,
             facts=_an_agent,
+            explains=office.explanations.offered,
             prompts=prompts,
             patience=patience,
         )

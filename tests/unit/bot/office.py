@@ -18,17 +18,20 @@ from agents import (
     idempotency_key,
     tool,
 )
+from agents.chat.explaining import Explains
 from agents.gates.rulings import Judgement
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
 from bot.core.attendance.digests import Digests
+from bot.core.attendance.explaining import EXPLAIN_PATIENCE, AgentAnswers
 from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
 from bot.core.attendance.wishes import Wishes
 from bot.core.decisions.emergencies import Alarm
+from bot.core.decisions.explanations import Explanations
 from bot.core.decisions.grants import Grants
 from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
@@ -129,6 +132,7 @@ class Office:
     has_lists: bool = False
     batches: BatchCards | None = None
     paused: list[float] = field(default_factory=list)
+    explain_patience: timedelta = EXPLAIN_PATIENCE
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -223,7 +227,19 @@ class Office:
             consideration=Consideration(
                 wishes=self.wishes, plans=self.plans if self.has_lists else None
             ),
+            answers=AgentAnswers(
+                storage=self.storage,
+                clock=self.clock,
+                explain=self.explanations.answer,
+                spawn=self.queue.spawn,
+                attend=self._attend_now,
+                patience=self.explain_patience,
+            ),
         )
+
+    @cached_property
+    def explanations(self) -> Explanations:
+        return Explanations(self._explainer, self.storage.log)
 
     @cached_property
     def wishes(self) -> Wishes:
@@ -332,6 +348,12 @@ class Office:
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.clock.forward(seconds=seconds)
+
+    async def _attend_now(self, approval_id: str) -> None:
+        await self.attendance.attend(approval_id)
+
+    async def _explainer(self, _: Approval) -> Explains | None:
+        return self.agent if isinstance(self.agent, Explains) else None
 
     async def _runner_of(self, _: Thread) -> Runner:
         return self.runner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -322,3 +322,13 @@ async def test_a_tool_without_such_words_or_that_is_gone_says_nothing() -> None:
     agent = ChatModelAgent(name="A", model=ScriptedModel([]), tools=[refund])
     broken = a_refund(1, 5, arguments_json="[")
     assert await Town().catalog(every=agent).batch_words([broken]) == BatchWords()
+
+
+async def test_the_agent_of_a_turn_explains_where_it_can() -> None:
+    flow = nobody()
+    catalog = Town(names={"C1": "finance"}).catalog(finance=flow, every=an_agent("rest"))
+    waiting = an_approval(channel_id="C1", checkpoint_id="T1:C1:1.0#1")
+    assert await catalog.explainer(waiting) is None
+    other = await catalog.explainer(replace(waiting, channel_id="C2", checkpoint_id="T1:C2:1.0#1"))
+    assert isinstance(other, ChatModelAgent)
+    assert other.name == "rest"

@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from agents import ChatModelAgent
 from bot.demo import DemoModel
 from bot.demo.model import HELP, INTRODUCTION
 
@@ -186,3 +187,13 @@ async def test_new_question_waits_while_an_old_one_is_open() -> None:
 async def test_next_question_begins_anew() -> None:
     last = await thread(["", "deploy a"], ["dunno"], ["dunno"], ["", "deploy b"], ["dunno"])
     assert "ask once more" in (last.text or "")
+
+
+async def test_the_model_says_what_a_call_that_waits_would_do() -> None:
+    agent = ChatModelAgent(name="oncall", model=DemoModel())
+    about = "Title: Deploy payments 1.4.2\nPreview: Replaces 1.4.1.\nArguments: {}"
+    said = await agent.explain(about, "Title: nothing?")
+    assert said == (
+        f"{INTRODUCTION} The call would do this: Deploy payments 1.4.2. Replaces 1.4.1."
+    )
+    assert (await agent.explain("", "why?")).startswith(INTRODUCTION)

@@ -63,6 +63,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/core/attendance/signs.py": 1,
     "bot/core/audit.py": 1,
     "bot/core/decisions/emergencies.py": 2,
+    "bot/core/decisions/explanations.py": 5,
     "bot/core/outbox.py": 1,
     "bot/core/runs/tasks.py": 2,
     "bot/core/story.py": 1,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.decisions.dialog import Exchange, dialog_of, write_dialog
+from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, write_dialog
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.people.meanwhile import CardClaim, write_snoozes
@@ -122,6 +122,24 @@ def test_a_question_mentions_all_who_asked_for_it() -> None:
     assert "<@U11>" not in message.text
     assert links(message) == [("https://a.example/p1", "Deploy payments 1.4.2 to production")]
     assert "<@UADA> asks about Deploy payments 1.4.2 to production: why?" in message.text
+
+
+def test_a_question_to_the_agent_mentions_nobody_to_answer() -> None:
+    message = question_message(an_approval(), by="UADA", text="why?", mentions=(), link="")
+    assert message.text.count("<@") == 1
+    assert "<@UADA> asks the agent about Deploy payments" in message.text
+    assert "The agent's answer appears on the card" in str(message.blocks)
+
+
+def test_a_card_says_what_the_agent_answers() -> None:
+    asked = Exchange(by="UADA", text="why?", at_ms=1, ts="1.1", to=AGENT)
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    assert "The agent's answer appears here" in said(card)
+    assert "reply in the thread to answer" not in said(card)
+    answered = asked.answered(by=AGENT, text=ODD, ts=AGENT)
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
+    assert "A (agent):" in str(card.blocks)
+    assert "*bold*" not in mrkdwn_of(card)
 
 
 @pytest.mark.parametrize(

@@ -491,6 +491,7 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_withdraw": lambda: withdraw_modal(an_approval()),
     "modal_snooze": lambda: snooze_modal(an_approval(), HERE),
     "modal_ask_back": lambda: question_modal(an_approval()),
+    "modal_ask_agent": lambda: question_modal(an_approval(), has_agent=True),
     "modal_hand_over": lambda: hand_over_modal(an_approval(), RIGHTS, HERE),
     "modal_late": lambda: late_modal(decided(an_approval(), Status.APPROVED), ActionId.EDIT_MODAL),
     "modal_ran": lambda: modal_of(a_doubt(), ActionId.RAN),

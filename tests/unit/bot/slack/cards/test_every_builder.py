@@ -130,6 +130,7 @@ def messages_of(approval: Approval) -> Iterator[Card]:
         yield nudge_text(approval, kind, ["U0BEN"], link=LINK)
     yield from (escalation_text(approval, ["channel"]), line_card(approval, ["U0BEN"], link=LINK))
     yield question_message(approval, by="U0ADA", text=ODD, mentions=["U0ROSA"], link=LINK)
+    yield question_message(approval, by="U0ADA", text=ODD, mentions=(), link=LINK)
     yield closed_question(approval, by="U0ADA", text=ODD, is_answered=True)
     yield from (choice_card("Our words", [approval]), withdrawal_card("Our words", [approval]))
     yield root_card(approval, "waits", who="Our words", link=LINK)

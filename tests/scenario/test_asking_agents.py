@@ -1,0 +1,58 @@
+"""An approver asks the demo's agent about a call that waits, through Slack's own payloads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.sandbox.blockkit.rules import message_errors
+from tests.scenario.test_main_job import APPROVE, values_of
+from tests.support.stage import Stage, a_stage, buttons
+
+DEPLOY = "@countersign deploy payments 1.4.2 to production"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with a_stage(tmp_path, "socket") as stage:
+        yield stage
+
+
+async def ask(stage: Stage, card: dict[str, Any], text: str) -> None:
+    await stage.choose("Ada", card, ActionId.ASK_BACK)
+    view = await stage.modal("Ada")
+    values = values_of(view, question=text)
+    (agent,) = [
+        option
+        for block in view["blocks"]
+        for option in block.get("element", {}).get("options", ())
+        if option["value"] == "agent"
+    ]
+    values["whom"]["countersign:value"]["selected_option"] = agent
+    await stage.sandbox.submit(stage.user("Ada"), view, values)
+
+
+async def test_the_agents_answer_stands_on_the_card(stage: Stage) -> None:
+    await stage.say("Rosa", DEPLOY)
+    card = await stage.card(word=APPROVE)
+    await ask(stage, card, "What does this replace?")
+    card = await stage.card(word="A (agent):")
+    await stage.rest()
+    assert "What does this replace?" in str(card)
+    assert "The call would do this: Deploy payments 1.4.2 to production." in str(card)
+    assert "Replaces 1.4.1" in str(card)
+    assert APPROVE in buttons(card)
+    (told,) = [
+        one for one in stage.messages() if "about" in one["text"] and "replace" in one["text"]
+    ]
+    assert stage.user("Ada") in str(told)
+    assert "<@" + stage.user("Rosa") not in str(told)
+    assert "Answered: the answer stands on the card." in str(told)
+    assert [fault for one in stage.messages() for fault in message_errors(one)] == []
+
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("1.4.2.*production")
