@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -115,10 +115,9 @@ class Tasks:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def one_ended(self) -> None:
-        """Wait until one of what runs now has ended; for rehearsals."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+    def one_ended(self) -> Awaitable[None]:
+        """Wait until one of what runs now has ended, also before anybody waits; for rehearsals."""
+        return _until_one_ended(frozenset(self._tasks))
 
     async def _work(self, work: Coroutine[Any, Any, None]) -> None:
         await self._places.acquire()
@@ -146,3 +145,8 @@ class Tasks:
                 exc_info=error,
                 extra={"action": "work_failed"},
             )
+
+
+async def _until_one_ended(tasks: Collection[asyncio.Task[None]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

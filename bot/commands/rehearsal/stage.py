@@ -275,10 +275,12 @@ class Theatre:
         """Wait until nothing goes on, neither in Slack nor in the bot, but for what sleeps."""
         while True:
             await self.sandbox.idle()
-            if not self.sandbox.is_busy and len(self.bot.tasks) <= len(self._sleepers):
+            if self.sandbox.is_busy:
+                continue
+            if len(self.bot.tasks) <= len(self._sleepers):
                 return
             self._slept.clear()  # nothing was awaited since the look at who sleeps
-            idle = asyncio.create_task(self.bot.tasks.one_ended())
+            idle = asyncio.ensure_future(self.bot.tasks.one_ended())
             asleep = asyncio.create_task(self._slept.wait())
             await asyncio.wait({idle, asleep}, return_when=asyncio.FIRST_COMPLETED)
             for task in (idle, asleep):

@@ -234,3 +234,18 @@ async def test_what_is_cut_off_before_its_first_step_is_closed() -> None:
     await tasks.drain(patience=timedelta(0))
     assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
     assert pieces.running <= 1
+
+
+async def test_one_that_ends_before_anybody_waits_is_not_missed() -> None:
+    tasks, slow, quick = Tasks(), Pieces(), Pieces()
+    quick.gate.set()
+    tasks.spawn(slow.piece())
+    tasks.spawn(quick.piece())
+    one_ended = tasks.one_ended()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(tasks) == 1
+    async with asyncio.timeout(5):
+        await one_ended
+    slow.gate.set()
+    await tasks.idle()
