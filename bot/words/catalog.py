@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 ENGLISH = "en"
 _PLACE = re.compile(r"\{([a-z_]+)\}")
+_FILLED = re.compile(r"\{([a-z_]+)\}(\.(?!\S))?")
+_ENDS = (".", "!", "?", "…", "。")
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _PLURALS = ("one", "other")
 
@@ -47,7 +49,7 @@ class Catalogue:
         missing = sorted(set(_PLACE.findall(found)) - values.keys())
         if missing:
             raise KeyError(f"the text {key!r} needs {', '.join(missing)}")
-        return _PLACE.sub(lambda match: str(values[match[1]]), found)
+        return _FILLED.sub(lambda match: _set_in(str(values[match[1]]), match[2] or ""), found)
 
     def has(self, key: str) -> bool:
         """Whether there is such a text, with plural forms or without."""
@@ -70,7 +72,8 @@ def say(key: str, /, **values: object) -> str:
         key: The text's key, such as `button.approve`. A key with plural forms is given without
             them: the value `n` chooses.
         **values: The values of its places. They are set in as they are: whoever writes mrkdwn
-            escapes them first. A place inside of a value is not filled.
+            escapes them first. A place inside of a value is not filled. A full stop behind a value
+            that ends a sentence itself is left out.
 
     Returns:
         The text.
@@ -157,6 +160,11 @@ def catalogue(locale: str) -> Catalogue:
     if language in _added:
         return _added[language]
     return _loaded(language if _LANGUAGE.fullmatch(language) else ENGLISH)
+
+
+def _set_in(value: str, stop: str) -> str:
+    """A value, and the full stop behind it unless the value ends a sentence by itself."""
+    return value if value.endswith(_ENDS) else f"{value}{stop}"
 
 
 def plural(language: str, number: int) -> str:

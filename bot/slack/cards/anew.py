@@ -66,6 +66,12 @@ def wrote_since(approval: Approval) -> list[Block]:
     return blocks
 
 
+def wrote_words(approval: Approval) -> str:
+    """Say that a requester wrote, for whoever does not see the card; empty where nobody did."""
+    said = said_of(approval)
+    return say("notify.wrote", who=mention(said[-1].by)) if said else ""
+
+
 def claimed(approval: Approval) -> list[str]:
     """Say until when somebody sees to it; others can decide all the same."""
     claim = read_claim(approval.claim_json)

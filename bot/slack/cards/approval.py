@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core.decisions.unseen import guesses
-from bot.core.decisions.withdrawals import said_of
 from bot.layout.arguments import read_pairs
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.facts import Naming, facts
@@ -25,7 +24,7 @@ from bot.layout.text import show
 from bot.questions.drawing import DrawnQuestion, drawn_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.cards.anew import anew, claimed, wrote_since
+from bot.slack.cards.anew import anew, claimed, wrote_since, wrote_words
 from bot.slack.cards.buttons import choices
 from bot.slack.cards.dialog import dialog
 from bot.slack.cards.status import pending_status
@@ -155,6 +154,5 @@ def _text(question: DrawnQuestion, state: str) -> str:
     """The text for whoever does not see the card: state, title, people, deadline."""
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
-    wrote = [say("notify.wrote", who=mention(one.by)) for one in said_of(approval)[-1:]]
     why = stuck_words(approval) if approval.stuck else ""
-    return spoken(state, why, edited, *wrote).replace("?. ", "? ")
+    return spoken(state, why, edited, wrote_words(approval))

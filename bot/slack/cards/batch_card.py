@@ -25,13 +25,13 @@ from bot.layout.blocks import (
 )
 from bot.layout.facts import humanised
 from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words, title_of
-from bot.layout.shape import closed_card, open_card, small_lines, state_line
+from bot.layout.shape import closed_card, open_card, quoted, small_lines, state_line
 from bot.layout.text import clip, clip_mrkdwn, show
 from bot.people.progress import wants_reason
 from bot.ports import BatchWords
 from bot.questions.drawing import drawn_question, what_runs
 from bot.redaction.mask import mask_text
-from bot.slack.cards.anew import wrote_since
+from bot.slack.cards.anew import wrote_since, wrote_words
 from bot.slack.cards.approval import why_of
 from bot.slack.cards.batch_items import (
     IN_ORDER,
@@ -43,7 +43,8 @@ from bot.slack.cards.batch_items import (
     number_of,
     state_of,
 )
-from bot.slack.cards.status import risk_marks
+from bot.slack.cards.decided import next_words, third_words
+from bot.slack.cards.status import backups_words, risk_marks, spoken_risk
 from bot.slack.cards.who import small_print
 from bot.words import say
 from bot.words.mrkdwn import clock
@@ -85,18 +86,35 @@ def batch_card(items: Sequence[Approval], told: BatchWords, *, approvers_text: s
 def _open(items: Sequence[Approval], title: str, told: BatchWords, approvers_text: str) -> Card:
     waiting = [one for one in items if one.status is Status.PENDING]
     first, stuck = waiting[0], [one for one in waiting if one.stuck]
-    words = say("status.nobody") if stuck else say("status.needs_many", n=len(waiting))
-    state = state_line("⚠️" if stuck else "⏳", words, [*counts(items), *risk_marks(first)])
+    state, text = _waiting_state(items, waiting, title)
     blocks = [*_listed(items, waiting, told), *_why(waiting), *wrote_since(first)]
     small = small_print(first, approvers_text, drawn_question(first).who_can)
     blocks += small_lines([*(stuck_words(one) for one in stuck[:1]), *small])
     blocks.append(actions(*_buttons(items, waiting, title, told)))
+    return Card(text=text, blocks=open_card(state, title, blocks))
+
+
+def _waiting_state(
+    items: Sequence[Approval], waiting: Sequence[Approval], title: str
+) -> tuple[Block, str]:
+    """The first line while something waits, and the same for whoever does not see the card."""
+    first, count = waiting[0], len(waiting)
     about = {"title": clip_mrkdwn(title, _WORDS), "when": clock(first.expires_ms)}
-    if len(waiting) == len(items):
-        text = say("notify.batch", n=len(items), who=asked_by(first), **about)
+    needed, marks = say("status.needs_many", n=count), [*counts(items), *risk_marks(first)]
+    wrote = wrote_words(first)
+    if stuck := [one for one in waiting if one.stuck]:
+        text = spoken(say("notify.nobody", **about), stuck_words(stuck[0]), wrote)
+        return state_line("⚠️", say("status.nobody"), marks), text
+    if first.escalated_ms is not None:
+        text = say("notify.backup", who=backups_words(first), **about)
+        state = state_line("📣", say("status.backup"), [needed, *marks])
+        return state, spoken(text, wrote)
+    if count == len(items):
+        risk = spoken_risk(first)
+        text = say("notify.batch", n=count, who=asked_by(first), risk=risk, **about)
     else:
-        text = say("notify.batch_rest", n=len(waiting), all=len(items), **about)
-    return Card(text=spoken(text), blocks=open_card(state, title, blocks))
+        text = say("notify.batch_rest", n=count, all=len(items), **about)
+    return state_line("⏳", needed, marks), spoken(text, wrote)
 
 
 def _listed(
@@ -178,25 +196,42 @@ def _approve_all(
 
 def _done(items: Sequence[Approval], title: str) -> Card:
     """All is over: how many ended in which way, by whom, and what went otherwise than wished."""
-    found = counts(items)
-    symbols = {state_of(one).symbol for one in items}
-    symbol = next((one.symbol for one in _FIRST if one.symbol in symbols), "✅")
+    ends, states = ", ".join(counts(items)), {state_of(one) for one in items}
+    symbols = {one.symbol for one in states}
+    symbol = next(one.symbol for one in _FIRST if one.symbol in symbols)
     by = list(dict.fromkeys(filter(None, (deciders_names(one) for one in items))))
     who = ", ".join(by[:_MOST_DECIDERS])
     marks = [say("batch.by", who=who)] if who else []
-    state = state_line(symbol, ", ".join(found), marks)
     first = items[0]
     value = encode(first.batch or first.approval_id, first.digest)
     details = button(say("button.details"), ActionId.BATCH_DETAILS, value, of=title)
-    third = plain("\n".join(odd)) if (odd := [*_odd(items)]) else None
-    asked = mrkdwn(say("line.requested", who=asked_by(first)))
-    blocks = closed_card(state, title, third or asked, details)
-    text = say("notify.batch_done", title=clip_mrkdwn(title, _WORDS), counts=", ".join(found))
+    third = _third(items)
+    blocks = closed_card(state_line(symbol, ends, marks), title, third, details)
+    status, name = ", ".join([ends, *marks]), clip_mrkdwn(title, _WORDS)
+    if "batch.ran" in (names := {one.one for one in states}) and names <= _AS_DECIDED:
+        text = say("notify.batch_done", title=name, counts=status)
+    else:
+        text = say("notify.ended", status=status, title=name, rest=third_words(third))
     return Card(text=text, blocks=blocks)
 
 
-_FIRST = tuple(one for sign in "❓⚠️⚙✅⛔" for one in IN_ORDER if one.symbol.startswith(sign))
+_FIRST = tuple(one for sign in "❓⚠⚙✅⛔⏰↩⏩⏹" for one in IN_ORDER if one.symbol.startswith(sign))
 """States by what people have to know first."""
+_AS_DECIDED = frozenset({"batch.ran", "batch.rejected"})
+"""Ends of what was done as people decided."""
+
+
+def _third(items: Sequence[Approval]) -> Block:
+    """The one thing that is worth a line."""
+    if odd := [*_odd(items)]:
+        return plain("\n".join(odd))
+    reasons = {one.decision.reason if one.decision and one.decision.by else "" for one in items}
+    if len(reasons) == 1 and (reason := reasons.pop()).strip():
+        return quoted(mask_text(reason))
+    follows = {next_words(one) for one in items}
+    if "" not in follows:
+        return plain(follows.pop() if len(follows) == 1 else say("line.nothing_ran"))
+    return mrkdwn(say("line.requested", who=asked_by(items[0])))
 
 
 def _odd(items: Sequence[Approval]) -> Iterator[str]:

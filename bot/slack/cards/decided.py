@@ -65,11 +65,11 @@ def decided_card(question: DrawnQuestion, *, newer: str = "") -> Card:
     if REDACTED in str(third["text"]):
         blocks += small_lines([say("line.masked")])
     ended = state.words.replace(" · ", ", ")
-    text = say("notify.ended", status=ended, title=spoken_title(final), rest=_said(third))
-    return Card(text=text.strip().replace("?. ", "? "), blocks=blocks)
+    text = say("notify.ended", status=ended, title=spoken_title(final), rest=third_words(third))
+    return Card(text=text.strip(), blocks=blocks)
 
 
-def _said(third: Block) -> str:
+def third_words(third: Block) -> str:
     """The third line as a sentence."""
     words = str(third["text"])
     return words if third["type"] == "mrkdwn" else clip_mrkdwn(words.replace("\n", "; "), _SPOKEN)
@@ -88,12 +88,12 @@ def _thirds(question: DrawnQuestion) -> Iterator[Block]:
     yield from result
     if run and run.state is RunState.RUNNING:
         yield mrkdwn(say("line.since", time=clock(run.at_ms)))
-    if words := _next(approval):
+    if words := next_words(approval):
         yield plain(words)
     yield mrkdwn(say("line.requested", who=asked_by(approval)))
 
 
-def _next(approval: Approval) -> str:
+def next_words(approval: Approval) -> str:
     """Our words where nothing ran; empty where something was let run."""
     if approval.status not in _NEXT:
         return ""

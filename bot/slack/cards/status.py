@@ -80,21 +80,27 @@ def _states(question: DrawnQuestion) -> Iterator[CardStatus]:
         yield CardStatus("❓", say("status.doubt"), text)
     yield from _progress(approval, about)
     if approval.escalated_ms is not None:
-        later = joined([mention(one) for one in backup_names(approval) if one != CHANNEL])
-        words = say("notify.backup", who=later or say("line.somebody"), **about)
+        words = say("notify.backup", who=backups_words(approval), **about)
         yield CardStatus("📣", say("status.backup"), words)
     yield _needed(question, about)
 
 
+def backups_words(approval: Approval) -> str:
+    """Mention those who can decide since it was passed on to them."""
+    later = joined([mention(one) for one in backup_names(approval) if one != CHANNEL])
+    return later or say("line.somebody")
+
+
 def _needed(question: DrawnQuestion, about: Mapping[str, str]) -> CardStatus:
     approval = question.approval
-    risk = _spoken_risk(approval)
+    risk = spoken_risk(approval)
     words, text = question.needs({**about, "who": asked_by(approval), "risk": risk})
     is_yes = question.ask.form not in {Form.CHOICE, Form.FIELDS} and approval.kind is Kind.APPROVAL
     return CardStatus("⏳" if is_yes else "💬", words, text)
 
 
-def _spoken_risk(approval: Approval) -> str:
+def spoken_risk(approval: Approval) -> str:
+    """The same for whoever does not see the card, to be set in behind the state."""
     risk = risk_of(approval)
     said = [] if risk == "medium" else [say(f"risk.{risk}")]
     said += [say("risk.external")] if ask_of(approval).leaves else []

@@ -23,6 +23,14 @@ def test_a_text_is_written_with_its_values() -> None:
     assert text == "Anyone else in #ops can decide."
 
 
+@pytest.mark.parametrize("end", [".", "?", "!", "…"])
+def test_a_value_that_ends_a_sentence_takes_no_full_stop(end: str) -> None:
+    catalogue = Catalogue("en", {"a": "{n}. {what}. Then {what}.", "b": "{what}.md, {what}..."})
+    values = {"n": 2, "what": f"Go on{end}"}
+    assert catalogue.text("a", values) == f"2. Go on{end} Then Go on{end}"
+    assert catalogue.text("b", values) == f"Go on{end}.md, Go on{end}..."
+
+
 def test_a_value_that_looks_like_a_place_stays_as_it_is() -> None:
     assert say("refuse.not_approver", who="{channel}").endswith("{channel} can decide.")
 

@@ -115,6 +115,18 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
     "batch_pending_stuck": lambda base: drawn(
         [replace(one, stuck="Nobody.") for one in refunds(base)]
     ),
+    "batch_pending_escalated": lambda base: drawn(
+        [
+            replace(one, escalated_ms=LATER, backups_json='["S0OPS"]', escalate_ms=LATER)
+            for one in refunds(base)
+        ]
+    ),
+    "batch_running": lambda base: drawn(
+        [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], RunState.RUNNING, "")]
+    ),
+    "batch_withdrawn": lambda base: drawn(
+        [ended(one, Status.WITHDRAWN, by="U0ROSA", reason="Done by hand") for one in refunds(base)]
+    ),
     "batch_pending_100": a_hundred,
     "batch_pending_no_words": lambda base: drawn(refunds(base), title=""),
     "batch_empty": lambda _: drawn([]),

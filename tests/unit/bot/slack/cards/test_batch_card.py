@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bot.core.runs.outcome import RunState
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports import BatchWords
@@ -17,7 +18,7 @@ from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.notices import takes_line
 from storage.records import Approval, Status
-from tests.unit.bot.slack.cards.batch_samples import an_item, ended, ran, refunds
+from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
 from tests.unit.bot.slack.cards.samples import an_approval
 
 LIVE = "*a* <!channel> :x: <http://e|l> <@U1> & `c`"
@@ -108,3 +109,84 @@ def test_a_line_takes_what_it_shows_whole() -> None:
 )
 def test_what_a_line_cannot_show_has_a_card_of_its_own(changes: dict[str, str]) -> None:
     assert not takes_line(an_item(an_approval(), 1, "20.00", **changes))
+
+
+def first_line(card: Card) -> str:
+    return str(card.blocks[0]["text"]["text"])
+
+
+def third_line(card: Card) -> str:
+    return str(card.blocks[2]["text"]["text"])
+
+
+@pytest.mark.parametrize(
+    ("status", "symbol", "next_step"),
+    [
+        (Status.EXPIRED, "⏰ *5 expired*", "Nothing ran. Ask again if it is still needed."),
+        (Status.WITHDRAWN, "↩️ *5 withdrawn*", "Nothing ran."),
+        (Status.SUPERSEDED, "⏩ *5 replaced*", "Nothing ran from this one."),
+        (
+            Status.CANCELLED,
+            "⏹️ *5 cancelled*",
+            "The agent stopped before anyone decided. Nothing ran.",
+        ),
+        (Status.UNDECIDABLE, "⚠️ *5 that nobody can decide*", "Nothing ran."),
+        (Status.DENIED, "⛔ *5 not allowed*", "Nothing ran."),
+    ],
+)
+def test_an_end_that_all_share_has_its_own_symbol_and_says_that_nothing_ran(
+    status: Status, symbol: str, next_step: str
+) -> None:
+    card = card_of([ended(one, status, by="") for one in refunds(an_approval())])
+    assert first_line(card) == symbol
+    assert third_line(card) == next_step
+
+
+def test_done_is_said_only_where_all_went_as_people_decided() -> None:
+    one, two, *_ = refunds(an_approval())
+    words = BatchWords(title="2 refunds")
+    mixed = card_of([ran(one), ended(two, Status.REJECTED, reason="by hand")], words)
+    assert mixed.text == "Done: 2 refunds. 1 ran, 1 rejected, by <@U0ADA>."
+    failed = card_of([ran(one), ran(two, RunState.FAILED, "no answer")], words)
+    assert failed.text == (
+        "1 ran, 1 failed, by <@U0ADA>: 2 refunds. Failed: Refund 12.50 EUR, order 1241, no answer"
+    )
+    running = card_of([ran(one), ran(two, RunState.RUNNING)], words)
+    assert running.text.startswith("1 running, 1 ran, by <@U0ADA>: 2 refunds.")
+    refused = card_of([ended(item, Status.REJECTED) for item in (one, two)], words)
+    assert refused.text.startswith("2 rejected, by <@U0ADA>: 2 refunds. Rejected: ")
+
+
+def test_a_reason_that_all_share_is_said() -> None:
+    items = [ended(one, Status.WITHDRAWN, reason="Done by hand") for one in refunds(an_approval())]
+    assert third_line(card_of(items)) == "“Done by hand”"
+    items[0] = ended(items[0], Status.WITHDRAWN, reason="Another")
+    assert third_line(card_of(items)) == "Nothing ran."
+
+
+def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> None:
+    stuck = [replace(one, stuck="Nobody is left.") for one in refunds(an_approval())]
+    card = card_of(stuck, BatchWords(title="5 refunds"))
+    assert card.text.startswith("Nobody can decide this: 5 refunds. Expires ")
+    assert card.text.endswith(" Nobody is left.")
+
+
+def test_that_backups_were_asked_is_the_state() -> None:
+    later = 1_764_000_900_000
+    items = [
+        replace(one, escalated_ms=later, escalate_ms=later, backups_json='["S0OPS"]')
+        for one in refunds(an_approval())
+    ]
+    card = card_of(items, BatchWords(title="5 refunds"))
+    assert first_line(card) == "📣 *Backup asked*  ·  5 need approval"
+    words = "Still needs approval, backup asked: 5 refunds. <!subteam^S0OPS> can decide now, too. "
+    assert card.text.startswith(words)
+
+
+def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
+    ask = replace(ASK, leaves=True).to_text()
+    said = json.dumps([{"by": "U0ROSA", "text": "Wait", "at_ms": 1}])
+    items = [replace(one, schema_json=ask, said_json=said) for one in refunds(an_approval())]
+    text = card_of(items, BatchWords(title="5 refunds")).text
+    assert text.startswith("5 approvals needed, leaves the company: 5 refunds.")
+    assert text.endswith(" <@U0ROSA> wrote after this was posted; read it first.")

@@ -96,6 +96,11 @@ def test_each_text_of_what_is_over_begins_with_its_first_line(name: str) -> None
         assert person in card.text
 
 
+def test_no_text_has_two_signs_at_the_end_of_a_sentence() -> None:
+    twice = re.compile(r"(?:[.?!…]\.)(?!\.)(?:\s|$)")
+    assert [name for name, card in CARDS.items() if twice.search(card.text)] == []
+
+
 def test_the_requester_is_named_while_it_waits() -> None:
     for name in ("normal", "high", "low", "critical"):
         assert f"Requested by <@{OF_CALLS[name].requester_id}>." in CARDS[name].text
