@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from agents.core.errors import ModelError, ToolError
 from bot.config.values import Log
 from bot.observability.context import context
-from bot.redaction.mask import mask, mask_text
+from bot.redaction.mask import mask, mask_text, mask_values
 from bot.redaction.rules import NO_RULES, MaskRules, with_secrets
 
 OUR_PACKAGES = ("agents", "bot", "storage")
@@ -73,7 +73,7 @@ class _Masker:
         self._rules = rules
 
     def text(self, text: str) -> str:
-        return mask_text(self._rules.mask_values(text))
+        return mask_text(mask_values(text, self._rules))
 
     def value(self, key: str, value: object) -> object:
         known = value if isinstance(value, bool | int | float | None) else self.text(str(value))

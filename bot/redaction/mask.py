@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
-from bot.redaction.patterns import REDACTED, is_card, mask_looks
+from bot.redaction.patterns import REDACTED, is_card, mask_looks, mask_spans
 from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE
 from bot.redaction.rules import (
     SHORTEST_VALUE,
+    MaskRules,
     in_force,
+    joined,
     own_spans,
     print_key,
     print_of,
@@ -30,6 +32,7 @@ __all__ = [
     "is_secret_key",
     "mask",
     "mask_text",
+    "mask_values",
     "mask_words",
     "own_spans",
     "print_key",
@@ -64,13 +67,28 @@ def mask(key: str, value: object) -> object:
 
 def mask_text(text: str) -> str:
     """Mask what is, or looks like, a secret inside a text."""
-    text = mask_looks(rules_now().mask_values(text))
+    text = mask_looks(mask_values(text, rules_now()))
     if rules_now().keys or NAMES_GATE.finds(text):
         for place in ALL_PLACES:
             text = place.mask(text)
     if CURL_GATE.finds(text):
         text = CURL.sub(rf"\g<keep>{REDACTED}", text)
-    return rules_now().mask_patterns(text)
+    return _mask_patterns(text, rules_now())
+
+
+def mask_values(text: str, rules: MaskRules) -> str:
+    """Mask the texts that rules call secret wherever they stand."""
+    for value in rules.values:
+        text = text.replace(value, REDACTED)
+    return text
+
+
+def _mask_patterns(text: str, rules: MaskRules) -> str:
+    """Mask what the patterns of rules match, but never what is masked already."""
+    for pattern in rules.patterns:
+        parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
+        text = REDACTED.join(parts)
+    return text
 
 
 def mask_words(text: str, data: object) -> str:

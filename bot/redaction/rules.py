@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from agents.core.patterns import Pattern, PatternError
-from bot.redaction.patterns import REDACTED, mask_spans
 
 MOST_RULES = 50
 MOST_CHARACTERS = 200
@@ -59,19 +58,6 @@ class MaskRules:
             for key in self.keys
             for start in range(len(words) - len(key) + 1)
         )
-
-    def mask_values(self, text: str) -> str:
-        """Mask the texts that are secret wherever they stand."""
-        for value in self.values:
-            text = text.replace(value, REDACTED)
-        return text
-
-    def mask_patterns(self, text: str) -> str:
-        """Mask what the patterns match, but never what is masked already."""
-        for pattern in self.patterns:
-            parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
-            text = REDACTED.join(parts)
-        return text
 
 
 NO_RULES = MaskRules()
