@@ -293,5 +293,5 @@ class Outbox:
             return None
         now = self.clock()
         attempts = ephemeral.fence - 1  # it is claimed once for each
-        later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.whisper_id, error)
+        later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.whisper_id, error.retry_after)
         return later if later < ephemeral.created_ms + milliseconds(LIFETIME) else None

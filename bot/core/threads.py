@@ -315,7 +315,8 @@ class Threads:
             return None
         if isinstance(error, DeliveryError) and error.is_refusal:
             self._refused.add(thread.thread_id)
-        return self.clock() + THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id, error)
+        wish = error.retry_after if isinstance(error, DeliveryError) else None
+        return self.clock() + THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id, wish)
 
     async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn in which the error came, and say so in the thread."""

@@ -18,7 +18,6 @@ from typing import Generic, Protocol, TypeVar
 from cachetools import LRUCache
 
 from bot.clock import backoff, milliseconds
-from bot.errors import DeliveryError
 from bot.ports import Clock
 from storage.base import ThreadStore
 from storage.records import Approval, Lease, Thread
@@ -78,16 +77,16 @@ class Retry:
     first: timedelta
     longest: timedelta
 
-    def wait_ms(self, attempts: int, key: str, error: Exception | None = None) -> int:
-        """Return the time to wait, in milliseconds; Slack's own wish goes before.
+    def wait_ms(self, attempts: int, key: str, wish: timedelta | None = None) -> int:
+        """Return the time to wait, in milliseconds.
 
         Args:
             attempts: How many tries failed before this one.
             key: The record's id.
-            error: What came in between.
+            wish: How long whoever refused wants to be left alone, which goes before.
         """
-        if isinstance(error, DeliveryError) and error.retry_after is not None:
-            return milliseconds(error.retry_after)
+        if wish is not None:
+            return milliseconds(wish)
         return backoff(attempts, first=self.first, most=self.longest, key=key)
 
 

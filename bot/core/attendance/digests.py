@@ -239,8 +239,8 @@ class Digests:
             done = await self._keep(person, next_ms=None, digest_json="", digest_ms=0, attempts=0)
             await self._release(done)
             return
-        known = error if isinstance(error, DeliveryError) else None
-        wait_ms = RETRY.wait_ms(person.attempts, person.person_id, known)
+        wish = error.retry_after if isinstance(error, DeliveryError) else None
+        wait_ms = RETRY.wait_ms(person.attempts, person.person_id, wish)
         await self._keep(person, attempts=tries, due_ms=self.clock() + wait_ms)
 
     async def _release(self, person: PersonRecord) -> None:

@@ -583,7 +583,7 @@ class Attendance:
             error,
             extra={"action": "card_failed", "approval_id": approval.approval_id},
         )
-        wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error)
+        wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error.retry_after)
         due_ms = self.clock() + wait_ms
         if approval.status is Status.PENDING:
             due_ms = min(due_ms, self._steps(approval, self.directory).next_right(approval))
