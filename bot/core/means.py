@@ -22,7 +22,7 @@ from bot.errors import (
     UnknownApprovalError,
 )
 from bot.people.glass import was_told
-from bot.people.meanwhile import read_claim, read_snoozes, write_snoozes
+from bot.people.meanwhile import CardClaim, read_claim, read_snoozes, write_snoozes
 from bot.policy.ballot import APPROVE, REJECT
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.ports import Actor, Clock
@@ -77,7 +77,7 @@ class Means:
         async def change(approval: Approval) -> Approval:
             await self.approvals.votes.check_free(approval, actor)
             now, claim = self.clock(), read_claim(approval.claim_json)
-            refusal = claim.against(actor.user_id, now)
+            refusal = why_not_claim(claim, actor.user_id, now)
             if refusal is not None:
                 raise RefusalError(refusal.value, refusal.words)
             return replace(approval, claim_json=claim.taken(actor.user_id, now).to_text())
@@ -327,6 +327,13 @@ class Means:
         by, now = actor.user_id, self.clock()
         beside = Beside(until_ms=until_ms, question=question)
         await note_beside(self.storage.audit, act, kept, now, by=by, beside=beside)
+
+
+def why_not_claim(claim: CardClaim, user_id: str, at_ms: int) -> RefusalCode | None:
+    """The reason why somebody cannot claim a card now, if there is one (5.9)."""
+    if claim.holds(at_ms) and claim.by != user_id:
+        return RefusalCode.CLAIMED_BY_OTHER
+    return RefusalCode.CLAIMED_BEFORE if user_id in claim.past else None
 
 
 def _not_on_it(by: str) -> RefusalError:

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from bot.errors import DirectoryError
 from bot.people.handed import delegations_of
 from bot.people.in_force import PolicyNow
-from bot.people.requesters import editors_of
-from bot.people.terms_of import all_requesters
+from bot.people.requesters import all_requesters, editors_of
 from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Group, Terms, TermsError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bot.people.access import decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_person
-from bot.people.requesters import editors_of
-from bot.people.terms_of import all_requesters, ballot_of, steps_of
+from bot.people.requesters import all_requesters, editors_of
+from bot.people.terms_of import ballot_of, steps_of
 from bot.policy.ballot import Ballot
 from bot.policy.standing import EDITORS, REQUESTERS
 from bot.policy.terms import TermsError

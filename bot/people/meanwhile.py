@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.policy.ladder import CLAIM_MS
-from bot.policy.refusals import RefusalCode
+CLAIM_MS = 30 * 60_000
+"""How long a claim lasts (5.9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,6 @@ class CardClaim:
     def holds(self, at_ms: int) -> bool:
         """Whether somebody sees to it at a time."""
         return bool(self.by) and self.since_ms <= at_ms < self.until_ms
-
-    def against(self, user_id: str, at_ms: int) -> RefusalCode | None:
-        """The reason why somebody cannot claim it now, if there is one."""
-        if self.holds(at_ms) and self.by != user_id:
-            return RefusalCode.CLAIMED_BY_OTHER
-        return RefusalCode.CLAIMED_BEFORE if user_id in self.past else None
 
     def ended(self, at_ms: int) -> CardClaim:
         """The claim once it has ended: by a vote, an edit, or as somebody let go."""

@@ -118,6 +118,16 @@ def requesters_of(approval: Approval) -> tuple[str, ...]:
     return tuple(dict.fromkeys((approval.requester_id, *found)))
 
 
+def all_requesters(approval: Approval) -> frozenset[str]:
+    """Everybody who asked for it, also those whom earlier releases wrote among the approvers."""
+    approvers = json.loads(approval.approvers_json)
+    names = (
+        [one for one in approvers if isinstance(one, str)] if isinstance(approvers, list) else []
+    )
+    marked = [one[len(EXCLUDED) :] for one in names if one.startswith(EXCLUDED)]
+    return frozenset((*requesters_of(approval), *marked))
+
+
 def is_requester(approval: Approval, user_id: str) -> bool:
     """Whether this person's words led to it: alone, or with those of others."""
     excluded = f"{EXCLUDED}{user_id}"  # as earlier releases wrote it

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.people.requesters import requesters_of
 from bot.policy.ballot import Ballot, read_votes
 from bot.policy.standing import Rights, Standing
 from bot.policy.terms import (
@@ -46,12 +45,6 @@ def group_of(names: Sequence[str]) -> Group:
         usergroups=tuple(name for name in names if name[:1] == "S"),
         here=CHANNEL in names,
     )
-
-
-def all_requesters(approval: Approval) -> frozenset[str]:
-    """Everybody who asked for it, also those whom earlier releases wrote among the approvers."""
-    marked = [one for one in _names(approval.approvers_json) if one.startswith(EXCLUDED)]
-    return frozenset((*requesters_of(approval), *(one[len(EXCLUDED) :] for one in marked)))
 
 
 def steps_of(approval: Approval) -> int:

@@ -14,8 +14,8 @@ from bot.errors import DirectoryError
 from bot.people.census import Census, is_direct, problem_of
 from bot.people.handed import delegations_of
 from bot.people.in_force import PolicyNow
-from bot.people.requesters import editors_of, is_requester
-from bot.people.terms_of import all_requesters, ballot_of, groups_of
+from bot.people.requesters import all_requesters, editors_of, is_requester
+from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import AGAIN, APPROVE, Ballot
 from bot.policy.refusals import Attempt, judge_vote
 from bot.policy.standing import Delegation, Standing

@@ -14,9 +14,6 @@ from bot.policy.hours import add_working, quiet_end
 from bot.policy.rotation import next_handover
 from bot.policy.terms import QuietHours, Rotation, Terms
 
-CLAIM_MS = 30 * 60_000
-"""How long a claim lasts (5.9)."""
-
 
 class Notice(StrEnum):
     """The kind of a message of the ladder; of several due at one moment the first one is sent."""

@@ -21,7 +21,8 @@ from bot.errors import DirectoryError
 from bot.people.handed import absent_of, delegations_of
 from bot.people.named import asked_groups, audience_of, is_person, is_usergroup
 from bot.people.progress import progress_of
-from bot.people.terms_of import all_requesters, steps_of, terms_of
+from bot.people.requesters import all_requesters
+from bot.people.terms_of import steps_of, terms_of
 from bot.people.waiting import Waits
 from bot.policy.standing import REQUESTERS
 from bot.policy.terms import QuietHours, Terms, TermsError

@@ -19,8 +19,7 @@ from bot.clock import milliseconds
 from bot.core.audit import Act, entry_of, note_decision, note_refusal
 from bot.core.decisions.votes import Votes
 from bot.errors import DeliveryError, UnknownApprovalError, UserFacingError
-from bot.people.requesters import is_requester
-from bot.people.terms_of import all_requesters
+from bot.people.requesters import all_requesters, is_requester
 from bot.policy.ballot import APPROVE, read_votes
 from bot.policy.granting import Allowance, fixed_part, is_within, limits_of
 from bot.policy.terms import Terms, TermsError

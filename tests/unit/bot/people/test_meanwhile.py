@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.people.meanwhile import CardClaim, read_claim, read_snoozes, write_snoozes
-from bot.policy.ladder import CLAIM_MS
-from bot.policy.refusals import RefusalCode
+from bot.people.meanwhile import CLAIM_MS, CardClaim, read_claim, read_snoozes, write_snoozes
 
 NOW = 1_000_000
 
@@ -20,17 +18,6 @@ def test_a_claim_holds_for_half_an_hour() -> None:
         True,
         False,
     ]
-
-
-def test_only_one_claims_at_a_time_and_each_once() -> None:
-    claim = CardClaim().taken("ADA", NOW)
-    ended = claim.ended(NOW + 1)
-
-    assert claim.against("BEN", NOW) is RefusalCode.CLAIMED_BY_OTHER
-    assert claim.against("ADA", NOW) is RefusalCode.CLAIMED_BEFORE
-    assert ended.against("ADA", NOW + 2) is RefusalCode.CLAIMED_BEFORE
-    assert ended.against("BEN", NOW + 2) is None
-    assert claim.against("BEN", NOW + CLAIM_MS) is None
 
 
 def test_a_claim_that_is_over_does_not_end_later() -> None:

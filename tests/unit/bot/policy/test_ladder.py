@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from hypothesis import given, strategies as st
 
+from bot.people.meanwhile import CLAIM_MS
 from bot.policy.hours import is_quiet
 from bot.policy.ladder import (
-    CLAIM_MS,
     Course,
     Due,
     Notice,

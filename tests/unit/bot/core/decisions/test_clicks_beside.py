@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from bot.core.decisions.dialog import LONGEST_ASKED, MOST_KEPT, dialog_of
-from bot.core.means import Means
+from bot.core.means import Means, why_not_claim
 from bot.core.story import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
-from bot.people.meanwhile import read_claim, read_snoozes
+from bot.people.meanwhile import CLAIM_MS, CardClaim, read_claim, read_snoozes
 from bot.policy.ballot import read_votes
+from bot.policy.refusals import RefusalCode
 from storage.base import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, MessageStatus, Status
 from storage.sqlite import SqliteStorage
@@ -36,6 +37,18 @@ REASONS: dict[str, Any] = {
     "reason": {"approve": "required"},
     "reasons": ["Planned", "Urgent"],
 }
+
+
+def test_only_one_claims_at_a_time_and_each_once() -> None:
+    now = 1_000_000
+    claim = CardClaim().taken("ADA", now)
+    ended = claim.ended(now + 1)
+
+    assert why_not_claim(claim, "BEN", now) is RefusalCode.CLAIMED_BY_OTHER
+    assert why_not_claim(claim, "ADA", now) is RefusalCode.CLAIMED_BEFORE
+    assert why_not_claim(ended, "ADA", now + 2) is RefusalCode.CLAIMED_BEFORE
+    assert why_not_claim(ended, "BEN", now + 2) is None
+    assert why_not_claim(claim, "BEN", now + CLAIM_MS) is None
 
 
 async def a_counter(
