@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.layout.blocks import Block, line, literal, preformatted
+from bot.layout.data import same
 from bot.layout.text import ShownText, clip, more, show, width
 from bot.redaction.call import INLINE, mask_call, mask_value
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length, masks_in
@@ -50,37 +51,6 @@ class Budget:
     whole: int
     value: int
     names: int = 30
-
-
-def read_object(text: str) -> dict[str, object] | None:
-    """Read a JSON object; None when it is damaged, too deep, or something else."""
-    try:
-        found = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _refuse(name: str) -> object:
-    raise ValueError(name)
-
-
-def read_pairs(text: str) -> list[tuple[str, object]]:
-    """Read arguments as pairs of name and value; what cannot be read is one pair, whole."""
-    found = read_object(text)
-    return [("arguments", text)] if found is None else list(found.items())
-
-
-def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
-    """Tell whether a value would not be shown as it is."""
-    return any(masks_in(mask_value(name, value, names)))
-
-
-def same(left: object, right: object) -> bool:
-    """Tell whether two JSON values are equal; unlike in Python, true is not 1 and 1 is not 1.0."""
-    if left is right:
-        return True
-    return type(left) is type(right) and _dump(left) == _dump(right)
 
 
 def list_arguments(
@@ -281,7 +251,3 @@ def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
 
 def _side(name: str, side: Mapping[str, object], names: Names) -> _MaskedText:
     return _MaskedText.of(name, side[name], names) if name in side else _MaskedText(())
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from bot.layout.arguments import NAME, as_text, is_ambiguous, same
+from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal, plain, preformatted, quote, rich
+from bot.layout.data import same
 from bot.layout.parts import Body
 from bot.layout.text import ShownText, clip, is_plain, show, width
 from bot.redaction.call import mask_call, mask_value

@@ -15,8 +15,8 @@ from bot.layout.inputs import (
     read_text,
     text_input,
 )
-from bot.layout.parts import title_of
 from bot.layout.text import clip
+from bot.layout.titles import title_of
 from bot.words import say
 from storage.records import Approval
 

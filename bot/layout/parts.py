@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 
 from bot.layout.arguments import Listed
 from bot.layout.blocks import (
-    HEADER,
     Block,
     line,
     literal,
     quote,
     rich,
 )
-from bot.layout.text import clip_mrkdwn, more, own_words, show
+from bot.layout.text import more, own_words, show
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
 from bot.ports import CHANNEL
@@ -147,23 +146,6 @@ _BY_VOTES = frozenset({Status.APPROVED, Status.ANSWERED, Status.REJECTED})
 def spoken(*sentences: str) -> str:
     """Join sentences for notifications and screen readers."""
     return " ".join(sentence for sentence in sentences if sentence)
-
-
-def title_of(approval: Approval) -> str:
-    """The title, with secrets masked; never empty."""
-    return (
-        written(mask_call(approval.title.strip())) or approval.tool.strip() or say("line.untitled")
-    )
-
-
-def title_hidden(approval: Approval) -> int:
-    """Count the characters of the title that the header does not show."""
-    return show(title_of(approval), HEADER, one_line=True).hidden
-
-
-def spoken_title(approval: Approval) -> str:
-    """The title inside a sentence."""
-    return clip_mrkdwn(title_of(approval), 300)
 
 
 def deciders_names(approval: Approval) -> str:

@@ -13,8 +13,8 @@ from agents.core.infos import CallInfo
 from agents.graph.nodes.questions import Question
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import read_object, same
 from bot.layout.blocks import Block
+from bot.layout.data import read_object, same
 from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_edit_form
 from bot.layout.modals import (
     Errors,

@@ -11,8 +11,9 @@ from agents.core.codec import Json
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import PICKS, ActionId
-from bot.layout.arguments import Listed, read_object, text_width
+from bot.layout.arguments import Listed, text_width
 from bot.layout.blocks import LABEL, Block, line, literal, numbered, plain, rich
+from bot.layout.data import read_object
 from bot.layout.forms.fields import MOST_CHECKS
 from bot.layout.modals import Errors, Values, modal, notice_modal, read_state
 from bot.layout.text import ShownText, clip, is_plain, show, width

@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, encode
-from bot.layout.arguments import Budget, Listed, list_arguments, read_object
+from bot.layout.arguments import Budget, Listed, list_arguments
 from bot.layout.blocks import Block, button, line, literal, numbered
+from bot.layout.data import read_object
 from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, text_input
-from bot.layout.parts import title_hidden, title_of
 from bot.layout.text import more, show
+from bot.layout.titles import title_hidden, title_of
 from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of

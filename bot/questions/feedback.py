@@ -9,8 +9,9 @@ from functools import cached_property
 
 from agents.gates.questions import FeedbackInfo
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import Listed, read_object
+from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, context, line, literal, plain, quote, rich
+from bot.layout.data import read_object
 from bot.layout.difference import TextChange, changed_quote, compare
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.text import clip, show

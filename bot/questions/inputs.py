@@ -8,8 +8,8 @@ from functools import cached_property
 from agents.core.errors import InvalidArgumentsError
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, with_rest
-from bot.layout.arguments import read_object
 from bot.layout.blocks import Block, plain
+from bot.layout.data import read_object
 from bot.layout.forms.edit import drawn, found, label_of
 from bot.layout.forms.fields import OPTION, NotEditable
 from bot.layout.forms.pages import MOST_DRAFT, NO_DRAFT, FormDraft, InputForm, draft_of, form_of

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import is_masked, read_pairs
 from bot.layout.blocks import Block, plain
+from bot.layout.data import read_pairs
 from bot.layout.inputs import (
     MOST_REASON,
     Errors,
@@ -16,15 +16,15 @@ from bot.layout.inputs import (
     read_text,
     text_input,
 )
-from bot.layout.parts import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
+from bot.layout.titles import title_of
 from bot.people.progress import is_critical, wants_reason
 from bot.people.terms_of import terms_of
 from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of
-from bot.redaction.call import mask_call, written
+from bot.redaction.call import is_masked, mask_call, written
 from bot.words import for_all, say
 from storage.records import Approval
 

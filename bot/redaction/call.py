@@ -117,6 +117,11 @@ def _mask_value(name: str, value: object, names: Names) -> Words:
     return tuple(_written(masked, indent=2))
 
 
+def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
+    """Tell whether a value would not be shown as it is."""
+    return any(masks_in(mask_value(name, value, names)))
+
+
 def mask_data(data: object, names: Names = NO_NAMES) -> object:
     """Mask arguments as cards do, as JSON data.
 

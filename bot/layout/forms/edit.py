@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import is_masked
 from bot.layout.blocks import Block, context, line, literal, plain, rich
 from bot.layout.forms.fields import (
     MOST_CHECKS,
@@ -21,6 +20,7 @@ from bot.layout.forms.fields import (
 from bot.layout.forms.hints import humanised, limits_of
 from bot.layout.forms.leaves import Missing
 from bot.layout.text import clip
+from bot.redaction.call import is_masked
 from bot.redaction.mask import mask_text
 from bot.words import say
 

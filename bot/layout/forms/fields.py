@@ -15,11 +15,11 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from bot.layout.arguments import is_masked, same
+from bot.layout.data import same
 from bot.layout.forms.leaves import Leaf, Missing, Path, leaves_of
 from bot.layout.forms.schema import Schema, check_schema, resolve
 from bot.layout.text import clip, is_plain, width
-from bot.redaction.call import mask_value
+from bot.redaction.call import is_masked, mask_value
 from bot.redaction.masks import NO_NAMES, Names
 from bot.words import say
 

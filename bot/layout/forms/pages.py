@@ -17,8 +17,8 @@ from typing import Any
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import same
 from bot.layout.blocks import Block
+from bot.layout.data import same
 from bot.layout.forms.edit import MOST_BLOCKS, MOST_BYTES, ceiling, drawn, in_order, weight_of
 from bot.layout.forms.fields import Field, FieldKind, NotEditable, fields_of
 from bot.layout.forms.leaves import Missing, Path, rebuilt

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from bot.layout.arguments import same
+from bot.layout.data import same
 from bot.layout.forms.fields import (
     EMPTY_LISTS,
     MOST_TEXT,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bot.layout.blocks import Card, context, literal, mrkdwn, quote, rich
-from bot.layout.parts import REASON, spoken, stuck_words, title_of
+from bot.layout.parts import REASON, spoken, stuck_words
 from bot.layout.pieces import one_line, person, sentence, title
 from bot.layout.text import clip_mrkdwn, own_words, show
+from bot.layout.titles import title_of
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Approval

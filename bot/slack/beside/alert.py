@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button, context, line, literal, mrkdwn, quote, rich
-from bot.layout.parts import title_of
 from bot.layout.pieces import (
     MOST_MENTIONS,
     NOTHING,
@@ -20,6 +19,7 @@ from bot.layout.pieces import (
     words,
 )
 from bot.layout.text import show
+from bot.layout.titles import title_of
 from bot.slack.cards.emergency import emergency_reasons
 from bot.words import say
 from bot.words.mrkdwn import channel, day_and_time

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from bot.core.attendance.signs import sign_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button
-from bot.layout.parts import title_of
 from bot.layout.pieces import (
     NOTHING,
     Piece,
@@ -24,6 +23,7 @@ from bot.layout.pieces import (
     together,
     words,
 )
+from bot.layout.titles import title_of
 from bot.people.terms_of import ends_then
 from bot.ports import CHANNEL
 from bot.questions.drawing import what_runs

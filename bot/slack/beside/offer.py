@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.layout.blocks import Block, Card, context, mrkdwn, plain, section
-from bot.layout.parts import title_of
 from bot.layout.text import clip
+from bot.layout.titles import title_of
 from bot.slack.cards.choose import card_for
 from bot.words import say
 from storage.records import Approval, Status

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.layout.blocks import Card, context, literal, mrkdwn, quote, rich
-from bot.layout.parts import MOST_PEOPLE, title_of
+from bot.layout.parts import MOST_PEOPLE
 from bot.layout.pieces import Piece, one_line, people, person, sentence, title
 from bot.layout.text import clip_mrkdwn, show
+from bot.layout.titles import title_of
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Approval

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bot.core.runs.outcome import run_of
 from bot.layout.blocks import Card, literal, quote, rich, section
-from bot.layout.parts import spoken_title, title_of
 from bot.layout.text import clip
+from bot.layout.titles import spoken_title, title_of
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval

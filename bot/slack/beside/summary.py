@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from bot.core.attendance.signs import sign_of
 from bot.layout.blocks import Block, Card, literal, rich, section
-from bot.layout.parts import title_of
 from bot.layout.pieces import emoji, listed, person, sentence, words
+from bot.layout.titles import title_of
 from bot.words import say
 from storage.records import Approval
 

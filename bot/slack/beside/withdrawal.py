@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, button, context, mrkdwn, plain, section
-from bot.layout.parts import title_of
 from bot.layout.text import clip
+from bot.layout.titles import title_of
 from bot.words import say
 from storage.records import Approval
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.core.decisions.withdrawals import said_of
-from bot.layout.arguments import read_object
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
+from bot.layout.data import read_object
 from bot.layout.facts import Naming, changed
 from bot.layout.parts import Body, spoken
 from bot.layout.text import clip, show

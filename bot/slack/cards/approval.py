@@ -6,21 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core.decisions.unseen import guesses
-from bot.layout.arguments import read_pairs
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
+from bot.layout.data import read_pairs
 from bot.layout.facts import Naming, facts
-from bot.layout.parts import (
-    Body,
-    agreed,
-    body,
-    spoken,
-    stuck_words,
-    title_hidden,
-    title_of,
-)
+from bot.layout.parts import Body, agreed, body, spoken, stuck_words
 from bot.layout.preview import preview
 from bot.layout.shape import bold_title, notes, open_card, small_lines
 from bot.layout.text import show
+from bot.layout.titles import title_hidden, title_of
 from bot.questions.drawing import DrawnQuestion, drawn_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text

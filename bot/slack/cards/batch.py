@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from bot.core.decisions.batches import Chosen
 from bot.core.runs.outcome import run_of
 from bot.layout.action_ids import ActionId, decode, encode
-from bot.layout.arguments import read_pairs, short_text
+from bot.layout.arguments import short_text
 from bot.layout.blocks import Block, brief, line, literal, plain, quote, rich
+from bot.layout.data import read_pairs
 from bot.layout.facts import Naming, humanised
 from bot.layout.inputs import Errors
 from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text, text_input
-from bot.layout.parts import deciders_names, title_hidden, title_of
+from bot.layout.parts import deciders_names
 from bot.layout.shape import small_lines
 from bot.layout.text import clip, show
+from bot.layout.titles import title_hidden, title_of
 from bot.people.progress import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.form import ask_of

@@ -24,9 +24,10 @@ from bot.layout.blocks import (
     rich,
 )
 from bot.layout.facts import humanised
-from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words, title_of
+from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words
 from bot.layout.shape import closed_card, open_card, quoted, small_lines, state_line
 from bot.layout.text import clip, clip_mrkdwn, show
+from bot.layout.titles import title_of
 from bot.people.progress import wants_reason
 from bot.ports import BatchWords
 from bot.questions.drawing import drawn_question, what_runs

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.runs.outcome import RunState, run_of
-from bot.layout.arguments import NAME, as_text, is_ambiguous, read_pairs
+from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
+from bot.layout.data import read_pairs
 from bot.layout.facts import Naming
-from bot.layout.parts import title_of
 from bot.layout.text import ShownText, clip, show, width
+from bot.layout.titles import title_of
 from bot.questions.drawing import drawn_question, what_runs
 from bot.redaction.call import mask_call, written
 from bot.words import say

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.layout.action_ids import ActionId, encode_option
-from bot.layout.arguments import read_pairs
 from bot.layout.blocks import Block, actions, menu
+from bot.layout.data import read_pairs
 from bot.layout.shape import ButtonRow
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of

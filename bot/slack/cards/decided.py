@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from bot.core.runs.outcome import RunState, run_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
-from bot.layout.parts import asked_by, spoken_title, title_of
+from bot.layout.parts import asked_by
 from bot.layout.pieces import is_address
 from bot.layout.shape import closed_card, quoted, small_lines, state_line, third_line
 from bot.layout.text import clip_mrkdwn, own_words
+from bot.layout.titles import spoken_title, title_of
 from bot.questions.drawing import DrawnQuestion, what_runs
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import changes_of

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bot.core.audit import Act
 from bot.core.decisions.dialog import AGENT
 from bot.layout.action_ids import ActionId, encode, encode_page
-from bot.layout.arguments import as_text, is_ambiguous, read_pairs, text_width
+from bot.layout.arguments import as_text, is_ambiguous, text_width
 from bot.layout.blocks import (
     Block,
     brief,
@@ -23,10 +23,12 @@ from bot.layout.blocks import (
     rich,
     section,
 )
+from bot.layout.data import read_pairs
 from bot.layout.facts import Naming
 from bot.layout.modals import named
-from bot.layout.parts import asked_by, title_of
+from bot.layout.parts import asked_by
 from bot.layout.text import chunks, show, width
+from bot.layout.titles import title_of
 from bot.questions.drawing import drawn_question, what_runs
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text

@@ -8,13 +8,13 @@ from datetime import timedelta
 from bot.config.durations import format_duration
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.arguments import read_object
 from bot.layout.blocks import (
     Block,
     context,
     mrkdwn,
     plain,
 )
+from bot.layout.data import read_object
 from bot.layout.modals import (
     MOST_REASON,
     Errors,

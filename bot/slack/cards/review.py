@@ -21,9 +21,10 @@ from bot.layout.blocks import (
 )
 from bot.layout.inputs import Values, read_state, read_text
 from bot.layout.modals import alert
-from bot.layout.parts import asked_by, title_of
+from bot.layout.parts import asked_by
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
+from bot.layout.titles import title_of
 from bot.people.progress import is_critical
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError

@@ -10,8 +10,9 @@ from bot.core.decisions.dialog import dialog_of
 from bot.core.runs.outcome import RunState, run_of
 from bot.core.upkeep.pending import ANEW
 from bot.layout.blocks import Block
-from bot.layout.parts import asked_by, deciders_names, spoken_title
+from bot.layout.parts import asked_by, deciders_names
 from bot.layout.shape import state_line
+from bot.layout.titles import spoken_title
 from bot.people.access import backup_names
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of

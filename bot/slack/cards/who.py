@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from bot.core.attendance.course import held_of
-from bot.layout.arguments import read_object
 from bot.layout.blocks import Block, literal, quote, rich
+from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import clip, own_words, show
 from bot.people.access import approver_names, backup_names

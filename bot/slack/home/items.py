@@ -15,8 +15,8 @@ from bot.core.decisions.overview import GivenGrant, Vitals
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, button, plain
-from bot.layout.parts import title_of
 from bot.layout.text import clip
+from bot.layout.titles import title_of
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of

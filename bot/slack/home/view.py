@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bot.core.decisions.overview import Overview
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
-from bot.layout.parts import title_of
 from bot.layout.text import clip
+from bot.layout.titles import title_of
 from bot.slack.home.items import (
     ShownNames,
     ended_item,

@@ -17,7 +17,7 @@ from bot.errors import (
 )
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.layout.parts import spoken_title
+from bot.layout.titles import spoken_title
 from bot.people.access import Access
 from bot.people.one_look import OneLook
 from bot.policy.ballot import APPROVE, REJECT

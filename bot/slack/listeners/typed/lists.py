@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from bot.core.decisions.overview import MOST_ENDED, GivenGrant, StoppableThread
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, button, context, header, plain
-from bot.layout.parts import title_of
 from bot.layout.short_ids import prefix_of, short_id
 from bot.layout.text import clip, clip_mrkdwn
+from bot.layout.titles import title_of
 from bot.redaction.mask import mask_text
 from bot.slack.home.items import (
     ShownNames,

@@ -12,7 +12,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
-from bot.layout.parts import title_of
+from bot.layout.titles import title_of
 from bot.ports import Began, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
 from bot.slack.cards import card_for

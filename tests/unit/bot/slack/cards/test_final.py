@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.layout.arguments import read_object
+from bot.layout.data import read_object
 from bot.questions.drawing import what_runs
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Status

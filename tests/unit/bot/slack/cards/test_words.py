@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import Reference, decode
-from bot.layout.arguments import Budget, list_arguments, list_changes, same
+from bot.layout.arguments import Budget, list_arguments, list_changes
+from bot.layout.data import same
 from bot.layout.parts import approvers_words
 from bot.questions.drawing import answers_of, drawn_question, questions_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
