@@ -199,11 +199,14 @@ class DemoServices:
                 title="Deploy {service} {version} to {environment}",
                 preview=self.replaces,
                 gate="review",
+                batch_title=_deployments,
+                batch_key="replicas",
             )(self.deploy),
             tool(
                 title="Roll back {service} in {environment}",
                 preview=self.goes_back,
                 gate="approval",
+                batch_title="{n} roll-backs",
             )(self.roll_back),
             tool(
                 title="Refund {amount} EUR for order {order_id}",
@@ -211,10 +214,17 @@ class DemoServices:
                 batch_title="{n} refunds, {amount:sum} EUR in total",
                 batch_key="amount",
             )(self.refund_order),
-            tool(title="Restart {service} on {day}", preview=_goes_away, gate="review")(
-                self.restart
-            ),
-            tool(title="Announce in {channels}", gate="review")(self.announce),
+            tool(
+                title="Restart {service} on {day}",
+                preview=_goes_away,
+                gate="review",
+                batch_title="{n} restarts",
+            )(self.restart),
+            tool(
+                title="Announce in {channels}",
+                gate="review",
+                batch_title="{n} announcements",
+            )(self.announce),
             follow_up_tool(),
         ]
 
@@ -246,6 +256,12 @@ def _nothing(effect: Effect) -> None:
 
 def _replicas(count: int) -> str:
     return "1 replica" if count == 1 else f"{count} replicas"
+
+
+def _deployments(calls: list[dict[str, object]]) -> str:
+    """Say in one line what several deployments are, and where to."""
+    places = dict.fromkeys(str(one["environment"]) for one in calls)
+    return f"{len(calls)} deployments to {' and '.join(places)}"
 
 
 def _goes_away(**_: object) -> str:

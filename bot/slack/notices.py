@@ -19,8 +19,8 @@ from bot.slack.beside.grant import grant_card
 from bot.slack.beside.summary import summary_card
 from bot.slack.calls import Putting
 from bot.slack.cards.approval import describe
-from bot.slack.cards.batch_card import batch_card, batch_title
-from bot.slack.cards.batch_items import fits_line
+from bot.slack.cards.batch_card import batch_card
+from bot.slack.cards.batch_items import batch_title, fits_line
 from bot.slack.placing import Spot, approvers_text, is_broadcast, mentioned_on
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person

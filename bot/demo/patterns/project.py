@@ -77,7 +77,11 @@ def _takes(project_name: str, amount: Decimal, department: str) -> str:
 
 
 @tool(
-    title="Allocate {amount} USD of {department} to {project_name}", preview=_takes, gate="approval"
+    title="Allocate {amount} USD of {department} to {project_name}",
+    preview=_takes,
+    gate="approval",
+    batch_title="{n} budgets, {amount:sum} USD in total",
+    batch_key="amount",
 )
 def allocate_budget(
     project_name: Name,

@@ -49,6 +49,8 @@ def _moves(from_account: str, to_account: str, amount: Decimal, currency: str) -
     title="Transfer {amount} {currency} from {from_account} to {to_account}",
     preview=_moves,
     gate="approval",
+    batch_title="{n} transfers, {amount:sum} {currency} in total",
+    batch_key="amount",
 )
 def transfer_funds(
     from_account: Account,

@@ -49,7 +49,11 @@ def booking_agent(name: str, model: Model, gate: Gate) -> Agent:
         model=voice(model, book),
         instruction=INSTRUCTION,
         tools=[
-            tool(title="Book a ticket to {location} for {passenger_name}", gate=gate)(book_ticket)
+            tool(
+                title="Book a ticket to {location} for {passenger_name}",
+                gate=gate,
+                batch_title="{n} tickets",
+            )(book_ticket)
         ],
     )
 

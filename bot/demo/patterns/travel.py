@@ -45,7 +45,11 @@ def search_attractions(city: City) -> str:
     return f"To see in {city}: the old town, the national museum, the botanical garden"
 
 
-@tool(title="Book a flight from {origin} to {destination} on {day}", gate="review")
+@tool(
+    title="Book a flight from {origin} to {destination} on {day}",
+    gate="review",
+    batch_title="{n} flights",
+)
 def book_flight(
     origin: City,
     destination: City,
@@ -64,7 +68,11 @@ def book_flight(
     return f"flight from {origin} to {destination} on {day.isoformat()} is booked, {seats}"
 
 
-@tool(title="Book a hotel in {city} from {check_in} to {check_out}", gate="review")
+@tool(
+    title="Book a hotel in {city} from {check_in} to {check_out}",
+    gate="review",
+    batch_title="{n} hotels",
+)
 def book_hotel(city: City, check_in: date, check_out: date) -> str:
     """Book a hotel. People review it first.
 

@@ -11,7 +11,7 @@ from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.arguments import short_text
 from bot.layout.blocks import Block, brief, line, literal, plain, quote, rich
 from bot.layout.data import read_pairs
-from bot.layout.facts import Naming, humanised
+from bot.layout.facts import Naming
 from bot.layout.inputs import Errors
 from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text, text_input
 from bot.layout.parts import deciders_names
@@ -25,6 +25,7 @@ from bot.questions.reasons import REASON, rejection_inputs
 from bot.redaction.mask import mask_text
 from bot.slack.cards.batch_items import (
     Said,
+    batch_title,
     common_line,
     common_to,
     item_line,
@@ -187,8 +188,7 @@ def _deciders(items: Sequence[Approval], start: int) -> Iterator[tuple[int, str]
 
 
 def _head(cards: Sequence[Approval], title: str, help_text: str) -> Block:
-    first = cards[0]
-    words = title or say("card.times", n=len(cards), what=humanised(first.tool) or title_of(first))
+    words = batch_title(cards, title)
     return rich(line(literal(clip(words, _TITLE), "bold")), line(literal(help_text)))
 
 

@@ -23,7 +23,6 @@ from bot.layout.blocks import (
     plain,
     rich,
 )
-from bot.layout.facts import humanised
 from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words
 from bot.layout.shape import closed_card, open_card, quoted, small_lines, state_line
 from bot.layout.text import clip, clip_mrkdwn, show
@@ -36,6 +35,7 @@ from bot.slack.cards.anew import wrote_since, wrote_words
 from bot.slack.cards.approval import why_of
 from bot.slack.cards.batch_items import (
     IN_ORDER,
+    batch_title,
     common_line,
     common_to,
     counts,
@@ -58,14 +58,6 @@ _THIRDS = 3
 _WORDS, _REASON = 300, 120
 _MOST_DECIDERS = 5
 _ABOUT = 240
-
-
-def batch_title(items: Sequence[Approval], told: str) -> str:
-    """The title of a card: in the tool's words, else how often it is called."""
-    if told.strip():
-        return told.strip()
-    first = items[0]
-    return say("card.times", n=len(items), what=humanised(first.tool) or title_of(first))
 
 
 def batch_card(items: Sequence[Approval], told: BatchWords, *, approvers_text: str) -> Card:

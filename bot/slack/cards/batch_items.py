@@ -9,7 +9,7 @@ from bot.core.runs.outcome import RunState, run_of
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
 from bot.layout.data import read_pairs
-from bot.layout.facts import Naming
+from bot.layout.facts import Naming, humanised
 from bot.layout.text import ShownText, clip, show, width
 from bot.layout.titles import title_of
 from bot.questions.drawing import drawn_question, what_runs
@@ -81,6 +81,25 @@ class LinePart:
     view: ShownText
     label: str = ""
     style: str = ""
+
+
+def batch_title(items: Sequence[Approval], told: str) -> str:
+    """The words for several: those of the tool, else its name, and how often it is called.
+
+    Of one, it is its own title: the words of a tool are for many.
+
+    Args:
+        items: At least one.
+        told: The words of the tool; empty for none.
+    """
+    if len(items) == 1:
+        return title_of(what_runs(items[0]))
+    if told.strip():
+        return told.strip()
+    if len({one.tool for one in items}) > 1:
+        return say("card.requests", n=len(items))
+    what = humanised(items[0].tool) or title_of(items[0])
+    return say("card.times", n=len(items), what=what)
 
 
 def fits_line(approval: Approval) -> bool:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jsonschema
 import pytest
+from pydantic_ai.models import Model
 
+from agents import Agent
+from agents.core.codec import Json
 from agents.core.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.observers import ToolOutcome
+from agents.runs.topology import Described
+from agents.tools.function import FunctionTool
+from agents.tools.several import describer_in
+from bot.demo import PATTERNS, DemoModel, build
 from bot.demo.agent import DemoServices
 from tests.unit.bot.talk import Talk
 
@@ -189,3 +198,36 @@ async def test_new_service_is_the_first_release() -> None:
     assert info.preview == "The first release there, all at once."
     await talk.decide(info.accept())
     assert "mailer is healthy: 0.1.0 in staging with 1 replica" in await talk.say("status mailer")
+
+
+def asking_tools(root: object) -> list[object]:
+    """All tools that people are asked about, of an agent and of the agents that work for it."""
+    parts, found = [root], list[object]()
+    for part in parts:  # it grows
+        inside = part.components() if isinstance(part, Described) else {}
+        found += [
+            one.inner for key, one in inside.items() if key[0] == "tool" and one.kind != "no gate"
+        ]
+        parts += [one.inner for one in inside.values() if one.inner not in parts]
+    return found
+
+
+@pytest.mark.parametrize("make", [build, *(one.build for one in PATTERNS)])
+def test_each_tool_that_asks_has_words_for_many(make: Callable[[Model], Agent]) -> None:
+    tools = [describer_in(one) for one in asking_tools(make(DemoModel()))]
+    functions = [one for one in tools if isinstance(one, FunctionTool)]
+    assert [one.definition.name for one in functions if not one.batch.title] == []
+
+
+def test_several_deployments_are_told_with_their_places() -> None:
+    (deploy,) = [one for one in DemoServices(print).tools() if one.definition.name == "deploy"]
+    tool = describer_in(deploy)
+    assert tool is not None
+    calls: list[dict[str, Json]] = [
+        {"service": one, "version": "1.4.2", "environment": place, "replicas": number}
+        for number, (one, place) in enumerate(
+            [("payments", "staging"), ("search", "production"), ("cache", "staging")], 1
+        )
+    ]
+    assert tool.describe_several(calls).title == "3 deployments to staging and production"
+    assert [*tool.describe_several(calls).sizes] == [1, 2, 3]

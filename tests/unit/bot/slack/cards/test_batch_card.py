@@ -16,6 +16,7 @@ from bot.questions.form import AnswerForm, Form
 from bot.sandbox.blockkit.rules import message_errors, text_characters, view_errors
 from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
+from bot.slack.cards.batch_items import batch_title
 from bot.slack.notices import takes_line
 from storage.records import Approval, Status
 from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
@@ -190,3 +191,21 @@ def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     text = card_of(items, BatchWords(title="5 refunds")).text
     assert text.startswith("5 approvals needed, leaves the company: 5 refunds.")
     assert text.endswith(" <@U0ROSA> wrote after this was posted; read it first.")
+
+
+def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
+    items = [replace(one, tool="book_ticket") for one in refunds(an_approval())]
+    assert batch_title(items, "") == "Book ticket, 5 times"
+    assert batch_title(items, " 5 tickets ") == "5 tickets"
+    items[0] = replace(items[0], tool="book_hotel")
+    assert batch_title(items, "") == "5 requests"
+
+
+def test_one_alone_has_its_own_title() -> None:
+    one, *rest = [ran(one) for one in refunds(an_approval())]
+    last = replace(one, status=Status.PENDING, decision=None, run_json="")
+    words = BatchWords(title="5 refunds", rest="1 refunds")
+    card = card_of([last, *rest], words)
+    (row,) = [block for block in card.blocks if block["type"] == "actions"]
+    assert row["elements"][0]["confirm"]["text"]["text"] == last.title
+    assert card_of([last], BatchWords(title="1 refunds")).blocks[1]["text"]["text"] == last.title
