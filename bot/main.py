@@ -306,7 +306,7 @@ async def _start(
         handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
         await _connect(handler, stack)
     await countersign.sweep.tick()
-    countersign.tasks.spawn(countersign.desk.approvals.attendance.catch_up())
+    countersign.tasks.spawn(countersign.approvals.attendance.catch_up())
     logger.info("ready on port %d", port, extra={"action": "ready"})
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from agents import DoubtInfo, InterruptContext
 from agents.core.infos import CallInfo
-from bot.core.approvals import Approvals
+from bot.core.attendance.visits import Attendance
 from bot.core.audit import request_entry
 from bot.people.in_force import PolicyNow
 from bot.people.one_look import OneLook
+from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.under_terms import under_terms
@@ -47,7 +48,8 @@ class Asking:
 
     Args:
         storage: Where records are kept.
-        approvals: Shows them.
+        attendance: Shows them.
+        outlook: Sees to it that nobody is asked what nobody can decide, by the policy in force.
         rules: Who decides, and how long it may take.
         requesters: Whose words led to it.
         clock: The time now.
@@ -55,7 +57,8 @@ class Asking:
     """
 
     storage: Storage
-    approvals: Approvals
+    attendance: Attendance
+    outlook: Outlook
     rules: Rules
     requesters: Requesters
     clock: Clock
@@ -87,13 +90,12 @@ class Asking:
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
-        attendance = self.approvals.attendance
-        new = attendance.together(new)
-        born = [attendance.born(one, is_shared=work.left is None) for one in new]
+        new = self.attendance.together(new)
+        born = [self.attendance.born(one, is_shared=work.left is None) for one in new]
         entries = [request_entry(one) for one in born]
         added = await self.storage.approvals.add_all(born, entries=entries)
         ours = [one for one in born if one.approval_id in added]
-        self.spawn(self.approvals.attendance.request(ours))
+        self.spawn(self.attendance.request(ours))
         return ours
 
     async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> AskedApprovals:
@@ -156,11 +158,11 @@ class Asking:
         origin = Asked(thread=thread, requesters=requesters)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         approval = replace(approval, why_said=_holds(work.said, approval.why))
-        look = OneLook(self.approvals.access.directory)
-        outlook = replace(self.approvals.outlook(self.rules.channels), directory=look)
-        approval = under_policy(approval, context.info, self.approvals.policy)
+        look = OneLook(self.outlook.directory)
+        outlook = replace(self.outlook, directory=look)
+        approval = under_policy(approval, context.info, outlook.policy)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
-        approval = await self.approvals.attendance.ladder(look).invite(approval)
+        approval = await self.attendance.ladder(look).invite(approval)
         if thread.restored_turn and thread.restored_turn == thread.turn:
             return replace(approval, restored_to_ms=thread.restored_to_ms)
         return approval

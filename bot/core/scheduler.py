@@ -15,14 +15,14 @@ from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.core.approvals import Approvals
 from bot.core.attendance.digests import Digests
+from bot.core.attendance.visits import Attendance
 from bot.core.decisions.grants import Grants
 from bot.core.outbox import Outbox
 from bot.core.tasks import Tasks
-from bot.core.threads import Threads
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
+from bot.core.work import ThreadWork
 from bot.ports import Clock, Spawn
 from storage.base import Storage
 from storage.errors import StorageError
@@ -48,7 +48,7 @@ class Sweep:
 
     Args:
         storage: Where records are kept.
-        approvals: Attends to approvals: reminders, expiries, cards.
+        attendance: Attends to approvals: reminders, expiries, cards.
         threads: Works on threads.
         outbox: Tells private answers.
         clock: The time now.
@@ -61,8 +61,8 @@ class Sweep:
     """
 
     storage: Storage
-    approvals: Approvals
-    threads: Threads
+    attendance: Attendance
+    threads: ThreadWork
     outbox: Outbox
     clock: Clock
     spawn: Spawn
@@ -86,7 +86,7 @@ class Sweep:
         now = self.clock()
         approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
         for approval in approvals:
-            self.spawn(self.approvals.attendance.attend(approval.approval_id))
+            self.spawn(self.attendance.attend(approval.approval_id))
         threads = await self.storage.threads.due(now_ms=now, limit=BATCH)
         for thread in threads:
             self.spawn(self.threads.work(thread.thread_id))

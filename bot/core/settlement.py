@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents import ResumeDataError, ResumeError
-from bot.core.approvals import Approvals
+from bot.core.attendance.visits import Attendance
 from bot.core.audit import Act, decision_entry, note
 from bot.ports import Clock, Spawn
 from bot.questions.base import answer_from
@@ -33,13 +33,13 @@ class Settlement:
 
     Args:
         storage: Where records are kept.
-        approvals: Draws cards.
+        attendance: Draws cards.
         clock: The time now.
         spawn: Starts the drawing.
     """
 
     storage: Storage
-    approvals: Approvals
+    attendance: Attendance
     clock: Clock
     spawn: Spawn
 
@@ -175,7 +175,7 @@ class Settlement:
             was=str(approval.status),
             why=str(error),
         )
-        self.spawn(self.approvals.attendance.attend(approval.approval_id))
+        self.spawn(self.attendance.attend(approval.approval_id))
         return withdrawn
 
     async def _call_off(self, approval: Approval, status: Status, why: str) -> Approval | None:
@@ -192,7 +192,7 @@ class Settlement:
             )
         except RecordConflictError:
             return None
-        self.spawn(self.approvals.attendance.attend(approval.approval_id))
+        self.spawn(self.attendance.attend(approval.approval_id))
         return ended
 
 

@@ -25,8 +25,8 @@ from agents import (
 from agents.core.journal import notices_in
 from agents.core.messages import log_text, user_message
 from agents.runs.document import OpenRun
-from bot.core.approvals import Approvals
 from bot.core.asking import AskedApprovals, Asking
+from bot.core.attendance.visits import Attendance
 from bot.core.audit import resume_entries
 from bot.core.outbox import Outbox
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
@@ -38,6 +38,7 @@ from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError, RunEndedError
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.terms_of import ends_run
@@ -72,7 +73,8 @@ class Turns:
     Args:
         storage: Where records are kept.
         runners: Finds the runtime of the agent that works in a thread.
-        approvals: Puts interrupts on record and shows them.
+        attendance: Has the approvals of interrupts shown.
+        outlook: Sees to it that nobody is asked what nobody can decide.
         notifier: How texts are shown while they grow.
         outbox: Says the agent's texts.
         rules: Who decides, and how long it may take.
@@ -87,7 +89,8 @@ class Turns:
 
     storage: Storage
     runners: Callable[[Thread], Awaitable[Runner]]
-    approvals: Approvals
+    attendance: Attendance
+    outlook: Outlook
     notifier: Notifier
     outbox: Outbox
     rules: Rules
@@ -101,7 +104,7 @@ class Turns:
 
     @cached_property
     def _settlement(self) -> Settlement:
-        return Settlement(self.storage, self.approvals, self.clock, self.spawn)
+        return Settlement(self.storage, self.attendance, self.clock, self.spawn)
 
     @cached_property
     def _requesters(self) -> Requesters:
@@ -111,7 +114,8 @@ class Turns:
     def _asking(self) -> Asking:
         return Asking(
             storage=self.storage,
-            approvals=self.approvals,
+            attendance=self.attendance,
+            outlook=self.outlook,
             rules=self.rules,
             requesters=self._requesters,
             clock=self.clock,
@@ -191,7 +195,7 @@ class Turns:
 
     async def attend(self, approval_id: str) -> None:
         """Do all that is due for an approval."""
-        await self.approvals.attendance.attend(approval_id)
+        await self.attendance.attend(approval_id)
 
     async def doubt(self, thread: Thread, address: str) -> None:
         """Note that nobody knows whether what stands there has run."""
@@ -404,11 +408,11 @@ class Turns:
         """Put on record that the run is told of these decisions."""
         await self._requesters.note_decided(work, decided)
         if decided:
-            is_noted = self.approvals.attendance.is_noted
+            is_noted = self.attendance.is_noted
             entries = resume_entries(decided, self.clock(), is_noted=is_noted)
             await self.storage.audit.append_all(entries)
         for approval in decided:
-            await self.approvals.attendance.alert(approval)  # whoever decided it may have died
+            await self.attendance.alert(approval)  # whoever decided it may have died
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
 

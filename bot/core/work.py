@@ -190,6 +190,13 @@ class TakenLeases(Generic[T]):
         return record
 
 
+class ThreadWork(Protocol):
+    """The work of the agents in their threads: `bot.core.threads.Threads`."""
+
+    async def work(self, thread_id: str) -> None:
+        """Do all that is due in a thread, under its lease."""
+
+
 async def wake_up(
     threads: ThreadStore, woken: TakenLeases[Thread] | None, thread_id: str, *, now_ms: int
 ) -> None:

@@ -212,7 +212,8 @@ def build(
     turns = Turns(
         storage=storage,
         runners=catalog.runner,
-        approvals=approvals,
+        attendance=attendance,
+        outlook=approvals.outlook(rules.channels),
         notifier=notifier,
         outbox=outbox,
         rules=rules,
@@ -302,7 +303,7 @@ def build(
     register(bolt, desk)
     sweep = Sweep(
         storage=storage,
-        approvals=approvals,
+        attendance=attendance,
         threads=threads,
         outbox=outbox,
         clock=clock,
@@ -315,7 +316,9 @@ def build(
     )
     return Countersign(
         bolt=bolt,
-        desk=desk,
+        storage=storage,
+        approvals=approvals,
+        turns=turns,
         sweep=sweep,
         tasks=tasks,
         answering=lambda: _answering(tasks, telemetry),

@@ -10,15 +10,17 @@ from datetime import timedelta
 from aiohttp import ClientSession
 from slack_bolt.async_app import AsyncApp
 
+from bot.core.approvals import Approvals
 from bot.core.scheduler import Sweep
 from bot.core.tasks import Tasks
+from bot.core.turns import Turns
 from bot.core.work import CLICK_PATIENCE
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.policy.force import PolicyInForce
 from bot.ports import Clock
 from bot.slack.intake.http import Answering
-from bot.slack.listeners.context import ListenerContext
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
+from storage.base import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,9 @@ class Countersign:
 
     Attributes:
         bolt: Takes Slack's payloads.
-        desk: The use cases behind the listeners.
+        storage: Where records are kept.
+        approvals: Decisions.
+        turns: The agents' turns.
         sweep: Finds due work.
         tasks: Work that runs.
         answering: Entered until an answer has left for Slack; what it spawns begins then.
@@ -35,7 +39,9 @@ class Countersign:
     """
 
     bolt: AsyncApp
-    desk: ListenerContext
+    storage: Storage
+    approvals: Approvals
+    turns: Turns
     sweep: Sweep
     tasks: Tasks
     answering: Answering

@@ -73,7 +73,7 @@ class Edge:
     @property
     def storage(self) -> Storage:
         assert self.stage.bot is not None
-        return self.stage.bot.desk.storage
+        return self.stage.bot.storage
 
     async def send(self, payload: Any, kind: str = "") -> str:
         """Send a payload as Slack would send one of that kind; check the answer, and return it."""
@@ -144,7 +144,7 @@ async def edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         await stage.say("Rosa", "@countersign please do job 1")  # a refund, which can be edited
         card = await stage.card(word=EDIT)
         assert stage.bot is not None
-        approvals = stage.bot.desk.storage.approvals
+        approvals = stage.bot.storage.approvals
         approval = await approvals.get(card["metadata"]["event_payload"]["id"])
         made = Edge(stage, session, tmp_path / "effects", approval)
         made.payloads = await payloads_of(stage, card)

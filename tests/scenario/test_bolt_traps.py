@@ -525,7 +525,7 @@ async def test_a_event_that_could_not_be_stored_comes_again_and_counts_once(
     stage: Stage, times: int
 ) -> None:
     assert stage.bot is not None
-    storage = cast(Any, stage.bot.desk.storage)
+    storage = cast(Any, stage.bot.storage)
     storage.inbox = Away(storage.inbox, times)
     await stage.say("Rosa", "@countersign status of payments")
     await stage.said("payments is healthy", within=15)

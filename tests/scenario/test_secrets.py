@@ -160,7 +160,7 @@ def is_reveal(method: str, args: object) -> bool:
 async def put_on_record(stage: Stage) -> str:
     """The audit of all threads, as it is stored and as it is printed."""
     assert stage.bot is not None
-    storage = stage.bot.desk.storage
+    storage = stage.bot.storage
     entries = []
     for message in stage.messages():
         thread_id = f"{stage.sandbox.workspace.team_id}:{stage.channel}:{message['ts']}"

@@ -321,7 +321,7 @@ class Acts:
 
     async def _on_run_ended(self, _: Data) -> None:
         """The run cannot go on, and its turn is given up."""
-        threads = self.stage.bot.desk.threads
+        turns = self.stage.bot.turns
         thread_id, now = self.threads[self.current], self.stage.clock()
         await self.stage.storage.threads.wake(thread_id, now_ms=now)
         held = await self.stage.storage.threads.claim(
@@ -329,7 +329,7 @@ class Acts:
         )
         if held is None:
             raise CaseError(f"case {self.case.id}: somebody works on the thread")
-        await threads.turns.give_up(held, "It cannot go on.")
+        await turns.give_up(held, "It cannot go on.")
         await self.stage.storage.threads.release(
             thread_id, fence=held.fence, wakes=held.wakes, now_ms=now
         )

@@ -460,12 +460,12 @@ class Theatre:
 
     async def standing(self, approval: Approval, ballot: Ballot) -> Standing:
         """The groups of an approval's terms, as they are now."""
-        census = self.bot.desk.approvals.votes.census
+        census = self.bot.approvals.votes.census
         return await census.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
 
     async def is_stuck(self, approval: Approval) -> bool:
         """Whether nobody can complete a ballot now."""
-        return await self.bot.desk.approvals.outlook().missing(approval) is not None
+        return await self.bot.approvals.outlook().missing(approval) is not None
 
     async def pending(self, thread_id: str) -> list[Approval]:
         """Those that wait."""

@@ -69,7 +69,7 @@ class ThreadInbox:
     @property
     def stops(self) -> Stops:
         """The rights to stop a run, and the words about it."""
-        return Stops(self.storage, self.approvals)
+        return Stops(self.storage, self.approvals.votes, self.access.directory)
 
     async def receive(self, incoming: Incoming) -> str | None:
         """Keep a message that concerns an agent; nothing is lost once this has returned.

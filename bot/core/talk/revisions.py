@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.core.approvals import Approvals
 from bot.core.outbox import Outbox
-from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.incoming import NO_TURN, Incoming, plain_text, written_at
 from bot.ports import Clock
 from bot.words import say
@@ -20,14 +20,16 @@ class Revisions:
 
     Args:
         storage: Where records are kept.
-        inbox: Takes a message that speaks to the agent only since it was edited.
+        receive: Takes a message that speaks to the agent only since it was edited.
+        spoken_to: Tells by its name which agent words are for, and what they say to it.
         approvals: Show on their cards what requesters wrote.
         outbox: How people are told.
         clock: The time now.
     """
 
     storage: Storage
-    inbox: ThreadInbox
+    receive: Callable[[Incoming], Awaitable[str | None]]
+    spoken_to: Callable[[str], tuple[str, str]]
     approvals: Approvals
     outbox: Outbox
     clock: Clock
@@ -43,13 +45,13 @@ class Revisions:
         Returns:
             The thread to work on; None when there is nothing to do.
         """
-        _, words = self.inbox.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
-        is_same = words == self.inbox.spoken_to(plain_text(before, incoming.bot_user_id))[1]
+        _, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
+        is_same = words == self.spoken_to(plain_text(before, incoming.bot_user_id))[1]
         if is_same and not _speaks_now(incoming, before):
             return None  # Slack tells of previews of links, too
         message = await self.storage.inbox.revise(incoming.message_id, words)
         if message is None:
-            return await self.inbox.receive(incoming) if _speaks_now(incoming, before) else None
+            return await self.receive(incoming) if _speaks_now(incoming, before) else None
         is_shown = await self._change_cards(message, incoming, words)
         if message.status is not MessageStatus.NEW and not is_shown:
             await self._tell_late(message, incoming, edit)

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.core.approvals import Approvals
+from bot.core.decisions.votes import Votes
 from bot.core.runs.outcome import RunState, run_of
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
 from bot.policy.ballot import REJECT
-from bot.ports import Actor
+from bot.ports import Actor, Directory
 from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Kind, Message, Status, Thread
@@ -34,11 +34,13 @@ class Stops:
 
     Args:
         storage: Where records are kept.
-        approvals: Who may decide what waits.
+        votes: Who may decide what waits.
+        directory: Where people are looked up.
     """
 
     storage: Storage
-    approvals: Approvals
+    votes: Votes
+    directory: Directory
 
     async def may_stop(self, thread: Thread, user_id: str, waiting: Sequence[Approval]) -> bool:
         """Whether a person may: one whose words led to it, or who may decide what waits.
@@ -54,7 +56,7 @@ class Stops:
             if approval.kind is Kind.QUESTION:
                 continue  # whoever may answer is anybody here
             try:
-                await self.approvals.votes.check(approval, actor, choice=REJECT)
+                await self.votes.check(approval, actor, choice=REJECT)
             except NotApproverError:
                 continue
             return True
@@ -79,7 +81,7 @@ class Stops:
 
     async def _name(self, user_id: str) -> str:
         try:
-            return (await self.approvals.access.directory.writer(user_id)).name
+            return (await self.directory.writer(user_id)).name
         except DirectoryError:
             return ""
 

@@ -26,8 +26,7 @@ from bot.core.means import Means, explains_nothing
 from bot.core.outbox import Outbox
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.revisions import Revisions
-from bot.core.threads import Threads
-from bot.core.work import CLICK_PATIENCE
+from bot.core.work import CLICK_PATIENCE, ThreadWork
 from bot.errors import DirectoryError, InvalidInputError, NotRecordedError
 from bot.layout.action_ids import Reference
 from bot.layout.modals import Errors, Values
@@ -105,7 +104,7 @@ class ListenerContext:
     storage: Storage
     approvals: Approvals
     inbox: ThreadInbox
-    threads: Threads
+    threads: ThreadWork
     check_call: CheckCall
     judge: Judge
     edits: Edits
@@ -125,7 +124,14 @@ class ListenerContext:
     @property
     def revisions(self) -> Revisions:
         """The use case of messages that people edit or delete."""
-        return Revisions(self.storage, self.inbox, self.approvals, self.outbox, self.clock)
+        return Revisions(
+            storage=self.storage,
+            receive=self.inbox.receive,
+            spoken_to=self.inbox.spoken_to,
+            approvals=self.approvals,
+            outbox=self.outbox,
+            clock=self.clock,
+        )
 
     async def in_time(self, work: Awaitable[T]) -> T:
         """Wait for the database, but not longer than Slack waits for us.

@@ -47,7 +47,7 @@ def ticked(view: dict[str, Any], *orders: str, **given: str) -> dict[str, Any]:
 
 async def statuses(stage: Stage) -> list[Status]:
     assert stage.bot is not None
-    store = stage.bot.desk.storage.approvals
+    store = stage.bot.storage.approvals
     thread = f"{stage.messages()[0]['team']}:{stage.channel}:{stage.messages()[0]['ts']}"
     found = await store.newest_of(thread, limit=200)
     return [one.status for one in sorted(found, key=lambda one: one.position)]

@@ -78,7 +78,7 @@ async def decided_while_stopped(
 
 async def acts(stage: Stage) -> list[tuple[str, str]]:
     assert stage.bot is not None
-    storage = stage.bot.desk.storage
+    storage = stage.bot.storage
     approval = await storage.approvals.get(approval_id(stage.cards()[0]))
     found = await storage.audit.of_thread(approval.thread_id, limit=100)
     return [(one.action, one.actor_id) for one in found]

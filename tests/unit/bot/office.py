@@ -301,7 +301,8 @@ class Office:
         return Turns(
             storage=self.storage,
             runners=self._runner_of,
-            approvals=self.approvals,
+            attendance=self.attendance,
+            outlook=self.approvals.outlook(self.rules.channels),
             notifier=self.notifier,
             outbox=self.outbox,
             rules=self.rules,
@@ -328,7 +329,7 @@ class Office:
     def sweep(self) -> Sweep:
         return Sweep(
             storage=self.storage,
-            approvals=self.approvals,
+            attendance=self.attendance,
             threads=self.threads,
             outbox=self.outbox,
             clock=self.clock,

@@ -40,7 +40,7 @@ def lists(stage: Stage, user: str = "Ada") -> list[dict[str, Any]]:
 
 async def kept(stage: Stage, user_id: str = ADA) -> PersonRecord | None:
     assert stage.bot is not None
-    found = await stage.bot.desk.storage.people.of(stage.sandbox.workspace.team_id, [user_id])
+    found = await stage.bot.storage.people.of(stage.sandbox.workspace.team_id, [user_id])
     return found.get(user_id)
 
 

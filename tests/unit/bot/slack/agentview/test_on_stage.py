@@ -42,7 +42,7 @@ async def test_the_stop_button_stops_the_agent_at_the_end_of_its_call(stage: Sta
 
 def _is_told(stage: Stage) -> bool:
     assert stage.bot is not None
-    return not stage.bot.desk.threads.turns.stopping.is_running(
+    return not stage.bot.turns.stopping.is_running(
         f"{stage.sandbox.workspace.team_id}:{stage.channel}:{stage.messages()[0]['ts']}"
     )
 
