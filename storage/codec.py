@@ -329,7 +329,9 @@ CLIMBED = (
 )
 """Fields of an approval that a step of its ladder changes."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
-WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json", "decide_json"))
+WHISPERS = Codec(
+    "whisper", Whisper, key="whisper_id", added=("withdraw_json", "decide_json", "language")
+)
 DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
 PEOPLE = Codec("person", PersonRecord, key="person_id")
 GRANTS = Codec("grant", Grant, key="grant_id", added=("used_ms",))

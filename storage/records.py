@@ -429,6 +429,8 @@ class Whisper:
     """JSON list: ids of the approvals that its reader is offered to withdraw."""
     decide_json: str = "[]"
     """JSON list: ids of the approvals whose buttons its reader is shown."""
+    language: str = ""
+    """The language of its text, for its buttons; empty for that of the workspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

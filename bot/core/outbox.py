@@ -20,6 +20,7 @@ from bot.core.audit import Act, note
 from bot.core.work import ATTENDANCE, EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
 from bot.errors import DeliveryError
 from bot.ports import NO_OFFER, Clock, Notifier, Offer, Spawn, Stream
+from bot.words import for_all, speaking, spoken_language
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.records import Approval, Post, Thread, Whisper
@@ -126,6 +127,7 @@ class Outbox:
             fence=1,
             withdraw_json=json.dumps([approval.approval_id for approval in offer.withdraw]),
             decide_json=json.dumps([approval.approval_id for approval in offer.decide]),
+            language=spoken_language(),
         )
         kept = await self._record(ephemeral) if on_record else None
         if kept:
@@ -277,14 +279,16 @@ class Outbox:
 
     async def _send(self, ephemeral: Whisper, offer: Offer, deadline: float | None) -> None:
         try:
-            async with asyncio.timeout_at(deadline):
-                await self.notifier.send_ephemeral(
-                    ephemeral.channel_id,
-                    ephemeral.user_id,
-                    ephemeral.text,
-                    thread_ts=ephemeral.thread_ts,
-                    offer=offer,
-                )
+            language = ephemeral.language
+            with speaking(language) if language else for_all():
+                async with asyncio.timeout_at(deadline):
+                    await self.notifier.send_ephemeral(
+                        ephemeral.channel_id,
+                        ephemeral.user_id,
+                        ephemeral.text,
+                        thread_ts=ephemeral.thread_ts,
+                        offer=offer,
+                    )
         except TimeoutError as error:
             raise DeliveryError("chat.postEphemeral", "no answer in time") from error
 

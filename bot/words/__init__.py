@@ -9,6 +9,7 @@ from bot.words.catalog import (
     said_to_all,
     say,
     speaking,
+    spoken_language,
     workspace_language,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "said_to_all",
     "say",
     "speaking",
+    "spoken_language",
     "workspace_language",
 ]

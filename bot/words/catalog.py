@@ -121,6 +121,11 @@ def workspace_language(language: str | Catalogue) -> Iterator[Catalogue]:
         _here.remove(chosen)
 
 
+def spoken_language() -> str:
+    """The language that is spoken here, for what is written later."""
+    return (_spoken.get() or _here[-1]).language
+
+
 def for_all() -> AbstractContextManager[Catalogue]:
     """Speak the workspace's language in what is written inside, as everybody reads it."""
     return speaking(_here[-1])

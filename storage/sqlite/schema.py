@@ -183,6 +183,7 @@ CREATE TABLE IF NOT EXISTS whispers (
     fence INTEGER NOT NULL,
     withdraw_json TEXT NOT NULL,
     decide_json TEXT NOT NULL,
+    language TEXT NOT NULL,
     aside_by TEXT NOT NULL DEFAULT '',
     aside_why TEXT NOT NULL DEFAULT ''
 );
@@ -500,6 +501,7 @@ ALTER TABLE posts ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE posts ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
 ALTER TABLE whispers ADD COLUMN withdraw_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE whispers ADD COLUMN decide_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE whispers ADD COLUMN language TEXT NOT NULL DEFAULT '';
 ALTER TABLE checkpoints ADD COLUMN changes TEXT NOT NULL DEFAULT '';
 ALTER TABLE whispers ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE whispers ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';

@@ -29,6 +29,13 @@ async def test_what_its_reader_can_decide_stands_in_it(storage: Storage) -> None
     assert await storage.whispers.due(now_ms=1_000, limit=9) == [whisper]
 
 
+async def test_its_language_stands_in_it(storage: Storage) -> None:
+    whisper = a_whisper(language="de")
+    await storage.whispers.add(whisper)
+
+    assert await storage.whispers.due(now_ms=1_000, limit=9) == [whisper]
+
+
 async def test_due_whispers_come_earliest_first(storage: Storage) -> None:
     for name, due_ms in [("late", 30), ("early", 10), ("later", 40), ("never", None)]:
         await storage.whispers.add(a_whisper(name, due_ms=due_ms))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from agents.models import call, say
 from bot.core import outbox as outbox_module
 from bot.errors import DeliveryError
+from bot.words import adding, say as say_here, speaking
 from storage.errors import StoreUnavailableError
 from storage.records import Message, Whisper
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ADA, CHANNEL, GUS, ROOT, ROSA, KilledError, Office, an_incoming
+from tests.unit.bot.words.test_languages import PSEUDO, longer
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -101,6 +104,30 @@ async def test_a_whisper_that_takes_longer_than_its_lease_is_told_later(
     await office.sweep.tick()
     await office.queue.run()
     assert office.notifier.whispers == [(ADA, "Only you.")]
+
+
+async def test_its_buttons_are_in_the_language_of_its_text_whoever_tells_it(
+    storage: SqliteStorage,
+) -> None:
+    office, heard = Office(storage, []), list[str]()
+    office.notifier.failing.add("send_ephemeral")
+    send = office.notifier.send_ephemeral
+
+    async def listening(*args: Any, **named: Any) -> None:
+        heard.append(say_here("button.edit"))
+        await send(*args, **named)
+
+    office.notifier.send_ephemeral = listening  # type: ignore[method-assign]
+    with adding(PSEUDO):
+        with speaking("eo"):
+            await tell(office)
+        await office.queue.run()
+        office.clock.forward(minutes=1)
+        await office.sweep.tick()
+        await office.queue.run()
+        await tell(office, text="Another.", key="m2")
+        await office.queue.run()
+    assert heard == [longer("Edit…"), longer("Edit…"), "Edit…"]
 
 
 async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
