@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, cast
 
 from pydantic import Field
@@ -82,8 +83,13 @@ def follow_up_tool(name: str = FOLLOW_UP_NAME, description: str = _DESCRIPTION) 
         name: What the model calls it.
         description: What it does, for the model.
     """
-    found = parameters(_questions)
+    found = _parameters()
     return FollowUpTool(ToolSpec(name=name, description=description, schema=found.schema), found)
+
+
+@cache
+def _parameters() -> Parameters:
+    return parameters(_questions)
 
 
 def _questions(

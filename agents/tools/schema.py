@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, cast, get_type_hints
 
 from pydantic import (
@@ -28,6 +29,11 @@ from agents.core.errors import AgentConfigError, ArgumentError, InvalidArguments
 
 _PLAIN_DIGITS = 40
 """Decimals up to this size are written without an exponent."""
+
+_KEPT = 256
+"""Signatures whose schemas are kept."""
+_PLAIN_DEFAULTS = {bool, int, float, str, type(None)}
+"""Defaults that are the same when they are written the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +145,43 @@ def parameters(function: Callable[..., object]) -> Parameters:
             JSON form that is the same each time.
     """
     told = docstring_parts(function)[1]
-    fields: dict[str, Any] = {}
-    names: list[str] = []
     hints = _hints(function)
+    arguments: list[_Argument] = []
     for name, parameter in inspect.signature(function).parameters.items():
         _check_parameter(function, parameter, hints)
         default = ... if parameter.default is parameter.empty else parameter.default
-        field = Field(default, alias=name, description=told.get(name))
-        fields[_field(len(names))] = (hints[name], field)
-        names.append(name)
-    model, schema = _build(function, fields)
-    return Parameters(tuple(names), schema, model)
+        arguments.append(_Argument(name, hints[name], default, told.get(name)))
+    build = _build_once if all(map(_is_comparable, arguments)) else _build
+    return build(_name(function), tuple(arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument: its type, its default (`...` for none), and what the docstring says of it."""
+
+    name: str
+    hint: Any
+    default: Any
+    description: str | None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the schema would be the same: `1`, `1.0` and `True` make different ones."""
+        return isinstance(other, _Argument) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.name, self.hint, repr(self.default), self.description
+
+
+def _is_comparable(argument: _Argument) -> bool:
+    """Whether an argument of another function can be seen to be the same."""
+    try:
+        hash(argument.hint)
+    except TypeError:  # such as pydantic's `Field` in `Annotated`
+        return False
+    return argument.default is ... or type(argument.default) in _PLAIN_DEFAULTS
 
 
 def docstring_parts(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
@@ -201,9 +233,11 @@ def _check_parameter(
         raise AgentConfigError(f"{where} has no type; add one, for example `{parameter.name}: str`")
 
 
-def _build(
-    function: Callable[..., object], fields: dict[str, Any]
-) -> tuple[type[BaseModel], dict[str, Json]]:
+def _build(tool_name: str, arguments: Sequence[_Argument]) -> Parameters:
+    fields: dict[str, Any] = {
+        _field(at): (one.hint, Field(one.default, alias=one.name, description=one.description))
+        for at, one in enumerate(arguments)
+    }
     config = ConfigDict(
         extra="forbid", validate_default=True, hide_input_in_errors=True, val_json_bytes="base64"
     )
@@ -212,17 +246,21 @@ def _build(
         schema = model.model_json_schema(schema_generator=_Schema)
     except (PydanticUserError, TypeError) as error:
         raise AgentConfigError(
-            f"a parameter of tool {_name(function)!r} has a type without a JSON schema: {error}"
+            f"a parameter of tool {tool_name!r} has a type without a JSON schema: {error}"
         ) from error
     inlined = cast("dict[str, Json]", _inline(schema, schema.get("$defs", {}), ()))
     inlined.pop("title", None)
     if '"uniqueItems": true' in json.dumps(inlined):
         raise AgentConfigError(
-            f"tool {_name(function)!r} takes a set, whose order changes; take a list instead"
+            f"tool {tool_name!r} takes a set, whose order changes; take a list instead"
         )
     if '"#/$defs/' not in json.dumps(inlined):
         inlined.pop("$defs", None)
-    return model, inlined
+    return Parameters(tuple(one.name for one in arguments), inlined, model)
+
+
+_build_once = lru_cache(maxsize=_KEPT)(_build)
+"""An agent that is made anew for each thread has the same tools: their schemas are made once."""
 
 
 def _inline(schema: Any, found: Mapping[str, Any], inside: tuple[str, ...]) -> Any:

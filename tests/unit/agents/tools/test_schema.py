@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import jsonschema
 import pytest
+from annotated_types import Ge
 from pydantic import BaseModel, Field
 
 from agents.core.codec import Json
@@ -301,6 +302,38 @@ def test_no_parameters() -> None:
 
     assert parameters(ping).canonical({}) == {}
     assert parameters(ping).schema["properties"] == {}
+
+
+def made(doc: str, default: Any, hint: Any = int) -> Callable[..., object]:
+    """A function that is made anew, as an agent's factory makes its tools for each thread."""
+
+    def pay(amount: int = default) -> None: ...
+
+    pay.__doc__ = f"Pay.\n\nArgs:\n    amount: {doc}"
+    pay.__annotations__["amount"] = hint
+    return pay
+
+
+def test_a_signature_that_was_read_before_is_not_read_again() -> None:
+    assert parameters(made("How much.", 1)) is parameters(made("How much.", 1))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        made("How many.", 1),
+        made("How much.", 2),
+        made("How much.", 1.0),
+        made("How much.", True),
+        made("How much.", 1, Literal[1]),
+        made("How much.", 1, Annotated[int, Ge(1)]),
+        made("How much.", 1, Annotated[int, Field(ge=1)]),
+    ],
+)
+def test_what_differs_in_anything_is_read_anew(other: Callable[..., object]) -> None:
+    known = parameters(made("How much.", 1))
+    assert parameters(other) is not known
+    assert repr(parameters(other).schema) != repr(known.schema)
 
 
 def positional(x: int, /) -> None: ...
