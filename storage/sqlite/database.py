@@ -23,7 +23,7 @@ from storage.errors import (
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.file.private import SIDES, FileWatch, make_private, open_private, tighten
 from storage.sqlite.file.reader import Reader, open_reader
-from storage.sqlite.file.worker import Prepare, Rows, Statement, Worker, connect
+from storage.sqlite.file.worker import MEMORY, Prepare, Rows, Statement, Worker, connect
 from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
 
 MIN_SQLITE = (3, 35, 0)
@@ -70,7 +70,7 @@ def _many_sql(table: str, names: Sequence[str], count: int, returning: str) -> s
 
 
 class Database:
-    """One SQLite connection in a thread of its own, and one for short reads in the caller's.
+    """One SQLite connection that writes, and for a file one for short reads in the caller's thread.
 
     Args:
         directory: Where the file lives, made when missing; None for a database in memory.
@@ -213,7 +213,7 @@ class Database:
 
     def _prepare(self) -> str:
         if self._directory is None or self._lock is None:
-            return ":memory:"
+            return MEMORY
         path = self._directory / FILE_NAME
         try:
             make_private(self._directory)
@@ -278,19 +278,10 @@ async def _set_up(worker: Worker) -> None:
     rows = await worker.run("PRAGMA user_version", {})
     version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
     if version == 0:
-        await _run_script(worker, DDL)
+        await worker.run_script(DDL)
     while version in MIGRATIONS:
-        await _run_script(worker, MIGRATIONS[version])
+        await worker.run_script(MIGRATIONS[version])
         version += 1
-
-
-async def _run_script(worker: Worker, script: str) -> None:
-    statement = ""
-    for part in script.split(";")[:-1]:
-        statement += f"{part};"
-        if sqlite3.complete_statement(statement):  # a trigger has semicolons of its own
-            await worker.run(statement, {})
-            statement = ""
 
 
 def _check_version(rows: Rows, *known: int) -> int:
