@@ -1,8 +1,9 @@
 """The bot in its own form against a Slack that answers at once, in this process and without HTTP.
 
 All is as the product joins it: Bolt's app and our listeners, the use cases, the audited
-checkpoints, the metered storage, Slack's client. Only Slack's limits are off. What is played here
-can be counted (`tests.cost.counting`) and timed, turn by turn: message, card, click, tool, text.
+checkpoints, the metered storage, Slack's client. Only Slack's limits and our pauses are off. What
+is played here can be counted (`tests.cost.counting`) and timed, turn by turn: message, card, click,
+tool, text.
 """
 
 from __future__ import annotations
@@ -68,6 +69,17 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+@tool(gate="approval", title="Pay {amount}", risk="high")
+def pay_out(amount: int) -> str:
+    """Pay, on a card of its own: calls of high risk share none.
+
+    Args:
+        amount: How much.
+    """
+    PAID.append(amount)
+    return f"paid {amount}"
+
+
 _ROUNDS = 50
 """How often people click in vain before the stage gives up."""
 PAID: list[int] = []
@@ -75,7 +87,11 @@ PAID: list[int] = []
 
 
 def payer() -> Model:
-    """A model that costs nothing: asked for N payments it makes N gated calls, then says so."""
+    """A model that costs nothing: asked for N payments it makes N gated calls, then says so.
+
+    Asked for more than one, it uses the tool whose calls have a card each, unless they are to be
+    `together`.
+    """
 
     async def answer(
         messages: list[ModelMessage], _: AgentInfo
@@ -88,7 +104,8 @@ def payer() -> Model:
             said = [str(p.content) for p in last.parts if isinstance(p, UserPromptPart)]
             words = " ".join(said).split()
             count = next((int(word) for word in words if word.isdecimal()), 1)
-            turn = [call("pay", {"amount": n}, id=f"c{n}") for n in range(1, count + 1)]
+            name = "pay" if count == 1 or "together" in words else "pay_out"
+            turn = [call(name, {"amount": n}, id=f"c{n}") for n in range(1, count + 1)]
         for at, part in enumerate(turn):
             for piece in stream_pieces(at, part):
                 yield piece
@@ -192,19 +209,19 @@ class TurnStage:
         """Wait until no work of the bot is left."""
         await self.bot.tasks.idle()
 
-    async def ask(self, count: int = 1, *, root: str = "") -> str:
+    async def ask(self, count: int = 1, *, root: str = "", is_together: bool = False) -> str:
         """Somebody wants payments; the root of the thread is returned when its cards are there."""
-        root = await self.write(count, root=root)
+        root = await self.write(count, root=root, is_together=is_together)
         await self.settled()
         return root
 
-    async def write(self, count: int = 1, *, root: str = "") -> str:
+    async def write(self, count: int = 1, *, root: str = "", is_together: bool = False) -> str:
         """Somebody wants payments; returns as soon as the message is taken."""
         ts = f"{time.time_ns() // 1_000_000_000}.{next(self._numbers):06d}"
         event = {
             "type": "app_mention",
             "user": ROSA,
-            "text": f"<@UBOT> pay {count}",
+            "text": f"<@UBOT> pay {count}{' together' if is_together else ''}",
             "ts": ts,
             "channel": CHANNEL,
             "event_ts": ts,
@@ -301,6 +318,11 @@ def make_database(kind: Kind, directory: Path, server: MongoServer | None = None
     )
 
 
+async def _at_once(_: float) -> None:
+    """Instead of a pause, such as before the first status: who waits for all work counts none."""
+    await asyncio.sleep(0)
+
+
 @asynccontextmanager
 async def a_turn_stage(
     storage: Storage, *, model: Callable[[], Model] = payer
@@ -312,7 +334,7 @@ async def a_turn_stage(
         await storage.open()
         noted = told_by(storage)
         slack = PromptSlack()
-        agent = ChatModelAgent(name="payer", model=model(), tools=[pay])
+        agent = ChatModelAgent(name="payer", model=model(), tools=[pay, pay_out])
         rules = Rules(
             approvers=("channel",),
             channels=(CHANNEL,),
@@ -325,7 +347,7 @@ async def a_turn_stage(
             storage=noted,
             roster=Roster(agents={"*": agent}),
             rules=rules,
-            process=Process(owner="bench", clock=system_clock, limits={}),
+            process=Process(owner="bench", clock=system_clock, limits={}, sleep=_at_once),
             policy=of_settings(APPROVERS="channel", CHANNELS=CHANNEL),
         )
         stack.push_async_callback(bot.tasks.drain, patience=timedelta(seconds=5))
