@@ -201,7 +201,11 @@ def _reader(hint: Any) -> Callable[[object], object]:
     return _READERS[hint]
 
 
-DECISIONS = Codec("decision", Decision, added=("title", "preview", "emergency_json", "rule"))
+DECISIONS = Codec(
+    "decision",
+    Decision,
+    added=("title", "preview", "emergency_json", "rule", "allowance_json"),
+)
 THREADS = Codec(
     "thread",
     Thread,

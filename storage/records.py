@@ -185,6 +185,9 @@ class Decision:
     rule: str = ""
     """Name of the rule that allows the call as somebody edited it, so that nobody had to approve
     it; empty in any other decision."""
+    allowance_json: str = ""
+    """How much of the same whoever approved it allows, too: a JSON object with `for_s`, `uses` and
+    `vary`, from which the grant is made; empty where they allow no more than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import cast
 
 from agents.core.codec import Json
@@ -32,6 +32,28 @@ class Allowance:
     for_s: int
     uses: int
     vary: tuple[str, ...] | None = None
+
+    def to_text(self) -> str:
+        """Write it for `Decision.allowance_json`: version 1, must stay readable."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> Allowance | None:
+        """Read what `to_text` wrote; None where nothing stands there, or what is damaged."""
+        try:
+            found = json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict):
+            return None
+        for_s, uses, vary = (found.get(name) for name in ("for_s", "uses", "vary"))
+        if type(for_s) is not int or type(uses) is not int:
+            return None
+        if vary is None:
+            return cls(for_s=for_s, uses=uses)
+        if not isinstance(vary, list) or not all(isinstance(path, str) for path in vary):
+            return None
+        return cls(for_s=for_s, uses=uses, vary=tuple(vary))
 
 
 def limits_of(terms: Terms) -> GrantTerms | None:

@@ -129,6 +129,12 @@ def build(
     team_id, recent = slack.identity.team_id, RecentDirectory(directory, clock)
     wishes = Wishes(storage=storage, access=Access(recent), policy=cards, clock=clock)
     plans = ListPlans(storage=storage, wishes=wishes, team_id=team_id, clock=clock)
+    grants = Grants(
+        storage=storage,
+        notices=notices,
+        clock=clock,
+        votes=lambda: approvals.votes,
+    )
     attendance = Attendance(
         storage=storage,
         directory=directory,
@@ -152,6 +158,7 @@ def build(
             spawn=tasks.spawn,
             attend=lambda approval_id: attendance.attend(approval_id),  # noqa: PLW0108 - it is made here
         ),
+        grant=grants.complete,
     )
     approvals = Approvals(
         storage=storage,
@@ -177,12 +184,6 @@ def build(
         known=witness.watched,
         attend=lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
         sleep=process.sleep,
-    )
-    grants = Grants(
-        storage=storage,
-        notices=notices,
-        clock=clock,
-        votes=lambda: approvals.votes,
     )
     house = policy and PolicyHouse(
         storage=storage,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from agents.policy import PolicyCall
@@ -87,10 +88,14 @@ def a_call(number: int) -> NewCall:
     )
 
 
+def an_allowance(uses: int) -> Allowance:
+    return Allowance(for_s=3_600, uses=uses, vary=("host",))
+
+
 async def given(storage: Storage, *, uses: int) -> str:
     approval = an_approved()
     await storage.approvals.add(approval)
-    grant = a_grant(approval, ("host",), Allowance(for_s=3_600, uses=uses))
+    grant = a_grant(approval, an_allowance(uses))
     await storage.grants.add(grant)
     return grant.grant_id
 
@@ -144,9 +149,34 @@ async def test_after_its_end_nothing_starts_by_it(storage: Storage) -> None:
 async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage: Storage) -> None:
     grant_id = await given(storage, uses=5)
     other = an_approved()
-    lone = a_grant(other, ("host",), Allowance(for_s=3_600, uses=5))
+    lone = a_grant(other, an_allowance(5))
     await storage.grants.end(grant_id, by="", now_ms=AT_MS)
     for name, changes in (("a", {"granter_id": "UBEN"}), ("b", {"approval_id": "apr_" + "0" * 32})):
         made = {field: getattr(lone, field) for field in lone.__slots__}
         await storage.grants.add(type(lone)(**{**made, "grant_id": name, **changes}))
     assert await a_process(storage).use(a_call(1)) is None
+
+
+async def test_of_two_who_find_a_grant_missing_it_is_given_once(
+    two_processes: list[Storage],
+) -> None:
+    """Whoever allowed it died between the vote, which says so, and the grant."""
+    approval = an_approved()
+    text = an_allowance(2).to_text()
+    assert approval.decision is not None
+    decided = replace(approval, decision=replace(approval.decision, allowance_json=text))
+    await two_processes[0].approvals.add(decided)
+    processes = [a_process(one) for one in two_processes]
+
+    async def complete(process: GrantUses, storage: Storage) -> None:
+        stored = await storage.approvals.get(approval.approval_id)
+        assert await process.grants.complete(stored) is None
+
+    pairs = [*zip(processes, two_processes, strict=True)] * 2
+    await asyncio.gather(*(complete(*pair) for pair in pairs))
+
+    expected = a_grant(approval, an_allowance(2))
+    assert await two_processes[1].grants.current(approval.thread_id, now_ms=AT_MS) == [expected]
+    entries = await two_processes[1].audit.of_thread(approval.thread_id, limit=99)
+    assert [one.action for one in entries].count("granted") == 1
+    assert await race(processes, [a_call(1), a_call(2), a_call(3)]) == 2

@@ -8,7 +8,7 @@ from bot.core.work import Hold
 from storage.records import Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Visit:
     """One attendance under a lease.
 
@@ -20,6 +20,7 @@ class Visit:
             of it.
         fresh: Keys of what is new beside the card: no earlier try can have posted it.
         keepers: Ids of approvals whose cards have to be drawn again after it.
+        again_ms: When a grant is tried again that could not be given; None where none is.
     """
 
     hold: Hold[Approval]
@@ -27,6 +28,7 @@ class Visit:
     is_told: bool = False
     fresh: set[str] = field(default_factory=set)
     keepers: set[str] = field(default_factory=set)
+    again_ms: int | None = None
 
     def knows(self, approval: Approval) -> bool:
         """Whether the thread knows how it was decided; not when that came during the visit."""

@@ -83,6 +83,11 @@ def _nothing() -> None:
     """Nobody looks at it."""
 
 
+async def _no_grant(_: Approval) -> int | None:
+    """There are no grants."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     """The outcome of an attendance.
@@ -139,6 +144,8 @@ class Attendance:
         woken: Those of threads.
         consideration: Who is not to be told now.
         answers: Has agents answer what people ask them; None where nobody can ask one.
+        grant: Gives the standing grant that goes with an approval, where it is missing; returns
+            when to try again, if it has to be.
     """
 
     storage: Storage
@@ -157,6 +164,7 @@ class Attendance:
     woken: TakenLeases[Thread] | None = None
     consideration: Considerate = field(default_factory=Unasked)
     answers: AgentAnswers | None = None
+    grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: set[str] = field(default_factory=set)
@@ -536,18 +544,19 @@ class Attendance:
 
     async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
         """See to the sign at the root of the thread, last of all."""
+        outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, visit.again_ms))
         if self.signs is None:
             return outcome
         sign, again_ms = await self.signs.see_to(outcome.seen, visit)
-        times = [at_ms for at_ms in (outcome.due_ms, again_ms) if at_ms is not None]
-        return replace(outcome, sign=sign, due_ms=min(times, default=None))
+        return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
     async def _make_up(self, approval: Approval, visit: Visit) -> None:
-        """Put on record what somebody may have died before: that it was asked, and who voted."""
+        """Put on record what somebody may have died before: the request, votes, and a grant."""
         if approval.drawn_revision == 0 and not visit.is_born:
             await note_request(self.storage.audit, approval)
         if approval.status is Status.PENDING and not visit.is_told:
             await self.note_votes(approval)
+        visit.again_ms = await self.grant(approval)
 
     async def _look_ahead(
         self, approval: Approval, visit: Visit, look: Directory, now: int
@@ -598,6 +607,11 @@ class Attendance:
             )
         except RecordConflictError:
             return await self.storage.approvals.get(approval.approval_id)
+
+
+def _earliest(*times: int | None) -> int | None:
+    """The first of some moments; None where there is none."""
+    return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
 
 def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:

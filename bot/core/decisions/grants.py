@@ -1,7 +1,8 @@
 """Standing grants: given together with an approval, shown in the thread, ended by anybody of it.
 
-A grant is written after the approval that it belongs to: dying in between loses a grant, and people
-are asked. It lets nothing run before its message, with the button that ends it, is in the thread.
+How much is allowed is on record with the decision; the grant is made of that, right after it. Where
+a process has died in between, whoever attends to the approval makes it. It lets nothing run before
+its message, with the button that ends it, is in the thread.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from weakref import WeakValueDictionary
 
+from cachetools import LRUCache
+
 from agents.core.address import Address
 from bot.clock import milliseconds
 from bot.core.audit import Act, entry_of, note_decision, note_refusal
 from bot.core.decisions.votes import Votes
-from bot.errors import DeliveryError, UnknownApprovalError, UserFacingError
+from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
 from bot.people.requesters import all_requesters, is_requester
 from bot.policy.ballot import APPROVE, read_votes
 from bot.policy.granting import Allowance, fixed_part, is_within, limits_of
@@ -40,7 +43,11 @@ GIVE_UP_AFTER = timedelta(days=1)
 COUNTED = timedelta(days=30)
 MOST_COVERED = 100
 """So many requests are counted for a form."""
+TRY_AGAIN = timedelta(minutes=1)
+"""After which a grant is tried again whose giver could not be looked up."""
 _TRIES = 5
+_REMEMBERED = 1_000
+"""The most grants of which this process knows that they are on record; others are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ class Grants:
     clock: Clock
     votes: Callable[[], Votes]
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _given: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def give(self, approval: Approval, allowance: Allowance) -> Grant | str:
         """Allow later calls like an approved one, too; whoever approved it does.
@@ -70,22 +78,57 @@ class Grants:
         Returns:
             The grant; or why there is none, as a clause: the approval counts all the same.
         """
-        decision = approval.decision
-        if approval.status is not Status.APPROVED or decision is None:
-            return say("reason.grant_waits")
-        is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
-        if not approval.terms_json or not is_call:
-            return say("reason.grant_never")
-        limits = limits_of(Terms.from_text(approval.terms_json))
-        if limits is None or not has_approved(approval, decision.by):
-            return say("reason.grant_rule")
-        if not is_within(allowance, limits):
-            return say("reason.grant_beyond")
-        vary = limits.vary if allowance.vary is None else allowance.vary
-        grant = a_grant(approval, vary, allowance)
-        if await self.storage.grants.add(grant):
-            await note_decision(self.storage.audit, approval, decision)  # in their order
-            await self.storage.audit.append(granted_entry(grant, approval))
+        why = why_none(approval, allowance)
+        return why or await self._add(approval, a_grant(approval, allowance))
+
+    async def complete(self, approval: Approval) -> int | None:
+        """Give the grant that goes with an approval, where who was to give it has died before.
+
+        Where whoever allowed it may not any more, or the database went back to a copy since, the
+        grant is over from its beginning, and its message says so.
+
+        Args:
+            approval: As attended to.
+
+        Returns:
+            When to try again: who they are could not be looked up. None where nothing is left to
+            do.
+        """
+        allowance = allowance_of(approval)
+        name = grant_id_of(approval)
+        if allowance is None or name in self._given or why_none(approval, allowance):
+            return None
+        try:
+            await self.storage.grants.get(name)
+        except RecordNotFoundError:
+            now, grant = self.clock(), a_grant(approval, allowance)
+            try:
+                ended_ms = await self._lapsed_ms(approval, grant, now)
+            except DirectoryError:
+                return min(now + milliseconds(TRY_AGAIN), grant.until_ms)
+            await self._add(approval, replace(grant, ended_ms=ended_ms))
+        self._given[name] = True
+        return None
+
+    async def _lapsed_ms(self, approval: Approval, grant: Grant, now_ms: int) -> int | None:
+        """Since when a grant that is made late cannot be used; None where it can.
+
+        Raises:
+            DirectoryError: Whether who gave it still may could not be looked up.
+        """
+        if now_ms >= grant.until_ms:
+            return None  # over by its time: nobody has to be looked up for that
+        if grant.created_ms <= await self.storage.restoring.era():
+            return now_ms  # as those that the copy had
+        return grant.created_ms if await self.votes().gone_since(approval) else None
+
+    async def _add(self, approval: Approval, grant: Grant) -> Grant:
+        """Put a grant on record, unless it is, and into the audit."""
+        decision, audit = approval.decision, self.storage.audit
+        if await self.storage.grants.add(grant) and decision is not None:
+            await note_decision(audit, approval, decision)  # in their order
+            await audit.append(granted_entry(grant, approval))
+        self._given[grant.grant_id] = True
         return await self.storage.grants.get(grant.grant_id)
 
     async def covered(self, approval: Approval) -> int:
@@ -248,11 +291,41 @@ def has_approved(approval: Approval, user_id: str) -> bool:
     )
 
 
-def a_grant(approval: Approval, vary: tuple[str, ...], allowance: Allowance) -> Grant:
-    """The grant that goes with an approval."""
+def allowance_of(approval: Approval) -> Allowance | None:
+    """How much was allowed with the decision of an approval; None for no more than the call."""
     decision = approval.decision
-    if decision is None:
-        raise ValueError("nobody has decided it")
+    return Allowance.from_text(decision.allowance_json) if decision is not None else None
+
+
+def why_never(approval: Approval, allowance: Allowance) -> str:
+    """Why a call cannot be allowed like this, however it is decided; empty where it can."""
+    is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
+    if not approval.terms_json or not is_call:
+        return say("reason.grant_never")
+    limits = limits_of(Terms.from_text(approval.terms_json))
+    if limits is None:
+        return say("reason.grant_rule")
+    return "" if is_within(allowance, limits) else say("reason.grant_beyond")
+
+
+def why_none(approval: Approval, allowance: Allowance) -> str:
+    """Why there is no grant with an approval as it is; a clause, empty where there is one."""
+    decision = approval.decision
+    if approval.status is not Status.APPROVED or decision is None:
+        return say("reason.grant_waits")
+    why = why_never(approval, allowance)
+    if not why and not has_approved(approval, decision.by):
+        return say("reason.grant_rule")
+    return why
+
+
+def a_grant(approval: Approval, allowance: Allowance) -> Grant:
+    """The grant that goes with an approval; the same whoever makes it."""
+    decision, terms = approval.decision, Terms.from_text(approval.terms_json)
+    limits = limits_of(terms)
+    if decision is None or limits is None:
+        raise ValueError("there is no grant with this")
+    vary = limits.vary if allowance.vary is None else allowance.vary
     return Grant(
         grant_id=grant_id_of(approval),
         team_id=approval.team_id,
@@ -261,7 +334,7 @@ def a_grant(approval: Approval, vary: tuple[str, ...], allowance: Allowance) -> 
         tool=approval.tool,
         arguments_json=fixed_part(decision.arguments_json or approval.arguments_json, vary),
         vary_json=json.dumps(vary),
-        ruling=Terms.from_text(approval.terms_json).digest,
+        ruling=terms.digest,
         requesters_json=json.dumps(sorted(all_requesters(approval))),
         granter_id=decision.by,
         approval_id=approval.approval_id,
@@ -272,8 +345,23 @@ def a_grant(approval: Approval, vary: tuple[str, ...], allowance: Allowance) -> 
     )
 
 
+def is_void(grant: Grant) -> bool:
+    """Whether a grant never began: when it was made, who gave it could not give it any more."""
+    return grant.ended_ms is not None and grant.ended_ms <= grant.created_ms
+
+
 def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
-    """The entry that says that a grant was given; the same whoever writes it."""
+    """The entry that says that a grant was given, or was not; the same whoever writes it."""
+    if is_void(grant):
+        return entry_of(
+            Act.REFUSED,
+            key=grant.grant_id,
+            at_ms=grant.created_ms,
+            about=approval,
+            by=grant.granter_id,
+            grant=grant.grant_id,
+            why=say("reason.grant_lost"),
+        )
     return entry_of(
         Act.GRANTED,
         key=grant.grant_id,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from bot.core.decisions.grants import is_void
 from bot.layout.action_ids import ActionId, encode, encode_option
 from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.shape import closed_card, state_line
@@ -44,6 +45,8 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
 
 
 def _state(grant: Grant) -> str:
+    if is_void(grant):
+        return say("status.granted_never")
     if grant.used_ms is None:
         return say("status.granted_yet")
     return say("status.granted", time=clock(grant.used_ms))
@@ -65,6 +68,8 @@ def _details(approval: Approval, title: str) -> Block:
 
 def _over(grant: Grant, used: int, now_ms: int) -> str:
     """Why nothing starts by it any more; empty while something may."""
+    if is_void(grant):
+        return say("message.grant_lost", who=mention(grant.granter_id))
     if grant.ended_ms is not None and grant.ended_by:
         return say("message.grant_stopped", who=mention(grant.ended_by))
     if grant.ended_ms is not None:

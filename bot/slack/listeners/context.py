@@ -20,7 +20,7 @@ from bot.core.approvals import Approvals
 from bot.core.attendance.wishes import Wishes
 from bot.core.catalog import AgentFacts
 from bot.core.decisions.delegating import Delegating
-from bot.core.decisions.grants import Grants
+from bot.core.decisions.grants import Grants, why_never
 from bot.core.edits import Edits
 from bot.core.means import Means, explains_nothing
 from bot.core.outbox import Outbox
@@ -188,6 +188,7 @@ class ListenerContext:
         actor: Actor,
         *,
         call: CheckedCall | None = None,
+        allowance: Allowance | None = None,
     ) -> Approval:
         """Record a decision; return the approval as decided.
 
@@ -196,6 +197,8 @@ class ListenerContext:
             draft: The decision.
             actor: Who made it.
             call: The call that it completes, where that has been checked.
+            allowance: How much more is allowed with it, see `allow`; None for nothing. It is on
+                record with the decision, where the rule lets it be.
 
         Raises:
             InvalidInputError: It agrees to something critical without the form for that.
@@ -213,6 +216,7 @@ class ListenerContext:
             digest=draft.digest,
             title=call.title if call is not None else "",
             preview=call.preview if call is not None else "",
+            allowance_json=_kept(approval, allowance),
         )
         return await self.approvals.decide(approval, decision, actor)
 
@@ -331,3 +335,10 @@ def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
         team_id=context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",
     )
+
+
+def _kept(approval: Approval, allowance: Allowance | None) -> str:
+    """How much is allowed with a decision, as its record keeps it; nothing of what cannot be."""
+    if allowance is None or why_never(approval, allowance):
+        return ""
+    return allowance.to_text()

@@ -37,7 +37,7 @@ async def submit_grant(
     if isinstance(allowance, dict):
         return allowance
     draft = question.draft(reason=read_text(values, REASON))
-    decided = await desk.record(question.approval, draft, actor)
+    decided = await desk.record(question.approval, draft, actor, allowance=allowance)
     desk.spawn(desk.approvals.follow_up(decided))
     return await desk.allow(decided, allowance)
 

@@ -113,7 +113,7 @@ async def submit_review(
         return await _without_reason(desk, approval, actor, errors)
     allowance = read_next_time(approval, values)
     try:
-        decided = await desk.record(question.approval, result, actor)
+        decided = await desk.record(question.approval, result, actor, allowance=allowance)
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise

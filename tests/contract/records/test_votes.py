@@ -48,6 +48,17 @@ async def test_the_last_vote_decides_in_the_same_write(storage: Storage) -> None
     assert await storage.approvals.get(APPROVAL_ID) == stored
 
 
+async def test_how_much_is_allowed_is_part_of_the_same_write(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    decision = a_decision(allowance_json='{"for_s":60,"uses":2,"vary":null}')
+
+    await storage.approvals.vote(
+        voted(status=decision.status, decision=decision), revision=1, now_ms=2_000
+    )
+
+    assert (await storage.approvals.get(APPROVAL_ID)).decision == decision
+
+
 async def test_a_vote_changes_nothing_else(storage: Storage) -> None:
     kept = {
         "reminders": 2,

@@ -235,6 +235,7 @@ class Office:
                 attend=self._attend_now,
                 patience=self.explain_patience,
             ),
+            grant=self.grants.complete,
         )
 
     @cached_property

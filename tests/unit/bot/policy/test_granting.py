@@ -49,6 +49,28 @@ def test_nobody_allows_more_than_the_rule(for_s: int, uses: int, expected: bool)
     assert is_within(Allowance(for_s=for_s, uses=uses), LIMITS) is expected
 
 
+@pytest.mark.parametrize("vary", [None, (), ("host", "to.zone")])
+def test_what_is_allowed_is_read_as_it_was_written(vary: tuple[str, ...] | None) -> None:
+    allowance = Allowance(for_s=60, uses=2, vary=vary)
+    assert Allowance.from_text(allowance.to_text()) == allowance
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"for_s":60}',
+        '{"for_s":60,"uses":true}',
+        '{"for_s":60,"uses":2,"vary":"host"}',
+        '{"for_s":60,"uses":2,"vary":[1]}',
+    ],
+)
+def test_what_is_damaged_allows_nothing(text: str) -> None:
+    assert Allowance.from_text(text) is None
+
+
 @pytest.mark.parametrize(
     ("vary", "one", "other", "is_same"),
     [

@@ -416,6 +416,108 @@ async def test_a_process_that_dies_between_use_and_start_uses_it_once(
     assert len(uses_of(await the_grant(after))) == 1
 
 
+async def left_by_a_death(storage: SqliteStorage) -> Office:
+    """Somebody approves and allows; the process dies after the vote, before the grant."""
+
+    async def dies(_: Grant) -> bool:
+        raise KilledError
+
+    dead = Proxy(storage, {"grants": Proxy(storage.grants, {"add": dies})})  # type: ignore[arg-type]
+    dying = an_office(dead, looks("a"), owner="dying")  # type: ignore[arg-type]
+    with pytest.raises(KilledError):
+        await granted(dying)
+    dying.queue.drop()
+    assert await storage.grants.current(THREAD_ID, now_ms=dying.clock()) == []
+    turns = [say("done"), *looks("b")]
+    return an_office(storage, turns, clock=dying.clock, owner="after")
+
+
+async def take_up(office: Office, **passed: float) -> None:
+    office.clock.forward(**(passed or {"minutes": 2}))
+    for _ in range(2):  # a grant that this tick makes is drawn by the next
+        await office.sweep.tick()
+        await office.queue.run()
+
+
+async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
+    storage: SqliteStorage,
+) -> None:
+    after = await left_by_a_death(storage)
+    await take_up(after)
+    grant = await the_grant(after)
+    assert (grant.granter_id, grant.max_uses, grant.until_ms) == (
+        ADA,
+        2,
+        grant.created_ms + 3_600_000,
+    )
+    assert after.notices.shown == [grant.grant_id]
+    await again(after)
+    assert after.ran == [("look", "a"), ("look", "b")]
+    assert (await acts(storage)).count("granted") == 1
+
+
+async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_right(
+    storage: SqliteStorage,
+) -> None:
+    after = await left_by_a_death(storage)
+    after.directory.groups["S0SRE"] = frozenset({BEN})
+    await take_up(after)
+    assert await storage.grants.current(THREAD_ID, now_ms=after.clock()) == []
+    entries = await story(storage, thread_id=THREAD_ID)
+    (refused,) = [one for one in entries if one.action == "refused"]
+    assert (refused.actor_id, refused.detail["why"]) == (
+        ADA,
+        "they can't allow later calls any more",
+    )
+    assert "granted" not in await acts(storage)
+    ((name, grant),) = after.notices.grants.items()
+    approval = await storage.approvals.get(grant.approval_id)
+    card = grant_card(grant, approval, now_ms=after.clock())
+    assert "Not allowed without asking" in card.text
+    assert f"<@{ADA}> can't allow it any more: the agent asks again." in card.text
+    assert ActionId.STOP_GRANT not in json.dumps(card.blocks)
+
+    after.directory.groups["S0SRE"] = frozenset({ADA, BEN})  # what was refused stays refused
+    await take_up(after)
+    assert (await storage.grants.get(name)).due_ms is None
+    assert await storage.grants.current(THREAD_ID, now_ms=after.clock()) == []
+
+
+async def test_while_nobody_can_be_looked_up_a_grant_waits_that_a_death_kept_back(
+    storage: SqliteStorage,
+) -> None:
+    after = await left_by_a_death(storage)
+    after.directory.is_down = True
+    await take_up(after)
+    assert await storage.grants.current(THREAD_ID, now_ms=after.clock()) == []
+    after.directory.is_down = False
+    await take_up(after)
+    assert (await the_grant(after)).granter_id == ADA
+
+
+async def test_a_grant_that_a_death_kept_back_for_too_long_is_shown_as_over(
+    storage: SqliteStorage,
+) -> None:
+    after = await left_by_a_death(storage)
+    after.directory.is_down = True
+    await take_up(after, minutes=61)
+    ((_, grant),) = after.notices.grants.items()
+    approval = await storage.approvals.get(grant.approval_id)
+    assert "Its time is over" in grant_card(grant, approval, now_ms=after.clock()).text
+
+
+async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: SqliteStorage) -> None:
+    """Who has it, or ended it, after the copy was made is not known any more."""
+    after = await left_by_a_death(storage)
+    after.clock.forward(minutes=2)
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    await storage.restoring.begin_era(now_ms=after.clock())
+    assert await after.grants.complete(approval) is None
+    grant = await storage.grants.get(grant_id_of(approval))
+    assert grant.ended_ms == after.clock()
+    assert "It has ended" in grant_card(grant, approval, now_ms=after.clock()).text
+
+
 async def test_after_a_restore_of_the_database_nothing_is_granted(storage: SqliteStorage) -> None:
     office = an_office(storage, looks("a", "b"))
     await granted(office)
