@@ -6,6 +6,7 @@ from bot.core.runs.outcome import run_of
 from bot.layout.blocks import Card, literal, quote, rich, section
 from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
+from bot.questions.drawing import what_runs
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval
@@ -24,8 +25,9 @@ def root_card(approval: Approval, sign: str, *, who: str, link: str) -> Card:
     """
     label = say("message.root_label")
     words = _words(approval, sign, who=who, link=f"<{link}|{label}>" if link else label)
-    title = quote(literal(clip(title_of(approval), _TITLE)))
-    spoken = _words(approval, sign, who=who, link=spoken_title(approval))
+    final = what_runs(approval)
+    title = quote(literal(clip(title_of(final), _TITLE)))
+    spoken = _words(approval, sign, who=who, link=spoken_title(final))
     return Card(text=spoken, blocks=[section(words), rich(title)])
 
 

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from bot.core.attendance.signs import sign_of
 from bot.layout.blocks import Block, Card, literal, rich, section
 from bot.layout.pieces import emoji, listed, person, sentence, words
+from bot.layout.text import clip
 from bot.layout.titles import title_of
+from bot.questions.drawing import what_runs
+from bot.slack.cards.anew import changes_text
 from bot.words import say
-from storage.records import Approval
+from storage.records import Approval, Status
 
 _MOST_LINES = 20
 _TITLE = 120
+_MOST_CHANGES, _CHANGES = 2, 160
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 _SIGNS: Mapping[str, tuple[str, str, str]] = {
     "ran": ("white_check_mark", "message.summary_ran", "message.end_ran"),
@@ -54,15 +58,24 @@ def summary_card(over: Sequence[Approval]) -> Card:
 def _line(approval: Approval) -> list[Block]:
     decision, sign = approval.decision, _sign(approval)
     symbol, _, key = _SIGNS[sign]
-    title = words(title_of(approval)[:_TITLE])
-    if decision is not None and decision.arguments_json and symbol == "white_check_mark":
+    title = words(title_of(what_runs(approval))[:_TITLE])
+    changes = _changes(approval)
+    if symbol == "white_check_mark" and (changes or (decision and decision.arguments_json)):
         symbol = _EDITED
     state = words(say(key))
     if decision is not None and decision.by:
         piece = sentence("message.summary_line", title=title, state=state, who=person(decision.by))
     else:
         piece = sentence("message.summary_nobody", title=title, state=state)
-    return [emoji(symbol), literal(" "), *piece.blocks]
+    edited = [literal(f" {say('message.summary_edited', what=changes)}")] if changes else []
+    return [emoji(symbol), literal(" "), *piece.blocks, *edited]
+
+
+def _changes(approval: Approval) -> str:
+    """Old and new of what people edited before they let it run, with secrets masked."""
+    if approval.status is not Status.APPROVED:
+        return ""
+    return clip(changes_text(approval, most=_MOST_CHANGES).replace("\n", "; "), _CHANGES)
 
 
 def _sign(approval: Approval) -> str:

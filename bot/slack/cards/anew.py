@@ -41,8 +41,13 @@ def anew(approval: Approval) -> list[Block]:
     return [*blocks, *changes_of(approval).blocks]
 
 
-def changes_of(approval: Approval) -> Body:
-    """Old and new of what an edit changed, a line each; nothing where nobody edited."""
+def changes_of(approval: Approval, *, most: int = 0) -> Body:
+    """Old and new of what an edit changed, a line each; nothing where nobody edited.
+
+    Args:
+        approval: The record.
+        most: Lines at most; 0 for as many as its card has room for.
+    """
     decision = approval.decision
     before = approval.original_json or (approval.arguments_json if decision else "")
     after = decision.arguments_json if decision and decision.arguments_json else ""
@@ -52,7 +57,20 @@ def changes_of(approval: Approval) -> Body:
         return Body(blocks=(), hidden=0, masked=False, altered=False)
     ask = ask_of(approval)
     naming = Naming(labels=ask.labels, masks=ask.masks)
-    return changed(old, new, naming, most=_MORE_CHANGES if decision else _CHANGES)
+    return changed(old, new, naming, most=most or (_MORE_CHANGES if decision else _CHANGES))
+
+
+def changes_text(approval: Approval, *, most: int = 0) -> str:
+    """The same as plain text; empty where nobody edited."""
+    blocks = changes_of(approval, most=most).blocks
+    return "\n".join(_plain_text(block["elements"]) for block in blocks)
+
+
+def _plain_text(elements: object) -> str:
+    """All texts of rich text elements: a line for each element of the outer list."""
+    found = elements if isinstance(elements, list | tuple) else ()
+    lines = ["".join(str(part.get("text", "")) for part in one["elements"]) for one in found]
+    return "\n".join(lines)
 
 
 def wrote_since(approval: Approval) -> list[Block]:

@@ -17,7 +17,7 @@ from bot.layout.text import clip_mrkdwn, own_words
 from bot.layout.titles import spoken_title, title_of
 from bot.questions.drawing import DrawnQuestion, what_runs
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.cards.anew import changes_of
+from bot.slack.cards.anew import changes_text
 from bot.slack.cards.emergency import reasons_of
 from bot.slack.cards.status import final_status, is_replaced
 from bot.words import say
@@ -113,8 +113,8 @@ def _words_of_people(question: DrawnQuestion) -> Iterator[Block]:
     approval, decision = question.approval, question.approval.decision
     if decision is not None and decision.emergency_json:
         yield from reasons_of(decision.emergency_json)
-    if texts := [_plain_text(block["elements"]) for block in changes_of(approval).blocks]:
-        yield plain("\n".join(texts))
+    if text := changes_text(approval):
+        yield plain(text)
     if answer := question.answered():
         yield third_line(answer, _REASON, lines=_ANSWERS)
     if decision is not None and decision.reason.strip() and not is_replaced(approval):
@@ -127,10 +127,3 @@ def _reason(approval: Approval, reason: str) -> Block:
     if is_ours and approval.status in {Status.UNDECIDABLE, Status.SUPERSEDED, Status.DENIED}:
         return mrkdwn(own_words(mask_text(reason), _OWN))
     return quoted(mask_text(reason), _REASON)
-
-
-def _plain_text(elements: object) -> str:
-    """All texts of rich text elements: a line for each element of the outer list."""
-    found = elements if isinstance(elements, list | tuple) else ()
-    lines = ["".join(str(part.get("text", "")) for part in one["elements"]) for one in found]
-    return "\n".join(lines)

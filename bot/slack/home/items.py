@@ -22,7 +22,7 @@ from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports import Directory
-from bot.questions.drawing import drawn_question
+from bot.questions.drawing import drawn_question, what_runs
 from bot.slack.home.times import TimeReader
 from bot.words import say
 from storage.records import Approval, Kind, Status
@@ -176,7 +176,7 @@ def grant_item(given: GivenGrant, reader: TimeReader, number: int | None = None)
 
 def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> Block:
     """A section with the title, the small print, and one button."""
-    title = title_of(approval)
+    title = title_of(what_runs(approval))
     small = _SEPARATOR.join(part for part in parts if part)
     value = encode(approval.approval_id, approval.digest)
     return {

@@ -10,6 +10,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.text import clip
 from bot.layout.titles import title_of
+from bot.questions.drawing import what_runs
 from bot.slack.home.items import (
     ShownNames,
     ended_item,
@@ -284,8 +285,9 @@ def _ended(home: HomePage) -> Iterable[Block]:
     lines = []
     for one in ended[:_MOST_ENDED]:
         sign, _, words = ended_words(one, home.names, home.reader, by=by).partition(" ")
-        title = clip(title_of(one), _TITLE)
-        lines.append(line(literal(f"{sign} {title}. {words}")))
+        title = clip(title_of(what_runs(one)), _TITLE)
+        text = say("home.ended_line", title=title, how=words)
+        lines.append(line(literal(f"{sign} {text}")))
     yield rich(*lines)
     if len(ended) > _MOST_ENDED:
         yield actions(_plain_button(say("button.show_more"), ALL_ENDED))

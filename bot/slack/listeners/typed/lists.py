@@ -10,6 +10,7 @@ from bot.layout.blocks import Block, button, context, header, plain
 from bot.layout.short_ids import prefix_of, short_id
 from bot.layout.text import clip, clip_mrkdwn
 from bot.layout.titles import title_of
+from bot.questions.drawing import what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.home.items import (
     ShownNames,
@@ -75,7 +76,7 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     for one in found[:_MOST_FOUND]:
         blocks.append(_shown(one, names, reader, asker.actor.user_id))
         blocks.append(context(plain(short_id(one.approval_id))))
-    title = clip_mrkdwn(title_of(found[0]), _TITLE)
+    title = clip_mrkdwn(title_of(what_runs(found[0])), _TITLE)
     return TypedAnswer(text=f"{short_id(found[0].approval_id)}: {title}", blocks=blocks)
 
 

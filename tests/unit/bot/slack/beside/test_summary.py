@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -58,6 +59,47 @@ def test_it_says_how_long_it_took(lasted_ms: int, words: str) -> None:
 def test_an_edited_request_has_its_own_symbol() -> None:
     card = summary_card([ran(arguments_json='{"service":"payments"}')])
     assert symbols(card) == ["pencil2"]
+
+
+def edited(**arguments: object) -> Approval:
+    """Approved with other arguments."""
+    asked = an_approval(arguments_json=json.dumps({"service": "payments", "version": "1.4.2"}))
+    made = decided(
+        asked, Status.APPROVED, arguments_json=json.dumps(arguments), title="Deploy 1.4.3"
+    )
+    run = Run(state=RunState.RAN, at_ms=made.created_ms, text="")
+    return replace(made, run_json=run.to_text())
+
+
+def test_an_edited_request_says_what_ran_and_what_changed() -> None:
+    card = summary_card([edited(service="payments", version="1.4.3")])
+    assert seen(card).splitlines()[-1].strip().endswith("(Version 1.4.2 → 1.4.3)")
+    assert "Deploy 1.4.3, ran, " in seen(card)
+
+
+def test_of_many_changes_two_are_said_and_secrets_are_masked() -> None:
+    card = summary_card(
+        [edited(api_key="sk-zyxwvutsrqponmlkjih", version="1.4.3", service="search")]
+    )
+    line = seen(card).splitlines()[-1]
+    assert "(Service payments → search; Version 1.4.2 → 1.4.3; and 1 more change)" in line
+    card = summary_card(
+        [edited(api_key="sk-zyxwvutsrqponmlkjih", version="1.4.2", service="payments")]
+    )
+    assert "zyxw" not in seen(card)
+    assert "→ •••• redacted" in seen(card)
+    card = summary_card([edited(version="9" * 500, service="payments")])
+    assert len(seen(card).splitlines()[-1]) < 400
+
+
+def test_an_edit_before_the_approval_is_one_too() -> None:
+    before = json.dumps({"service": "payments", "version": "1.4.2"})
+    after = json.dumps({"service": "payments", "version": "1.4.3"})
+    made = decided(an_approval(arguments_json=after, original_json=before), Status.APPROVED)
+    card = summary_card([made])
+    assert symbols(card) == ["pencil2"]
+    assert "(Version 1.4.2 → 1.4.3)" in seen(card)
+    assert "→" not in seen(summary_card([replace(made, status=Status.REJECTED)]))
 
 
 def test_of_many_the_newest_are_named_and_the_others_counted() -> None:

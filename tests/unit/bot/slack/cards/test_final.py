@@ -6,12 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.decisions.overview import Overview
 from bot.layout.data import read_object
+from bot.ports import Person
 from bot.questions.drawing import what_runs
+from bot.slack.beside.nudges import concluded_text
+from bot.slack.beside.root import root_card
+from bot.slack.beside.summary import summary_card
 from bot.slack.cards.choose import card_for
+from bot.slack.home.state import HomeState, Shown
+from bot.slack.home.view import HomePage, home_view
 from storage.records import Approval, Status
 from tests.unit.bot.asked import details_of
 from tests.unit.bot.slack.cards.samples import (
+    DECIDED,
     LINK,
     a_call_choice,
     a_form,
@@ -19,6 +27,7 @@ from tests.unit.bot.slack.cards.samples import (
     an_approval,
     decided,
 )
+from tests.unit.bot.slack.cards.test_every_builder import NAMES, READER
 from tests.unit.bot.slack.cards.test_words import shown
 
 OLD = "Deploy payments 1.4.2 to production"
@@ -49,6 +58,17 @@ def test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes() -> None:
         "text": "Version 1.4.2 → 9.9.9",
         "emoji": False,
     }
+
+
+def test_messages_and_home_name_an_edited_call_by_what_ran() -> None:
+    over, person = edited(), Person(user_id="U0BEN", team_id="T1", name="Ben")
+    overview = Overview(person=person, at_ms=DECIDED, waiting=(), mine=(), ended=(over,))
+    states = [HomeState(show=one) for one in Shown]
+    pages = [HomePage(overview=overview, state=one, names=NAMES, reader=READER) for one in states]
+    messages = [concluded_text(over), root_card(over, "ran", who="", link=""), summary_card([over])]
+    drawn = [str(one) for one in messages] + [str(home_view(one)) for one in pages]
+    assert [one for one in drawn if OLD in one] == []
+    assert len([one for one in drawn if NEW in one]) == len(messages) + 2
 
 
 def test_without_words_of_the_tool_the_old_title_is_never_shown() -> None:
