@@ -385,6 +385,20 @@ class BatchCards(Protocol):
         """Draw the card at `batch_ts` again; False when the message is gone."""
         ...
 
+    async def post_copy(
+        self, keeper: Approval, copy: SideMessage, items: Items, *, look_first: bool
+    ) -> SideMessage:
+        """Post the card in a direct message; see `post_batch`.
+
+        Returns:
+            Where it stands.
+        """
+        ...
+
+    async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
+        """Draw one in a direct message again; False when the message is gone."""
+        ...
+
     async def remove_batch(self, keeper: Approval, ts: str) -> None:
         """Remove a card that was posted twice; it stays where Slack does not take that."""
         ...

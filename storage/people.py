@@ -18,8 +18,8 @@ class PeopleStore(Protocol):
         """
         ...
 
-    async def quiet(self, team_id: str) -> Sequence[PersonRecord]:
-        """Those of a workspace who are not to be messaged at some hours.
+    async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
+        """Those of a workspace who have quiet hours, or want cards by direct message.
 
         One that cannot be read is left out: its person is told as anybody is.
         """

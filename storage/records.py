@@ -476,6 +476,8 @@ class PersonRecord:
     """Name of the zone that they had when it was last looked up."""
     has_digest: bool = True
     """Whether they are sent one list a day of all that waits for them."""
+    has_copies: bool = False
+    """Whether they want cards by direct message even where they are in their channel."""
     digest_day: str = ""
     """The local day of the last list, as `2026-11-23`: on record before that is sent."""
     digest_ms: int = 0

@@ -39,7 +39,7 @@ class Act(StrEnum):
     DELEGATED = "delegated"  # somebody lends their own right to somebody else
     DELEGATION_ENDED = "delegation_ended"
     AWAY = "away"  # somebody is not to be mentioned until then
-    WISHED = "wished"  # somebody says when not to message them, or whether to send lists
+    WISHED = "wished"  # somebody says when not to message them, or whether to send cards or lists
     MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
     DENIED = "denied"  # a rule forbids the call
     GRANT_USED = "grant_used"  # a standing grant lets the call run: nobody is asked

@@ -12,6 +12,7 @@ from bot.people.census import PATIENCE_S, Census
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.named import is_channel, is_person, is_usergroup
 from bot.people.terms_of import ballot_of
+from bot.policy.ballot import Ballot
 from bot.policy.prospects import waits_for
 from bot.policy.standing import Rights, Standing
 from bot.policy.terms import Terms
@@ -69,12 +70,8 @@ class Audience:
         Raises:
             TermsError: The votes, or a zone, cannot be read.
         """
-        ballot = replace(ballot_of(approval), steps=steps)
-        stage = ballot.stages[0 if ballot.is_doubt else ballot.stage]
-        rights = Rights(terms, Standing(people={}, members={}))
-        names = {name for one in stage.approve for name in rights.groups(one, steps)}
+        ballot, groups = _asked_now(approval, terms, steps)
         census = Census(self.directory, self.policy, self.clock)
-        groups = {*names, *rights.excluded}
         standing = await census.take(approval, terms, people=(), groups=groups)
         found = waits_for(ballot, standing)
         if len(found) <= MOST_LOOKED_UP:  # of more, somebody is taken to be able
@@ -82,6 +79,31 @@ class Audience:
             able = await census.take(approval, terms, people=people, groups=())
             found = waits_for(ballot, replace(standing, people=able.people))
         return Waiting(people=found, groups=frozenset(standing.members))
+
+    async def able(
+        self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
+    ) -> frozenset[str]:
+        """Those of some people who certainly could fill one more slot now.
+
+        Where a look-up fails, nobody could for certain.
+
+        Raises:
+            TermsError: The votes, or a zone, cannot be read.
+        """
+        ballot, groups = _asked_now(approval, terms, steps)
+        actors = [Actor(user_id=one, team_id="") for one in people]
+        census = Census(self.directory, self.policy, self.clock)
+        standing = await census.take(approval, terms, people=actors, groups=groups)
+        if not standing.knows(groups=Rights(terms, standing).excluded):
+            return frozenset()
+        free = waits_for(ballot, standing) & {*people}
+        return frozenset(one for one in free if standing.is_able(one))
+
+    async def members(self, approval: Approval, names: Iterable[str]) -> frozenset[str]:
+        """The people in the user groups of an audience, as far as that is known; nobody away."""
+        away = await self.away(approval)
+        found = await self._members([name for name in names if is_usergroup(name)])
+        return frozenset[str]().union(*found.values()) - away.keys()
 
     async def left(
         self,
@@ -160,3 +182,16 @@ class Audience:
         away: Mapping[str, tuple[str, ...]],
     ) -> bool:
         return members is None or any(one in wanted and one not in away for one in members)
+
+
+def _asked_now(approval: Approval, terms: Terms, steps: int) -> tuple[Ballot, frozenset[str]]:
+    """The ballot after so many steps; and the groups that matter for its stage.
+
+    Raises:
+        TermsError: The votes, or a zone, cannot be read.
+    """
+    ballot = replace(ballot_of(approval), steps=steps)
+    stage = ballot.stages[0 if ballot.is_doubt else ballot.stage]
+    rights = Rights(terms, Standing(people={}, members={}))
+    names = {name for one in stage.approve for name in rights.groups(one, steps)}
+    return ballot, frozenset({*names, *rights.excluded})

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.core.decisions.unseen import guesses
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports import BatchWords, Items
+from bot.ports import BatchWords, Items, SideMessage
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import drawn_question
 from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
+from bot.slack.beside.copies import copy_lead
 from bot.slack.beside.grant import grant_card
 from bot.slack.beside.summary import summary_card
 from bot.slack.calls import Putting
@@ -24,7 +25,7 @@ from bot.slack.cards.batch_items import batch_title, fits_line
 from bot.slack.placing import Spot, approvers_text, is_broadcast, mentioned_on
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
-from storage.records import Approval, Grant, Status, Thread
+from storage.records import UNKNOWN_TS, Approval, Grant, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +145,14 @@ class BatchPoster(Protocol):
         """Remove one; nothing when it is gone."""
         ...
 
+    async def with_channel(self, message: SideMessage) -> SideMessage:
+        """A message with the channel of its direct message."""
+        ...
+
+    async def thread_link(self, approval: Approval) -> str:
+        """The address of the message that its thread began with; empty when it is not known."""
+        ...
+
     async def find(self, place: Spot, event: str, record_id: str) -> str:
         """The `ts` of a message of ours; empty when there is none."""
         ...
@@ -187,6 +196,26 @@ class SlackBatchCards:
         """See `BatchCards`."""
         return await self.poster.update_late(_putting(keeper, keeper.batch_ts), self._made(items))
 
+    @said_to_all
+    async def post_copy(
+        self, keeper: Approval, copy: SideMessage, items: Items, *, look_first: bool
+    ) -> SideMessage:
+        """See `BatchCards`."""
+        copy = await self.poster.with_channel(copy)
+        make = self._made(items, copy)
+        if look_first:
+            spot = Spot(channel_id=copy.channel)
+            found = await self.poster.find(spot, BATCH_EVENT, keeper.approval_id)
+            at = replace(copy, ts=found)
+            if found and await self.poster.update_late(_at_copy(keeper, at), make):
+                return at
+        return replace(copy, ts=await self.poster.post_late(_at_copy(keeper, copy), make))
+
+    @said_to_all
+    async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
+        """See `BatchCards`."""
+        return await self.poster.update_late(_at_copy(keeper, copy), self._made(items, copy))
+
     async def remove_batch(self, keeper: Approval, ts: str) -> None:
         """See `BatchCards`."""
         try:
@@ -194,14 +223,18 @@ class SlackBatchCards:
         except DeliveryError as error:
             logger.warning("not removed: %s", error, extra={"action": "removal_failed"})
 
-    def _made(self, items: Items) -> MakeCard:
+    def _made(self, items: Items, copy: SideMessage | None = None) -> MakeCard:
         async def make() -> Card:
             found = await items()
             if not found:
                 return batch_card(found, BatchWords(), approvers_text="")
             told = await self.words(found)
             first = next((one for one in found if one.status is Status.PENDING), found[0])
-            return batch_card(found, told, approvers_text=approvers_text(first))
+            words, lead = approvers_text(first), list[str]()
+            if copy is not None and first.status is Status.PENDING:
+                link = await self.poster.thread_link(first)
+                lead = copy_lead(first, copy, link=link, approvers_text=words)
+            return batch_card(found, told, approvers_text=words, lead=lead)
 
         return make
 
@@ -214,6 +247,17 @@ def _putting(keeper: Approval, ts: str = "") -> Putting:
         thread_ts=keeper.thread_ts,
         ts=ts,
         mentions=mentioned_on(keeper),
+    )
+
+
+def _at_copy(keeper: Approval, copy: SideMessage) -> Putting:
+    ts = "" if copy.ts == UNKNOWN_TS else copy.ts
+    return Putting(
+        event=BATCH_EVENT,
+        record_id=keeper.approval_id,
+        channel_id=copy.channel,
+        ts=ts,
+        mentions=(copy.user,),
     )
 
 

@@ -318,7 +318,7 @@ class SlackNotifier:
     async def post_copy(
         self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
     ) -> SideMessage:
-        copy = await self._with_channel(copy)
+        copy = await self.with_channel(copy)
         spot = Spot(channel_id=copy.channel)
         if look_first and (ts := await self._find_beside(approval, copy, spot)):
             found = replace(copy, ts=ts)
@@ -362,7 +362,7 @@ class SlackNotifier:
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
     ) -> SideMessage | None:
-        message = await self._with_channel(message)
+        message = await self.with_channel(message)
         spot = spot_of(approval, message)
         message = replace(message, channel=spot.channel_id)
         if look_first and (ts := await self._find_beside(approval, message, spot)):
@@ -399,13 +399,17 @@ class SlackNotifier:
         """Where a nudge stands; None when it is not in Slack."""
         if message.ts not in {"", UNKNOWN_TS}:
             return replace(message, channel=message.channel or approval.channel_id)
-        message = await self._with_channel(message)
+        message = await self.with_channel(message)
         spot = spot_of(approval, message)
         ts = await self._find_beside(approval, message, spot)
         return replace(message, channel=spot.channel_id, ts=ts) if ts else None
 
-    async def _with_channel(self, message: SideMessage) -> SideMessage:
-        """The message with the channel of its direct message."""
+    async def with_channel(self, message: SideMessage) -> SideMessage:
+        """A message with the channel of its direct message.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
         if message.channel or not message.user:
             return message
         answer = await self._ask("conversations.open", {"users": message.user})
@@ -465,7 +469,7 @@ class SlackNotifier:
         channel = card.channel if card is not None else approval.channel_id
         return await self._permalink(channel, card.ts if card is not None else approval.card_ts)
 
-    async def _thread_link(self, approval: Approval) -> str:
+    async def thread_link(self, approval: Approval) -> str:
         """The address of the message that a thread began with."""
         return await self._permalink(approval.channel_id, approval.thread_ts)
 
@@ -632,7 +636,7 @@ class SlackNotifier:
         words = approvers_text(approval)
         if approval.status is not Status.PENDING or not approval.terms_json:
             return card_for(alone, approvers_text=words)
-        link = await self._thread_link(approval)
+        link = await self.thread_link(approval)
         lead = copy_lead(approval, copy, link=link, approvers_text=words)
         return card_for(alone, approvers_text=words, lead=lead)
 

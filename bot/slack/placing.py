@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.core.attendance.course import held_of, mentioned_of, read_beside
+from bot.core.attendance.course import held_of, mentioned_of
+from bot.core.attendance.held import read_beside
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_channel

@@ -47,7 +47,13 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "posts": [["thread_id"], ["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
     "delegations": [["team_id"], ["team_id", "until_ms"], ["until_ms"]],
-    "people": [["team_id"], ["team_id", "quiet_from"], ["digest_ms"], ["due_ms"]],
+    "people": [
+        ["team_id"],
+        ["team_id", "quiet_from"],
+        ["team_id", "has_copies"],
+        ["digest_ms"],
+        ["due_ms"],
+    ],
     "grants": [
         ["thread_id"],
         ["thread_id", "until_ms"],

@@ -215,6 +215,7 @@ CREATE TABLE IF NOT EXISTS people (
     quiet_until TEXT NOT NULL,
     timezone TEXT NOT NULL,
     has_digest INTEGER NOT NULL,
+    has_copies INTEGER NOT NULL,
     digest_day TEXT NOT NULL,
     digest_ms INTEGER NOT NULL,
     digest_json TEXT NOT NULL,
@@ -225,9 +226,10 @@ CREATE TABLE IF NOT EXISTS people (
     revision INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS people_quiet ON people (team_id, person_id) WHERE quiet_from <> '';
+CREATE INDEX IF NOT EXISTS people_wishing ON people (team_id, person_id)
+    WHERE quiet_from <> '' OR has_copies = 1;
 CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
-    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1;
+    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1 AND has_copies = 0;
 
 CREATE TABLE IF NOT EXISTS grants (
     grant_id TEXT NOT NULL PRIMARY KEY,
@@ -550,6 +552,7 @@ CREATE TABLE IF NOT EXISTS people (
     quiet_until TEXT NOT NULL,
     timezone TEXT NOT NULL,
     has_digest INTEGER NOT NULL,
+    has_copies INTEGER NOT NULL,
     digest_day TEXT NOT NULL,
     digest_ms INTEGER NOT NULL,
     digest_json TEXT NOT NULL,
@@ -560,9 +563,10 @@ CREATE TABLE IF NOT EXISTS people (
     revision INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS people_quiet ON people (team_id, person_id) WHERE quiet_from <> '';
+CREATE INDEX IF NOT EXISTS people_wishing ON people (team_id, person_id)
+    WHERE quiet_from <> '' OR has_copies = 1;
 CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
-    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1;
+    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1 AND has_copies = 0;
 
 CREATE TABLE IF NOT EXISTS grants (
     grant_id TEXT NOT NULL PRIMARY KEY,

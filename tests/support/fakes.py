@@ -500,6 +500,8 @@ class FakeBatchCards:
         updates: The same of updates.
         deleted: Keepers whose card is gone.
         removed: `ts` of cards that were removed.
+        copies: What direct messages show, by key and keeper.
+        copied: People who were sent one.
         refused: Whether no approval takes a line.
     """
 
@@ -509,6 +511,8 @@ class FakeBatchCards:
     updates: list[str] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
     removed: list[str] = field(default_factory=list)
+    copies: dict[tuple[str, str], list[Approval]] = field(default_factory=dict)
+    copied: list[str] = field(default_factory=list)
     refused: bool = False
     meanwhile: Callable[[], Awaitable[None]] | None = None
 
@@ -539,6 +543,21 @@ class FakeBatchCards:
             return False
         self.updates.append(keeper.approval_id)
         self.cards[keeper.approval_id] = [*await items()]
+        return True
+
+    async def post_copy(
+        self, keeper: Approval, copy: SideMessage, items: Items, *, look_first: bool
+    ) -> SideMessage:
+        self.notifier.check("copy")
+        name = copy.key, keeper.approval_id
+        if not (look_first and name in self.copies):
+            self.copied.append(copy.user)
+        self.copies[name] = [*await items()]
+        return replace(copy, channel=f"D{copy.user[1:]}", ts=self.notifier.next_ts())
+
+    async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
+        self.notifier.check("copy update")
+        self.copies[copy.key, keeper.approval_id] = [*await items()]
         return True
 
     async def remove_batch(self, keeper: Approval, ts: str) -> None:

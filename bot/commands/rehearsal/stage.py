@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.commands.rehearsal.cases import ZONE, Data, World
-from bot.core.attendance.course import read_beside
+from bot.core.attendance.held import read_beside
 from bot.core.story import MOST
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.telemetry import Telemetry

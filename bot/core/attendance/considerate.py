@@ -1,4 +1,4 @@
-"""The port by which attendances learn who is not to be told now."""
+"""The port by which attendances learn who is not to be told now, and who wants cards sent."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ class Considerate(Protocol):
         """Those who are not to be disturbed now, and until when."""
         ...
 
+    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
+        """Those who want cards by direct message, wherever they are."""
+        ...
+
     async def left_out(
         self, approval: Approval, found: Due, people: Collection[str]
     ) -> Mapping[str, int]:
@@ -28,11 +32,15 @@ class Considerate(Protocol):
 
 
 class Unasked:
-    """Nobody has said when not to be told, and nobody is sent a list."""
+    """Nobody has said when not to be told, or what to be sent, and nobody is sent a list."""
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002 - see Considerate
         """See `Considerate`."""
         return {}
+
+    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:  # noqa: ARG002 - see Considerate
+        """See `Considerate`."""
+        return frozenset()
 
     async def left_out(
         self,

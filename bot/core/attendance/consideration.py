@@ -1,4 +1,4 @@
-"""The consideration for people whom a message is for: who sleeps, and who has it on a list."""
+"""The consideration for people: who sleeps, who has it on a list, who wants cards themselves."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class Consideration:
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
         """Find out who is not to be disturbed now, and until when; see `Wishes.quiet`."""
         return await self.wishes.quiet(approval, people)
+
+    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
+        """Find out who wants cards by direct message; see `Wishes.direct`."""
+        return await self.wishes.direct(approval, people)
 
     async def left_out(
         self, approval: Approval, found: Due, people: Collection[str]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
+from bot.core.attendance.held import OWN
 from bot.people.meanwhile import read_claim, read_snoozes
 from bot.people.named import asked_groups, rotations_of
 from bot.people.terms_of import steps_of
-from bot.policy.ladder import Course
+from bot.policy.ladder import Course, Due
 from bot.policy.terms import Terms
 from bot.ports import SideMessage
-from storage.records import Approval
+from storage.records import UNKNOWN_TS, Approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,22 +106,31 @@ def held_of(approval: Approval) -> frozenset[str]:
     return frozenset(read_snoozes(approval.snoozes_json)) - {*mentioned_of(approval)}
 
 
-def read_beside(text: str) -> tuple[SideMessage, ...]:
-    """Read the messages beside a card, as a record keeps them; of damaged ones, none."""
-    with suppress(TypeError, ValueError, RecursionError, LookupError):
-        found = json.loads(text)
-        return tuple(SideMessage(**{**one, "mentions": tuple(one["mentions"])}) for one in found)
-    return ()
+def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
+    """A message that is not posted yet."""
+    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=since_of(approval))
 
 
-def write_beside(messages: Iterable[SideMessage]) -> str:
-    """Write them for the record."""
-    return json.dumps([asdict(one) for one in messages], separators=(",", ":"))
+def new_card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
+    """A card for somebody, or for a channel, that is not posted yet."""
+    key = f"card:{user or channel}"
+    return replace(new_message(approval, "card", key), user=user, channel=channel)
 
 
-def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
-    """The same message, where it was posted."""
-    return replace(message, channel=found.channel, ts=found.ts)
+def own_card(approval: Approval, user: str) -> SideMessage:
+    """A card for somebody who has asked for cards by direct message, not posted yet."""
+    return replace(new_message(approval, "card", f"{OWN}{user}"), user=user)
+
+
+def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
+    """A line to somebody about what is due, not posted yet."""
+    message = new_message(approval, str(found.notice), f"{key_of(found, now_ms)}@{user}")
+    return replace(message, user=user, mentions=(user,))
+
+
+def key_of(found: Due, now_ms: int) -> str:
+    """The key of the message of a moment."""
+    return f"{found.notice}:{now_ms}"
 
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:

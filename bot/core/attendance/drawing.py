@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
-from bot.core.attendance.course import read_beside, write_beside
-from bot.core.attendance.held import Visit
+from bot.core.attendance.held import BATCH, OWN, Visit, read_beside, write_beside
 from bot.core.attendance.shared import SharedCards
 from bot.core.audit import note_undeliverable
 from bot.errors import DeliveryError
@@ -53,8 +52,12 @@ class Drawing:
         if approval.drawn_revision >= approval.revision:
             return approval, None
         try:
-            approval = await self._draw_copies(approval, visit)
+            approval, fault = await self._draw_copies(approval, visit)
             approval, drawn = await self._draw_first(approval, visit)
+            if fault is not None:  # that those in the thread have theirs is kept; then once more
+                if drawn is not None:
+                    await self.mark(approval, drawn.card_ts)
+                raise fault
         except DeliveryError as error:
             if error.is_permanent:
                 return await self._note_undeliverable(approval, error), None
@@ -77,13 +80,30 @@ class Drawing:
                 return approval, DrawnCard(card_ts="", revision=approval.revision)
         return approval, await self._draw_changed(approval, visit)
 
-    async def _draw_copies(self, approval: Approval, visit: Visit) -> Approval:
-        """Bring the cards beside the first to what the record says; post those that are new."""
-        copies = read_beside(approval.cards_json)
+    async def _draw_copies(
+        self, approval: Approval, visit: Visit
+    ) -> tuple[Approval, DeliveryError | None]:
+        """Bring the cards beside the first to what the record says; post those that are new.
+
+        Returns:
+            The approval; and the fault of a card that somebody has only wished for: it keeps
+            nothing back.
+
+        Raises:
+            DeliveryError: Slack did not take another one now.
+        """
+        copies, fault = read_beside(approval.cards_json), None
         kept: list[SideMessage | None] = [*copies]
         try:
             for number, copy in enumerate(copies):
-                kept[number] = await self._draw_copy(approval, copy, visit)
+                if copy.kind == BATCH:  # drawn from all records: see `SharedCards`
+                    continue
+                try:
+                    kept[number] = await self._draw_copy(approval, copy, visit)
+                except DeliveryError as error:
+                    if not copy.key.startswith(OWN):
+                        raise
+                    fault = error
         finally:
             changed = write_beside(one for one in kept if one is not None)
             if changed != write_beside(copies):
@@ -91,7 +111,7 @@ class Drawing:
                 await self.approvals.mark_beside(
                     approval.approval_id, fence=approval.fence, cards_json=changed
                 )
-        return approval
+        return approval, fault
 
     async def _draw_copy(
         self, approval: Approval, copy: SideMessage, visit: Visit
@@ -110,7 +130,7 @@ class Drawing:
                 approval, copy, look_first=look_first, newest=newest
             )
         except DeliveryError as error:
-            if not _is_hopeless(error, copy, approval.place):
+            if not is_hopeless(error, copy, approval.place):
                 raise
             logger.warning(
                 "no card for %s: %s",
@@ -187,11 +207,11 @@ class Drawing:
             logger.warning("not told: %s", error, extra={"action": "place_lost"})
 
 
-def _is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:
+def is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:
     """Whether a card beside the first can never be shown, and the others are enough.
 
     An app that was installed before it sent direct messages has no scope for them.
     """
-    if copy.user and not place:
+    if copy.user and (not place or copy.key.startswith((OWN, BATCH))):
         return error.is_permanent or error.reason == "missing_scope"
     return error.is_permanent and copy.channel != place

@@ -1,11 +1,20 @@
-"""One visit to an approval, under its lease."""
+"""An approval under its lease: one visit to it, and the messages that it keeps beside its card."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 
 from bot.core.work import Hold
+from bot.ports import SideMessage
 from storage.records import Approval
+
+OWN = "own:"
+"""Begins the key of a card that is in a direct message because somebody has asked for that."""
+BATCH = "batch"
+"""Kind of a card of several in a direct message."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,3 +42,32 @@ class Visit:
     def knows(self, approval: Approval) -> bool:
         """Whether the thread knows how it was decided; not when that came during the visit."""
         return self.is_told and approval.decision == self.hold.record.decision
+
+
+def read_beside(text: str) -> tuple[SideMessage, ...]:
+    """Read the messages beside a card, as a record keeps them; of damaged ones, none."""
+    with suppress(TypeError, ValueError, RecursionError, LookupError):
+        found = json.loads(text)
+        return tuple(SideMessage(**{**one, "mentions": tuple(one["mentions"])}) for one in found)
+    return ()
+
+
+def write_beside(messages: Iterable[SideMessage]) -> str:
+    """Write them for the record."""
+    return json.dumps([asdict(one) for one in messages], separators=(",", ":"))
+
+
+def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
+    """The same message, where it was posted."""
+    return replace(message, channel=found.channel, ts=found.ts)
+
+
+def of_several(copy: SideMessage) -> SideMessage:
+    """The same for the card of several: who keeps that has it."""
+    return replace(copy, key=f"{BATCH}:{copy.user}", kind=BATCH)
+
+
+def users_of(approval: Approval) -> frozenset[str]:
+    """Slack user ids of all who have a card of this one approval by direct message."""
+    copies = read_beside(approval.cards_json)
+    return frozenset(one.user for one in copies if one.user and one.kind != BATCH)

@@ -16,16 +16,21 @@ from bot.core.attendance.course import (
     LadderState,
     can_hasten,
     course_of,
+    direct_message,
+    key_of,
     mentioned_of,
-    read_beside,
+    new_card,
+    new_message,
+    own_card,
     since_of,
     state_of,
-    write_beside,
 )
+from bot.core.attendance.held import BATCH, read_beside, users_of, write_beside
+from bot.core.attendance.shared import stays
 from bot.core.audit import note_steps
 from bot.people.audience import Audience, Waiting
 from bot.people.census import is_direct
-from bot.people.meanwhile import write_snoozes
+from bot.people.meanwhile import read_claim, write_snoozes
 from bot.people.named import (
     HERE,
     MOST_PEOPLE,
@@ -42,7 +47,7 @@ from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
 from bot.ports import Clock, SideMessage
 from storage.base import ApprovalStore, AuditStore
-from storage.records import UNKNOWN_TS, Approval, Kind, Status
+from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +88,83 @@ async def _nobody_leaves(_: Approval) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnCards:
+    """Finds out who gets a card because they have asked for cards by direct message.
+
+    Nobody gets one who does not certainly decide about it at that moment: a card tells much.
+
+    Args:
+        approvals: Where records are kept.
+        audience: Looks people up.
+        consideration: Who wants cards, and who is not to be told now.
+    """
+
+    approvals: ApprovalStore
+    audience: Audience
+    consideration: Considerate
+
+    async def asking(
+        self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
+    ) -> frozenset[str]:
+        """Those of some people who want the card themselves, and certainly can decide it now.
+
+        What is on a card with others is told of below that.
+
+        Raises:
+            TermsError: The votes, or a zone, cannot be read.
+        """
+        if approval.is_batched or approval.place == DM:
+            return frozenset()
+        wants = await self.consideration.direct(approval, people)
+        return await self.audience.able(approval, terms, wants, steps=steps) if wants else wants
+
+    async def of_groups(
+        self,
+        approval: Approval,
+        terms: Terms,
+        names: Collection[str],
+        people: Collection[str],
+        *,
+        steps: int,
+    ) -> tuple[tuple[SideMessage, ...], Mapping[str, int]]:
+        """Cards for people who are asked by user groups; the groups are mentioned all the same.
+
+        Args:
+            approval: What waits.
+            terms: Its terms.
+            names: Ids of all who are asked.
+            people: Those whom it waits for.
+            steps: Of its ladder.
+
+        Returns:
+            New cards; and who is not to be told now, each with when.
+        """
+        new = {*people} - users_of(approval) - {*names}
+        wants = await self.consideration.direct(approval, new)
+        if not wants:
+            return (), {}
+        members = wants & await self.audience.members(approval, names)
+        able = sorted(await self.asking(approval, terms, members, steps=steps))[:MOST_DIRECT]
+        held = await self.consideration.quiet(approval, able)
+        return tuple(own_card(approval, one) for one in able if one not in held), held
+
+    async def late(self, approval: Approval, terms: Terms, now_ms: int) -> tuple[SideMessage, ...]:
+        """Cards for who wants one by now: who sees to it, and who had one of several with it."""
+        claim = read_claim(approval.claim_json)
+        people = {claim.by} if claim.holds(now_ms) else set[str]()
+        if approval.batch and not stays(approval):
+            keeper = await self.approvals.get(approval.batch)
+            people |= {one.user for one in read_beside(keeper.cards_json) if one.kind == BATCH}
+        people -= users_of(approval)
+        if not people:
+            return ()
+        alone, steps = replace(approval, batch=""), steps_of(approval)
+        able = await self.asking(alone, terms, people, steps=steps)
+        held = await self.consideration.quiet(approval, able)
+        return tuple(own_card(approval, one) for one in sorted(able - held.keys()))
+
+
+@dataclass(frozen=True, slots=True)
 class Ladder:
     """Plays the ladder of approvals that people decide under terms.
 
@@ -102,6 +184,10 @@ class Ladder:
     consideration: Considerate = field(default_factory=Unasked)
     leaves: Callable[[Approval], Awaitable[int | None]] = _nobody_leaves
 
+    @property
+    def _own(self) -> OwnCards:
+        return OwnCards(self.approvals, self.audience, self.consideration)
+
     async def invite(self, approval: Approval) -> Approval:
         """Complete a new approval before it is put on record: where its cards go, and for whom."""
         if approval.status is not Status.PENDING or not approval.terms_json:
@@ -116,7 +202,7 @@ class Ladder:
         plan = await self._first(approval, terms, is_told=is_told, steps=steps)
         messages = plan.messages
         if tells_nobody(terms, course) or _sleeps_through(approval, plan):
-            messages = (*messages, _beside(approval, "quiet", "quiet"))
+            messages = (*messages, new_message(approval, "quiet", "quiet"))
         state = LadderState(
             since_ms=approval.created_ms,
             told=steps,
@@ -148,9 +234,13 @@ class Ladder:
         await self._note(approval, state_of(approval).noted)
         if not found.expires:
             found = await self._hastened(approval, terms, found, now_ms)
-        if found.expires or not found.is_any:
+        late = () if found.expires else await self._own.late(approval, terms, now_ms)
+        if found.expires or not (found.is_any or late):
             return approval, frozenset()
         plan = await self._plan(approval, terms, found, now_ms)
+        known = {one.user for one in plan.cards}
+        late = tuple(one for one in late if one.user not in known)
+        plan = replace(plan, cards=(*plan.cards, *late))
         changed = _climbed(approval, terms, found, plan, now_ms)
         climbed = await self.approvals.climb(
             changed,
@@ -205,7 +295,7 @@ class Ladder:
             return await self._direct(approval, terms, names) if is_told else NOTHING
         place = approval.place or approval.channel_id
         channels = [one for one in names if is_channel(one) and one not in {HERE, place}]
-        cards = [_card(approval, channel=one) for one in channels]
+        cards = [new_card(approval, channel=one) for one in channels]
         people: tuple[str, ...] = ()
         here: tuple[str, ...] = ()
         held: Mapping[str, int] = {}
@@ -214,10 +304,16 @@ class Ladder:
             left, held = await self._awake(approval, names, waiting, silent=())
             people = _few(tuple(one for one in left if not is_channel(one)))
             absent = await self.audience.absent(place, [one for one in people if is_person(one)])
-            here = tuple(one for one in people if one not in absent)
-            cards += [_card(approval, user=one) for one in people if one in absent]
+            wants = await self._own.asking(approval, terms, {*people} - absent, steps=steps)
+            here = tuple(one for one in people if one not in absent | wants)
+            cards += [new_card(approval, user=one) for one in people if one in absent]
+            cards += [own_card(approval, one) for one in people if one in wants]
+            own, later = await self._own.of_groups(
+                approval, terms, names, waiting.people, steps=steps
+            )
+            cards, held = [*cards, *own], {**held, **later}
         if approval.place:
-            cards.insert(0, replace(_card(approval, channel=place), mentions=here))
+            cards.insert(0, replace(new_card(approval, channel=place), mentions=here))
         return LadderPlan(names=people, cards=tuple(cards), held=held)
 
     async def _direct(
@@ -228,11 +324,11 @@ class Ladder:
         named = [one for one in names if is_person(one)]
         others = sorted(waiting.people - {*named})
         people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]
-        known = {one.user for one in read_beside(approval.cards_json)}
+        known = users_of(approval)
         new = [one for one in people[:MOST_DIRECT] if one not in known]
         held = await self.consideration.quiet(approval, new)
         new = [one for one in new if one not in held]
-        cards = tuple(_card(approval, user=one) for one in new)
+        cards = tuple(new_card(approval, user=one) for one in new)
         return LadderPlan(names=tuple(new), cards=cards, held=held)
 
     async def _awake(
@@ -277,69 +373,80 @@ class Ladder:
             left = tuple(one for one in (*left, *awake) if one not in out)
             held = {**held, **{one: until for one, until in out.items() if until}}
         plan = await self._told(approval, terms, found, left, now_ms)
-        return replace(plan, held={**plan.held, **held})
+        steps, others = found.course.steps, waiting.people - {*left, *silent}
+        own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
+        cards = (*plan.cards, *own)
+        return replace(plan, cards=cards, held={**plan.held, **held, **later})
 
     async def _told(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> LadderPlan:
         """The messages for those who are told now."""
         if found.notice is Notice.SNOOZE_OVER:
-            return await self._plan_awake(approval, found, left, now_ms)
+            return await self._plan_awake(approval, terms, found, left, now_ms)
         if approval.place == DM:
             return await self._plan_direct(approval, terms, found, left, now_ms)
-        return await self._plan_here(approval, found, left, now_ms)
+        return await self._plan_here(approval, terms, found, left, now_ms)
+
+    async def _apart(
+        self, approval: Approval, terms: Terms, found: Due, people: Collection[str]
+    ) -> dict[str, SideMessage]:
+        """Cards for those who are not where the cards stand, or want them themselves, by person."""
+        place = approval.place or approval.channel_id
+        absent = {*people} if place == DM else await self.audience.absent(place, people)
+        rest, steps = {*people} - absent, found.course.steps
+        wants = await self._own.asking(approval, terms, rest, steps=steps)
+        cards = {one: new_card(approval, user=one) for one in absent}
+        cards |= {one: own_card(approval, one) for one in wants}
+        return {one: replace(card, kind=str(found.notice)) for one, card in cards.items()}
 
     async def _plan_awake(
-        self, approval: Approval, found: Due, left: tuple[str, ...], now_ms: int
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> LadderPlan:
-        """A direct message to each; the card itself to who cannot see it."""
-        place = approval.place or approval.channel_id
-        absent = {*left} if place == DM else await self.audience.absent(place, left)
-        users = {one.user for one in read_beside(approval.cards_json)}
-        new = [one for one in left if one in absent and one not in users]
-        cards = [replace(_card(approval, user=one), kind=str(found.notice)) for one in new]
-        again = (_direct_message(approval, found, one, now_ms) for one in left if one not in new)
+        """A direct message to each; the card itself to who cannot see it, or wants it."""
+        apart, users = await self._apart(approval, terms, found, left), users_of(approval)
+        new = [one for one in left if one in apart and one not in users]
+        cards = [apart[one] for one in new]
+        again = (direct_message(approval, found, one, now_ms) for one in left if one not in new)
         return LadderPlan(cards=tuple(cards), messages=tuple(again))
 
     async def _plan_direct(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> LadderPlan:
         """All of a moment by direct message: a card to who has none yet, a line to the others."""
-        known = {one.user for one in read_beside(approval.cards_json)}
+        known = users_of(approval)
         changed = replace(approval, steps=found.course.steps)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
         cards = tuple(replace(one, kind=str(found.notice)) for one in new.cards)
         reached = {one.user for one in cards}
         again = [one for one in left if one in known and one not in reached]
-        messages = tuple(_direct_message(approval, found, one, now_ms) for one in again)
+        messages = tuple(direct_message(approval, found, one, now_ms) for one in again)
         return LadderPlan(names=new.names, cards=cards, messages=messages, held=new.held)
 
     async def _plan_here(
-        self, approval: Approval, found: Due, left: tuple[str, ...], now_ms: int
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> LadderPlan:
-        """A message below the card, and direct messages to whoever is not there."""
+        """A message below the card, and direct messages to whoever is not there, or wants them."""
         place = approval.place or approval.channel_id
         channels = [one for one in left if is_channel(one)]
         people = _few(tuple(one for one in left if not is_channel(one)))
-        absent = await self.audience.absent(place, [one for one in people if is_person(one)])
-        copies = read_beside(approval.cards_json)
-        kind, key = str(found.notice), _key(found, now_ms)
-        users, places = {one.user for one in copies}, {one.channel for one in copies}
+        apart = await self._apart(approval, terms, found, [one for one in people if is_person(one)])
+        kind, key = str(found.notice), key_of(found, now_ms)
+        users, places = (
+            users_of(approval),
+            {one.channel for one in read_beside(approval.cards_json)},
+        )
         fresh = [one for one in channels if one not in {HERE, place, *places}]
-        cards = [replace(_card(approval, channel=one), kind=kind) for one in fresh]
-        cards += [
-            replace(_card(approval, user=one), kind=kind)
-            for one in people
-            if one in absent and one not in users
-        ]
-        here = tuple(one for one in people if one not in absent)
+        cards = [replace(new_card(approval, channel=one), kind=kind) for one in fresh]
+        cards += [apart[one] for one in people if one in apart and one not in users]
+        here = tuple(one for one in people if one not in apart)
         messages = [
-            _direct_message(approval, found, one, now_ms)
+            direct_message(approval, found, one, now_ms)
             for one in people
-            if one in absent and one in users
+            if one in apart and one in users
         ]
         if here or (channels and not fresh):
-            below = _beside(approval, kind, key)
+            below = new_message(approval, kind, key)
             messages.insert(0, replace(below, mentions=here))
         return LadderPlan(names=people, cards=tuple(cards), messages=tuple(messages))
 
@@ -439,24 +546,6 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
     """The first people, and all user groups."""
     people = [one for one in names if is_person(one)][:MOST_PEOPLE]
     return tuple(one for one in names if not is_person(one) or one in people)
-
-
-def _beside(approval: Approval, kind: str, key: str) -> SideMessage:
-    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=since_of(approval))
-
-
-def _card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
-    key = f"card:{user or channel}"
-    return replace(_beside(approval, "card", key), user=user, channel=channel)
-
-
-def _direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
-    message = _beside(approval, str(found.notice), f"{_key(found, now_ms)}@{user}")
-    return replace(message, user=user, mentions=(user,))
-
-
-def _key(found: Due, now_ms: int) -> str:
-    return f"{found.notice}:{now_ms}"
 
 
 def _texts(names: tuple[str, ...]) -> str:

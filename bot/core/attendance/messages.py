@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from bot.clock import milliseconds
-from bot.core.attendance.course import at_message, read_beside, since_of, write_beside
-from bot.core.attendance.held import Visit
+from bot.core.attendance.course import since_of
+from bot.core.attendance.held import Visit, at_message, read_beside, write_beside
 from bot.core.attendance.shared import SharedCards, stays
 from bot.core.audit import note_handover, note_reminded
 from bot.errors import DeliveryError

@@ -12,13 +12,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.attendance.held import Visit
+from bot.core.attendance.held import BATCH, OWN, Visit, of_several, read_beside, write_beside
 from bot.errors import DeliveryError
 from bot.people.batching import common_ruling
 from bot.people.meanwhile import read_claim
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import BatchCards, Clock, Items
+from bot.ports import BatchCards, Clock, Items, SideMessage
 from storage.base import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, Status
 
@@ -54,8 +54,17 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
 
 
 def _kept(approval: Approval, keeper: str) -> Approval:
+    """The approval on a keeper's card, which is in direct messages, too, in place of its own."""
+    if not keeper:
+        return approval
     is_keeper = approval.approval_id == keeper
-    return replace(approval, batch=keeper, batch_ts=UNKNOWN_TS if is_keeper else "")
+    copies = [of_several(one) for one in read_beside(approval.cards_json)] if is_keeper else []
+    return replace(
+        approval,
+        batch=keeper,
+        batch_ts=UNKNOWN_TS if is_keeper else "",
+        cards_json=write_beside(copies),
+    )
 
 
 def _likeness(approval: Approval) -> tuple[str, ...]:
@@ -65,7 +74,9 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
     cards in other places, are said of one at a time.
     """
     ruling = common_ruling(approval)
-    is_elsewhere = bool(approval.place) or approval.cards_json != _NONE
+    copies = read_beside(approval.cards_json)
+    is_own = bool(copies) and all(one.key.startswith(OWN) for one in copies)
+    is_elsewhere = bool(approval.place) or not (is_own or approval.cards_json == _NONE)
     if not ruling or is_elsewhere or not stays(replace(approval, batch=approval.approval_id)):
         return ()
     try:
@@ -81,6 +92,7 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
         approval.requesters_json,
         approval.mentioned_json,
         str(approval.expires_ms),
+        *(one.user for one in copies),
     )
 
 
@@ -91,7 +103,7 @@ def stays(approval: Approval) -> bool:
     if decision is not None:
         is_changed |= bool(decision.arguments_json or decision.emergency_json or decision.rule)
     is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
-    is_talked_of = approval.dialog_json != _NONE or bool(read_claim(approval.claim_json).by)
+    is_talked_of = approval.dialog_json != "[]" or bool(read_claim(approval.claim_json).by)
     return approval.is_batched and not is_apart and not is_talked_of
 
 
@@ -148,7 +160,8 @@ class SharedCards:
             return await self.on_card(keeper)
 
         try:
-            return await self._show(keeper, items, visit)
+            if not await self._show(keeper, items, visit):
+                return False
         except DeliveryError as error:
             if not error.is_permanent or error.is_lost_place:
                 raise
@@ -158,7 +171,51 @@ class SharedCards:
                 extra={"action": "batch_split", "approval_id": keeper.approval_id},
             )
             visit.keepers.update(await self.split(keeper))
-            return True
+        await self._draw_copies(keeper, items, visit)
+        return True
+
+    async def _draw_copies(self, keeper: Approval, items: Items, visit: Visit) -> None:
+        """Bring the card in direct messages to what all records say; it keeps no other back.
+
+        Raises:
+            DeliveryError: Slack did not take one now; the others are drawn.
+        """
+        copies, fault = read_beside(keeper.cards_json), None
+        kept: list[SideMessage | None] = [*copies]
+        for number, copy in enumerate(copies):
+            if copy.kind != BATCH:
+                continue
+            try:
+                kept[number] = await self._show_copy(keeper, copy, items, is_new=visit.is_born)
+            except DeliveryError as error:
+                fault = fault or error
+        text = write_beside(one for one in kept if one is not None)
+        if text != write_beside(copies):
+            name = keeper.approval_id
+            await self.approvals.mark_beside(name, fence=keeper.fence, cards_json=text)
+        if fault is not None:
+            raise fault
+
+    async def _show_copy(
+        self, keeper: Approval, copy: SideMessage, items: Items, *, is_new: bool
+    ) -> SideMessage | None:
+        """Draw one of them; None when it can never be shown."""
+        is_posted = copy.ts not in {"", UNKNOWN_TS}
+        try:
+            if is_posted and await self.cards.update_copy(keeper, copy, items):
+                return copy
+            look_first = not (is_posted or is_new)
+            return await self.cards.post_copy(keeper, copy, items, look_first=look_first)
+        except DeliveryError as error:
+            if not error.is_permanent and error.reason != "missing_scope":
+                raise
+            logger.warning(
+                "no card for %s: %s",
+                copy.user,
+                error,
+                extra={"action": "copy_failed", "approval_id": keeper.approval_id},
+            )
+            return None
 
     async def _show(self, keeper: Approval, items: Items, visit: Visit) -> bool:
         is_posted = keeper.batch_ts not in {"", UNKNOWN_TS}

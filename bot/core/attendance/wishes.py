@@ -1,4 +1,4 @@
-"""People's wishes about messages: when not to send them any, and whether they want one list a day.
+"""People's wishes about messages: when not to send any, whether they want cards, or a list a day.
 
 A wish makes nothing quieter than people may expect: what is urgent, or of high risk, comes through,
 and what cannot be looked up is taken for no wish.
@@ -106,6 +106,7 @@ class Wishes:
         team_id: str,
         quiet: tuple[str, str] | None = None,
         has_digest: bool | None = None,
+        has_copies: bool | None = None,
     ) -> PersonRecord:
         """Keep what somebody wishes, and put it on record.
 
@@ -115,6 +116,7 @@ class Wishes:
             quiet: From when, and until when, not to message them, as `22:00`; two empty texts for
                 never, None to leave that as it is.
             has_digest: Whether they want one list a day; None to leave that as it is.
+            has_copies: Whether they want cards by direct message; None to leave that as it is.
 
         Returns:
             The wishes as stored.
@@ -131,12 +133,14 @@ class Wishes:
         def change(before: PersonRecord) -> PersonRecord:
             start, until = quiet if quiet is not None else (before.quiet_from, before.quiet_until)
             wants = before.has_digest if has_digest is None else has_digest
+            copies = before.has_copies if has_copies is None else has_copies
             return replace(
                 before,
                 quiet_from=start,
                 quiet_until=until,
                 timezone=person.timezone,
                 has_digest=wants,
+                has_copies=copies,
                 # The day begins at another time now: it is planned anew.
                 next_ms=None,
                 due_ms=before.due_ms if before.digest_json else None,
@@ -157,6 +161,7 @@ class Wishes:
             quiet_from=result.quiet_from,
             quiet_until=result.quiet_until,
             digest="yes" if result.has_digest else "no",
+            copies="yes" if result.has_copies else "no",
         )
         return result
 
@@ -173,7 +178,7 @@ class Wishes:
         try:
             if not people or is_loud(terms_of(approval)):
                 return {}
-            known = await self._quiet(approval.team_id)
+            known = await self._wishing(approval.team_id)
             now, found = self.clock(), {}
             for name in {*people} & known.keys():
                 hours = await self.hours(known[name])
@@ -184,6 +189,25 @@ class Wishes:
             logger.warning("nobody is left in peace: %s", error, extra={"action": "wishes_failed"})
             return {}
         return found
+
+    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
+        """Find out which of some people want cards by direct message.
+
+        Args:
+            approval: What they would be told of.
+            people: Slack user ids.
+
+        Returns:
+            Their ids; nobody while it cannot be read: they are told as anybody is.
+        """
+        if not people:
+            return frozenset()
+        try:
+            known = await self._wishing(approval.team_id)
+        except StorageError as error:
+            logger.warning("no cards beside: %s", error, extra={"action": "wishes_failed"})
+            return frozenset()
+        return frozenset(one for one in people if one in known and known[one].has_copies)
 
     async def hours(self, person: PersonRecord) -> QuietHours | None:
         """The hours in which somebody wants no messages; None for none."""
@@ -199,12 +223,12 @@ class Wishes:
             logger.info("no zone: %s", error, extra={"action": "wishes_failed"})
         return known_zone(one for one in (now, person.timezone, self.policy.timezone) if one)
 
-    async def _quiet(self, team_id: str) -> Mapping[str, PersonRecord]:
-        """Those who are not to be messaged at some hours; as of a moment ago."""
+    async def _wishing(self, team_id: str) -> Mapping[str, PersonRecord]:
+        """Those who are to be messaged otherwise than anybody; as of a moment ago."""
         since_ms, known = self._known.get(team_id, (0, {}))
         now = self.clock()
         if not 0 <= now - since_ms < milliseconds(_KNOWN_FOR):
-            known = {one.user_id: one for one in await self.storage.people.quiet(team_id)}
+            known = {one.user_id: one for one in await self.storage.people.wishing(team_id)}
             self._known[team_id] = now, known
         return known
 

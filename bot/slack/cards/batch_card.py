@@ -60,28 +60,41 @@ _MOST_DECIDERS = 5
 _ABOUT = 240
 
 
-def batch_card(items: Sequence[Approval], told: BatchWords, *, approvers_text: str) -> Card:
+def batch_card(
+    items: Sequence[Approval],
+    told: BatchWords,
+    *,
+    approvers_text: str,
+    lead: Sequence[str] = (),
+) -> Card:
     """Draw the card as its items stand.
 
     Args:
         items: All that is on it, in order.
         told: The words of the tool.
         approvers_text: Who may decide, in our own words.
+        lead: Said in place of who asked and who may decide, in a direct message.
     """
     if not items:
         return Card(text=say("batch.empty"), blocks=small_lines([say("batch.empty")]))
     title = batch_title(items, told.title)
     if not number_of(items):
         return _done(items, title)
-    return _open(items, title, told, approvers_text)
+    return _open(items, title, told, approvers_text, lead)
 
 
-def _open(items: Sequence[Approval], title: str, told: BatchWords, approvers_text: str) -> Card:
+def _open(
+    items: Sequence[Approval],
+    title: str,
+    told: BatchWords,
+    approvers_text: str,
+    lead: Sequence[str],
+) -> Card:
     waiting = [one for one in items if one.status is Status.PENDING]
     first, stuck = waiting[0], [one for one in waiting if one.stuck]
     state, text = _waiting_state(items, waiting, title)
     blocks = [*_listed(items, waiting, told), *_why(waiting), *wrote_since(first)]
-    small = small_print(first, approvers_text, drawn_question(first).who_can)
+    small = small_print(first, approvers_text, drawn_question(first).who_can, lead)
     blocks += small_lines([*(stuck_words(one) for one in stuck[:1]), *small])
     blocks.append(actions(*_buttons(items, waiting, title, told)))
     return Card(text=text, blocks=open_card(state, title, blocks))

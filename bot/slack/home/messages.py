@@ -1,4 +1,4 @@
-"""The form of when somebody gets direct messages, and whether a list a day is among them."""
+"""The form of when somebody gets direct messages, and whether cards and a list are among them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bot.words import say
 from storage.records import PersonRecord
 
 MESSAGES_FORM = "countersign:home_messages_form"
-FROM, UNTIL, LIST = "messages_from", "messages_until", "messages_list"
+FROM, UNTIL = "messages_from", "messages_until"
+COPIES, LIST = "messages_copies", "messages_list"
 _YES = "yes"
 
 
@@ -24,18 +25,18 @@ class MessageWishes:
     Attributes:
         quiet: From when, and until when, not to message them; two empty texts for never.
         has_digest: Whether they want one list a day.
+        has_copies: Whether they want the cards that ask them.
     """
 
     quiet: tuple[str, str]
     has_digest: bool
+    has_copies: bool
 
 
 def messages_form(person: PersonRecord) -> Block:
     """The form, with what holds now."""
-    yes = {"text": plain(say("form.list_yes")), "value": _YES}
-    boxes = {"type": "checkboxes", "options": [yes]}
-    if person.has_digest:
-        boxes["initial_options"] = [yes]
+    copies = _box(say("form.copies_yes"), is_ticked=person.has_copies)
+    digest = _box(say("form.list_yes"), is_ticked=person.has_digest)
     return {
         "type": "modal",
         "callback_id": MESSAGES_FORM,
@@ -48,7 +49,11 @@ def messages_form(person: PersonRecord) -> Block:
                 **_input(UNTIL, say("form.quiet_until"), _time(person.quiet_until)),
                 "hint": plain(say("form.quiet_help")),
             },
-            _input(LIST, say("form.list"), boxes),
+            {
+                **_input(COPIES, say("form.copies"), copies),
+                "hint": plain(say("form.copies_help")),
+            },
+            _input(LIST, say("form.list"), digest),
         ],
     }
 
@@ -63,16 +68,24 @@ def read_messages(values: Values) -> MessageWishes | dict[str, str]:
         InvalidInputError: It is not what our form sends.
     """
     picked = [read_state(values, one).get("selected_time") or "" for one in (FROM, UNTIL)]
-    boxes = read_state(values, LIST).get("selected_options") or []
+    boxes = [read_state(values, one).get("selected_options") or [] for one in (COPIES, LIST)]
     start, until = picked
-    if not isinstance(start, str) or not isinstance(until, str) or not isinstance(boxes, list):
+    is_ours = all(isinstance(one, list) for one in boxes)
+    if not isinstance(start, str) or not isinstance(until, str) or not is_ours:
         raise InvalidInputError("this form")
     if bool(start) != bool(until):
         return {UNTIL if start else FROM: say("error.quiet_both")}
     if start and start == until:
         return {UNTIL: say("error.quiet_same")}
     check_hours(start, until)
-    return MessageWishes(quiet=(start, until), has_digest=bool(boxes))
+    copies, digest = map(bool, boxes)
+    return MessageWishes(quiet=(start, until), has_digest=digest, has_copies=copies)
+
+
+def _box(label: str, *, is_ticked: bool) -> Block:
+    yes = {"text": plain(label), "value": _YES}
+    boxes: Block = {"type": "checkboxes", "options": [yes]}
+    return {**boxes, "initial_options": [yes]} if is_ticked else boxes
 
 
 def _time(text: str) -> Block:

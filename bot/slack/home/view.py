@@ -325,17 +325,20 @@ def _away(home: HomePage) -> Block:
 
 
 def _messages(home: HomePage) -> Block:
-    """When their reader gets direct messages, and whether a list a day is among them."""
+    """When their reader gets direct messages, and whether cards and a list are among them."""
     wishes, reader = home.overview.wishes, home.reader
     words = say("home.messages_any")
     if wishes is not None and wishes.quiet_from:
         times = {"from": reader.wall(wishes.quiet_from), "until": reader.wall(wishes.quiet_until)}
         words = say("home.messages_quiet", **times)
     wants = wishes is None or wishes.has_digest
-    lists = say("home.messages_list") if wants else say("home.messages_no_list")
+    found = [words]
+    if wishes is not None and wishes.has_copies:
+        found.append(say("home.messages_copies"))
+    found.append(say("home.messages_list") if wants else say("home.messages_no_list"))
     return {
         "type": "section",
-        "text": plain(f"🔔 {say('home.messages')}\n{words} {lists}"),
+        "text": plain(f"🔔 {say('home.messages')}\n{' '.join(found)}"),
         "accessory": _plain_button(say("button.change"), MESSAGES),
     }
 

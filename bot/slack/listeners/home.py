@@ -182,6 +182,7 @@ async def _set_messages(
         team_id=desk.homes.composer.team_id,
         quiet=chosen.quiet,
         has_digest=chosen.has_digest,
+        has_copies=chosen.has_copies,
     )
     desk.homes.changed()
     return {}

@@ -22,8 +22,9 @@ class MongoPeopleStore:
         found = await self._collection.find({"_id": {"$in": keys}}, [("_id", 1)])
         return {one.user_id: one for one in legible(PEOPLE, found)}
 
-    async def quiet(self, team_id: str) -> Sequence[PersonRecord]:
-        where: Filter = {"team_id": team_id, "quiet_from": {"$gt": ""}}
+    async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
+        wishes: list[Filter] = [{"quiet_from": {"$gt": ""}}, {"has_copies": True}]
+        where: Filter = {"team_id": team_id, "$or": wishes}
         return legible(PEOPLE, await self._collection.find(where, [("_id", 1)]))
 
     async def put(self, changed: PersonRecord) -> bool:
@@ -48,5 +49,6 @@ class MongoPeopleStore:
             "due_ms": None,
             "quiet_from": "",
             "has_digest": True,
+            "has_copies": False,
         }
         return await self._collection.remove(await self._collection.keys(where, limit))

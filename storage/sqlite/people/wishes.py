@@ -17,7 +17,10 @@ _OF = """
 SELECT * FROM people WHERE person_id IN (SELECT :team || ':' || value FROM json_each(:users))
 """
 
-_QUIET = "SELECT * FROM people WHERE team_id = :team AND quiet_from <> '' ORDER BY person_id"
+_WISHING = """
+SELECT * FROM people WHERE team_id = :team AND (quiet_from <> '' OR has_copies = 1)
+ORDER BY person_id
+"""
 
 _CHANGES = ", ".join(f"{name} = :{name}" for name in PEOPLE.names if name != PEOPLE.key)
 
@@ -31,7 +34,7 @@ _ERASE = """
 DELETE FROM people WHERE person_id IN (
     SELECT person_id FROM people
     WHERE digest_ms < :before AND reminded_ms < :before AND due_ms IS NULL
-        AND quiet_from = '' AND has_digest = 1
+        AND quiet_from = '' AND has_digest = 1 AND has_copies = 0
     LIMIT :limit)
 RETURNING 1
 """
@@ -48,8 +51,8 @@ class SqlitePeopleStore:
         found = legible(PEOPLE, await self._database.read(_OF, values))
         return {one.user_id: one for one in found}
 
-    async def quiet(self, team_id: str) -> Sequence[PersonRecord]:
-        return legible(PEOPLE, await self._database.read(_QUIET, {"team": team_id}))
+    async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
+        return legible(PEOPLE, await self._database.read(_WISHING, {"team": team_id}))
 
     async def put(self, changed: PersonRecord) -> bool:
         values = PEOPLE.encode(replace(changed, revision=changed.revision + 1))

@@ -17,6 +17,7 @@ FULL = a_person(
     quiet_until="07:00",
     timezone="Europe/Berlin",
     has_digest=False,
+    has_copies=True,
     digest_day="2026-11-23",
     digest_ms=3_000,
     digest_json='{"ts":"1.1"}',
@@ -83,12 +84,15 @@ async def test_those_are_due_whose_time_has_come(storage: Storage) -> None:
     assert [one.user_id for one in await storage.people.due(now_ms=1_000, limit=9)] == ["U2"]
 
 
-async def test_those_are_quiet_who_said_so(storage: Storage) -> None:
+async def test_those_wish_something_who_have_quiet_hours_or_want_cards_themselves(
+    storage: Storage,
+) -> None:
     await storage.people.put(a_person("U2", quiet_from="22:00", quiet_until="07:00"))
     await storage.people.put(a_person("U1", quiet_from="00:00", quiet_until="06:00"))
     await storage.people.put(a_person("U3", has_digest=False))
-    assert [one.user_id for one in await storage.people.quiet("T1")] == ["U1", "U2"]
-    assert await storage.people.quiet("T2") == []
+    await storage.people.put(a_person("U4", has_copies=True))
+    assert [one.user_id for one in await storage.people.wishing("T1")] == ["U1", "U2", "U4"]
+    assert await storage.people.wishing("T2") == []
 
 
 async def test_who_has_no_wishes_is_forgotten(storage: Storage) -> None:
@@ -100,6 +104,7 @@ async def test_who_has_no_wishes_is_forgotten(storage: Storage) -> None:
         "U5": {"due_ms": 5},
         "U6": {"digest_ms": 100},
         "U7": {"reminded_ms": 100},
+        "U8": {"has_copies": True},
     }
     for name, changes in kept.items():
         await storage.people.put(a_person(name, **changes))
@@ -113,7 +118,7 @@ async def test_who_has_no_wishes_is_forgotten(storage: Storage) -> None:
     ("name", "index"),
     [
         ("OF", "sqlite_autoindex_people_1"),
-        ("QUIET", "people_quiet"),
+        ("WISHING", "people_wishing"),
         ("DUE", "people_due"),
         ("ERASE", "people_idle"),
     ],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from bot.core.attendance.course import write_beside
+from bot.core.attendance.held import write_beside
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.ports import SideMessage
-from bot.slack.notices import SlackNotices
+from bot.ports import BatchWords, SideMessage
+from bot.slack.notices import SlackBatchCards, SlackNotices
 from storage.records import UNKNOWN_TS, Approval, Status
+from tests.unit.bot.slack.cards.batch_samples import an_item
 from tests.unit.bot.slack.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
 
 __all__ = ["scene"]
@@ -147,3 +149,40 @@ async def test_an_alert_that_is_there_keeps_who_has_seen_it(scene: Scene) -> Non
 
     (left,) = scene.sandbox.messages(place)
     assert f"Seen by <@{ben}>" in left["text"]
+
+
+async def no_words(_: Sequence[Approval]) -> BatchWords:
+    return BatchWords()
+
+
+def refunds(scene: Scene) -> list[Approval]:
+    return [an_item(scene.approval, number, "9.90") for number in range(3)]
+
+
+def batch_for_ben(scene: Scene) -> SideMessage:
+    ben = scene.sandbox.user_id("Ben")
+    return SideMessage(key=f"batch:{ben}", kind="batch", user=ben, ts=UNKNOWN_TS)
+
+
+async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
+    scene: Scene,
+) -> None:
+    items = refunds(scene)
+    keeper, cards = items[0], SlackBatchCards(scene.notifier, no_words)
+
+    async def newest() -> Sequence[Approval]:
+        return items
+
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    with pytest.raises(DeliveryError):
+        await cards.post_copy(keeper, batch_for_ben(scene), newest, look_first=False)
+    found = await cards.post_copy(keeper, batch_for_ben(scene), newest, look_first=True)
+    (message,) = scene.sandbox.messages(found.channel)
+    assert (message["ts"], found.channel[0]) == (found.ts, "D")
+    words = str(message["blocks"])
+    assert f"> in <#{keeper.channel_id}>. <http" in words
+    assert "Approve all 3" in words
+    items[:] = [replace(one, status=Status.CANCELLED) for one in items]
+    assert await cards.update_copy(keeper, found, newest)
+    assert "Approve all 3" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    assert not await cards.update_copy(keeper, replace(found, ts="1.000001"), newest)

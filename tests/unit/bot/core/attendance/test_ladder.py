@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.core.attendance.course import read_beside, state_of
+from bot.core.attendance.course import state_of
+from bot.core.attendance.held import read_beside
 from bot.core.story import story
 from bot.errors import DeliveryError
 from bot.layout.action_ids import ActionId

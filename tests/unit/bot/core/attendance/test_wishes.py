@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.core.attendance.course import held_of, read_beside
+from bot.core.attendance.course import held_of
+from bot.core.attendance.held import read_beside
 from bot.core.attendance.planning import left_to_list
 from bot.core.attendance.waitlist import PostedList
 from bot.core.story import story
@@ -188,7 +189,7 @@ async def test_a_database_that_does_not_say_who_sleeps_lets_all_be_told(
     async def fail(team_id: str) -> list[PersonRecord]:
         raise StoreUnavailableError(team_id)
 
-    office.wishes.storage.people.quiet = fail  # type: ignore[method-assign]
+    office.wishes.storage.people.wishing = fail  # type: ignore[method-assign]
     await office.hear(ASK)
     assert mentioned(await office.the_approval()) == [MIA, SAM]
 

@@ -16,7 +16,7 @@ from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.agentview.prompts import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import Homes
-from bot.slack.home.messages import FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL
+from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL
 from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
 from bot.slack.home.state import HomeState, Shown
 from storage.records import Approval, Status
@@ -589,12 +589,19 @@ def homes(counter: Counter) -> Homes:
 
 
 def messages(
-    start: str | None, until: str | None, *, wants: bool = True, by: str = MIA
+    start: str | None,
+    until: str | None,
+    *,
+    wants: bool = True,
+    copies: bool = False,
+    by: str = MIA,
 ) -> dict[str, Any]:
-    chosen = [{"text": {"type": "plain_text", "text": "x"}, "value": "yes"}] if wants else []
+    yes = [{"text": {"type": "plain_text", "text": "x"}, "value": "yes"}]
+    chosen, cards = yes if wants else [], yes if copies else []
     values = {
         FROM: {ActionId.VALUE: {"type": "timepicker", "selected_time": start}},
         QUIET_UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": until}},
+        COPIES: {ActionId.VALUE: {"type": "checkboxes", "selected_options": cards}},
         LIST: {ActionId.VALUE: {"type": "checkboxes", "selected_options": chosen}},
     }
     form = away(until=None, who=None, by=by)
@@ -625,6 +632,21 @@ async def test_home_says_when_messages_come_and_its_form_changes_that(counter: C
     assert "🔔 Direct messages\nAt any time. One list a day of what waits." in texts(
         await home_of(counter)
     )
+
+
+async def test_cards_by_direct_message_are_asked_for_in_that_form(counter: Counter) -> None:
+    await counter.send(messages(None, None, copies=True))
+    words = "At any time. Cards that ask you come here, too. One list a day of what waits."
+    assert f"🔔 Direct messages\n{words}" in texts(await home_of(counter))
+    await counter.send(clicked(view.MESSAGES))
+    form = counter.views.opened[-1]
+    assert view_errors(form) == []
+    ticked = [one["block_id"] for one in form["blocks"] if "initial_options" in one["element"]]
+    assert ticked == [COPIES, LIST]
+    counter.office.clock.forward(seconds=6)
+    await counter.send(messages(None, None))
+    found = (await counter.office.storage.people.of("T1", [MIA]))[MIA]
+    assert not found.has_copies
 
 
 @pytest.mark.parametrize(
