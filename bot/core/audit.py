@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
@@ -29,6 +29,14 @@ from storage.records import Approval, AuditEntry, Decision, Kind, Status
 NO_VOTES = "[]"
 _LONGEST = 4_000
 """Characters of one text of the evidence. The whole of it is in the record that it comes from."""
+
+
+class TakesEntries(Protocol):
+    """The part of the audit that takes entries; see `AuditStore`."""
+
+    async def append(self, entry: AuditEntry) -> None:
+        """Keep an entry."""
+        ...
 
 
 class Act(StrEnum):
@@ -87,7 +95,7 @@ class Act(StrEnum):
 
 
 async def note(  # noqa: PLR0913 - the parts of one fact, given by name
-    store: AuditStore,
+    store: TakesEntries,
     act: Act,
     *,
     key: str,
@@ -679,7 +687,7 @@ def _short(value: object) -> object:
             return value
 
 
-async def note_start(store: AuditStore, start: WorkStarting, at_ms: int) -> None:
+async def note_start(store: TakesEntries, start: WorkStarting, at_ms: int) -> None:
     """Put on record that a gated call is about to run, before it does."""
     await note(
         store,

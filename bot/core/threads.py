@@ -146,6 +146,7 @@ class Threads:
         work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
         with about(thread_id=thread.thread_id):
             retry_ms = await self._work_on_what_is_read(work)
+            await self.turns.entries.write(thread.thread_id)
         return await self.storage.threads.release(
             thread.thread_id,
             fence=thread.fence,

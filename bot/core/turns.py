@@ -22,13 +22,15 @@ from agents import (
     Runner,
     UnknownInterruptError,
 )
+from agents.core.checkpoint import StoredCheckpoint
 from agents.core.journal import notices_in
 from agents.core.messages import log_text, user_message
-from agents.runs.document import OpenRun
+from agents.runs.document import Claim, OpenRun
 from bot.core.asking import AskedApprovals, Asking
 from bot.core.attendance.visits import Attendance
 from bot.core.audit import resume_entries
 from bot.core.outbox import Outbox
+from bot.core.runs.entries import HeldEntries
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
 from bot.core.runs.presence import UNSEEN, going_on, thinking, title_of
@@ -81,6 +83,7 @@ class Turns:
         clock: The time now.
         spawn: Starts the showing of cards.
         witness: Keeps approvals true about what they let run.
+        entries: Keeps what the next write to the audit takes along.
         telemetry: Is told of tool calls.
         stopping: The runs that go on here, for who wants to stop one.
         presence: Shows what the agents do.
@@ -97,6 +100,7 @@ class Turns:
     clock: Clock
     spawn: Spawn
     witness: Witness
+    entries: HeldEntries
     telemetry: Telemetry = NO_TELEMETRY
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
     presence: Presence = UNSEEN
@@ -130,6 +134,7 @@ class Turns:
             outbox=self.outbox,
             clock=self.clock,
             witness=self.witness,
+            entries=self.entries,
             telemetry=self.telemetry,
             presence=self.presence,
             board=self.board,
@@ -228,6 +233,9 @@ class Turns:
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         unused = await self._unused(thread)
         thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
+        if stored is not None:
+            with contextlib.suppress(CheckpointError):  # what cannot be read told nobody anything
+                await self._note_told(thread, stored)
         await self.witness.ended(
             thread.checkpoint_id,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
@@ -356,6 +364,7 @@ class Turns:
         """Go on with a run whose process died; then look at all of it once more."""
         runner = await self.runners(work.thread)
         work.running = None
+        await self._note_told(work.thread, run.stored)
         await self.witness.watch(run.checkpoint_id)
         self.presence.show(work.thread, thinking)
         with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
@@ -410,11 +419,22 @@ class Turns:
         if decided:
             is_noted = self.attendance.is_noted
             entries = resume_entries(decided, self.clock(), is_noted=is_noted)
-            await self.storage.audit.append_all(entries)
+            self.entries.hold(work.thread.thread_id, entries)
+        if any(_has_effects(one) for one in decided):
+            await self.entries.write(work.thread.thread_id)
         for approval in decided:
             await self.attendance.alert(approval)  # whoever decided it may have died
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
+
+    async def _note_told(self, thread: Thread, stored: StoredCheckpoint) -> None:
+        """Put on record what a process that is gone told a run: its claim has it."""
+        told = Claim.from_text(stored.claim).answers
+        if told:
+            opened = await self.storage.approvals.open_of(thread.thread_id)
+            decided = [one for one in opened if one.interrupt_id in told and one.decision]
+            entries = resume_entries(decided, self.clock(), is_noted=lambda _: False)
+            await self.storage.audit.append_all(entries)
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]
@@ -496,6 +516,12 @@ class Turns:
             raise CheckpointConflictError(thread.checkpoint_id)
         known = requesters_json if requesters_json is not None else thread.requesters_json
         return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
+
+
+def _has_effects(approval: Approval) -> bool:
+    """Whether something comes of a decision before its run goes on."""
+    is_emergency = approval.decision is not None and bool(approval.decision.emergency_json)
+    return is_emergency or approval.kind is Kind.DOUBT
 
 
 def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:

@@ -199,7 +199,7 @@ class ThreadWork(Protocol):
 
 async def wake_up(
     threads: ThreadStore, woken: TakenLeases[Thread] | None, thread_id: str, *, now_ms: int
-) -> None:
+) -> bool:
     """Wake a thread; where nobody works on it, with a lease for who does it next here.
 
     Args:
@@ -207,11 +207,15 @@ async def wake_up(
         woken: Where the lease is found then; None takes none.
         thread_id: Which.
         now_ms: The time.
+
+    Returns:
+        Whether the lease was taken: the thread's work begins here, with nobody else between.
     """
     lease = woken.offer() if woken is not None else None
     thread = await threads.wake(thread_id, now_ms=now_ms, lease=lease)
     if woken is not None:
         woken.keep(thread_id, thread, lease)
+    return thread is not None and lease is not None and lease.is_on(thread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

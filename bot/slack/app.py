@@ -32,6 +32,7 @@ from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
+from bot.core.runs.entries import HeldEntries, NotedFirst
 from bot.core.runs.granted import GrantUses
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
@@ -112,14 +113,14 @@ def build(
         pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
         healed=lambda: tasks.spawn(catch_up()),
     )
+    entries = HeldEntries(storage.audit, tasks.spawn)
     outbox = Outbox(storage=storage, notifier=notifier, clock=clock, owner=owner, spawn=tasks.spawn)
     waker = _Waker()
 
     async def judge(approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
         return await catalog.judge(approval, arguments)
 
-    cards = policy_of_cards(policy, judge)
-    notices = SlackNotices(notifier)
+    cards, notices = policy_of_cards(policy, judge), SlackNotices(notifier)
     explanations = Explanations(
         agent=lambda approval: catalog.explainer(approval),  # noqa: PLW0108 - it is made later
         log=storage.log,
@@ -159,6 +160,7 @@ def build(
             attend=lambda approval_id: attendance.attend(approval_id),  # noqa: PLW0108 - it is made here
         ),
         grant=grants.complete,
+        entries=entries,
     )
     approvals = Approvals(
         storage=storage,
@@ -170,7 +172,7 @@ def build(
     )
     witness = Witness(
         storage.approvals,
-        storage.audit,
+        entries,
         clock,
         lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
         quick=QUICK_CALL,
@@ -187,6 +189,7 @@ def build(
     )
     house = policy and PolicyHouse(
         storage=storage,
+        audit=entries,
         clock=clock,
         members=GroupMembers(directory, clock),
         in_force=policy,
@@ -198,7 +201,7 @@ def build(
         descriptions=roster.descriptions,
         make_runner=lambda agent: Runner(
             agent,
-            checkpoint_store=storage.checkpoints,
+            checkpoint_store=NotedFirst(storage.checkpoints, entries),
             message_log=ThreadHistory(storage.log),
             durability="step",
             streaming=True,
@@ -221,6 +224,7 @@ def build(
         clock=clock,
         spawn=tasks.spawn,
         witness=witness,
+        entries=entries,
         telemetry=telemetry,
         presence=SlackPresence(
             notifier.try_call,

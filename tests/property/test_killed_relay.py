@@ -112,14 +112,16 @@ async def ends_well(relay: Relay, play: Play) -> None:
 
 
 async def decided_before_it_began(storage: Storage, play: Play) -> None:
-    """The decision; the audit of it, and of the start; the mark in the journal; the tool."""
+    """The decision; the audit of it, then of the start; the mark in the journal; the tool."""
     (begin,) = play.begins()
     decided, decision = next(iter(play.decisions()))
     assert (decision.by, decision.status) == (BEN, Status.APPROVED)
     noted = next(at for at, entry in play.entries() if entry.action == "decided")
     started = next(at for at, entry in play.entries() if entry.action == "started")
     begun = next(at for at, (_, _, told) in enumerate(play.done) if '"started"' in str(told[1:2]))
-    assert decided < noted < started < begun < begin
+    assert decided < noted <= started < begun < begin
+    acts = [entry.action for _, entry in play.entries()]
+    assert acts.index("decided") < acts.index("started")
     entries = await storage.audit.of_thread(play.thread_id, limit=100)
     (about, *_) = [one for one in entries if one.action == "decided"]
     assert (about.actor_id, about.detail["digest"]) == (BEN, decision.digest)

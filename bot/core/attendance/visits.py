@@ -25,7 +25,8 @@ from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
 from bot.core.attendance.shared import SharedCards, together
 from bot.core.attendance.signs import SHARED, WAITS, Signs
-from bot.core.audit import note_decision, note_request, vote_entries
+from bot.core.audit import decision_entries, note_decision, note_request, vote_entries
+from bot.core.runs.entries import HeldEntries
 from bot.core.work import (
     ATTENDANCE,
     CARD_RETRY,
@@ -146,6 +147,7 @@ class Attendance:
         answers: Has agents answer what people ask them; None where nobody can ask one.
         grant: Gives the standing grant that goes with an approval, where it is missing; returns
             when to try again, if it has to be.
+        entries: Keeps what the next write to the audit takes along; None where each is written.
     """
 
     storage: Storage
@@ -165,6 +167,7 @@ class Attendance:
     consideration: Considerate = field(default_factory=Unasked)
     answers: AgentAnswers | None = None
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
+    entries: HeldEntries | None = None
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: set[str] = field(default_factory=set)
@@ -305,19 +308,32 @@ class Attendance:
             await self.attend(older.approval_id)
 
     def is_noted(self, approval: Approval) -> bool:
-        """Whether this process has put its decision into the audit."""
+        """Whether this process has put its decision into the audit, or is about to."""
         at_ms: int | None = self._noted.get(approval.approval_id)
         return approval.decision is not None and approval.decision.at_ms == at_ms
 
     async def tell_thread(self, approval: Approval) -> None:
-        """Put on record how it was decided, and wake its thread."""
-        decision = approval.decision
-        if decision is not None:
-            await note_decision(self.storage.audit, approval, decision)
-            self._noted[approval.approval_id] = decision.at_ms
+        """Put on record how it was decided, and wake its thread.
+
+        Where its run goes on here and now, what was decided goes into the audit together with the
+        start that follows.
+        """
+        thread_id = approval.thread_id
+        if approval.decision is not None:
+            await self._note_decision(approval, approval.decision)
             await self.alert(approval)
-        await wake_up(self.storage.threads, self.woken, approval.thread_id, now_ms=self.clock())
-        self.wake(approval.thread_id)
+        is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=self.clock())
+        if self.entries is not None and not is_ours:
+            await self.entries.write(thread_id)
+        self.wake(thread_id)
+
+    async def _note_decision(self, approval: Approval, decision: Decision) -> None:
+        """Note how it was decided; of what nobody is told right after it, in a moment."""
+        if self.entries is None or decision.emergency_json:
+            await note_decision(self.storage.audit, approval, decision)
+        else:
+            self.entries.hold(approval.thread_id, decision_entries(approval, decision))
+        self._noted[approval.approval_id] = decision.at_ms
 
     async def alert(self, approval: Approval) -> None:
         """Tell people of a call that runs without them, if it does: once in this process."""

@@ -23,6 +23,7 @@ from agents.core.errors import RunCancelledError
 from agents.core.observers import ToolOutcome
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
+from bot.core.runs.entries import HeldEntries
 from bot.core.runs.presence import UNSEEN, of_event
 from bot.core.runs.tasks import TaskUpdates
 from bot.core.runs.voice import Voice
@@ -147,6 +148,7 @@ class Follower:
         outbox: Says whole texts.
         clock: The time now.
         witness: Keeps approvals true about what they let run.
+        entries: Keeps what the next write to the audit takes along.
         telemetry: Is told of tool calls.
         presence: Shows what the agent does.
         board: Shows which tools run.
@@ -158,6 +160,7 @@ class Follower:
     outbox: Outbox
     clock: Clock
     witness: Witness
+    entries: HeldEntries
     telemetry: Telemetry = NO_TELEMETRY
     presence: Presence = UNSEEN
     board: TaskBoard
@@ -203,6 +206,7 @@ class Follower:
         """Show what an event says, and put on record what ran."""
         match event:
             case TextDelta():
+                await self.entries.write(segment.thread.thread_id)
                 await segment.voice.grow(event)
             case MessageEvent():
                 self._show_calls(segment, event)
@@ -238,7 +242,7 @@ class Follower:
         is_settled = self.witness.is_settled(thread.checkpoint_id, address)
         has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED} and not is_settled
         await note(
-            self.storage.audit,
+            self.entries,
             Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
             key=f"{thread.checkpoint_id}:{event.key}",
             at_ms=self.clock(),

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Protocol, assert_never
 
 from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
-from bot.core.audit import Act, call_key, note
+from bot.core.audit import Act, TakesEntries, call_key, note
 from bot.core.decisions.grants import agent_at
 from bot.core.runs.granted import GrantUses, NewCall
 from bot.errors import DirectoryError
@@ -92,6 +92,7 @@ class PolicyHouse:
 
     Args:
         storage: Where records are kept.
+        audit: Where it is noted what a rule lets run, or does not.
         clock: The time now.
         members: Looks groups up, for conditions on requesters.
         in_force: Gives the policy in force, without waiting.
@@ -101,6 +102,7 @@ class PolicyHouse:
     """
 
     storage: Storage
+    audit: TakesEntries
     clock: Clock
     members: Members
     in_force: Callable[[], InForce]
@@ -167,7 +169,7 @@ class PolicyHouse:
         grant = ruling.grant if isinstance(ruling, Allow) else ""
         act = Act.ALLOWED if isinstance(ruling, Allow) else Act.DENIED
         await note(
-            self.storage.audit,
+            self.audit,
             Act.GRANT_USED if grant else act,
             key=call_key(call.thread, call.address, call.arguments),
             at_ms=self.clock(),

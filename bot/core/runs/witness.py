@@ -25,7 +25,7 @@ from agents.core.observers import (
     WorkStarted,
     WorkStarting,
 )
-from bot.core.audit import note_start
+from bot.core.audit import TakesEntries, note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
 from bot.core.work import TakenLeases
 from bot.ports import Clock
@@ -34,7 +34,7 @@ from bot.questions.form import ask_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.words import say
-from storage.base import ApprovalStore, AuditStore
+from storage.base import ApprovalStore
 from storage.errors import StorageError
 from storage.records import Approval
 
@@ -97,7 +97,7 @@ class Witness:
     """
 
     approvals: ApprovalStore
-    audit: AuditStore
+    audit: TakesEntries
     clock: Clock
     redraw: Callable[[str], None]
     quick: timedelta = timedelta(0)

@@ -37,6 +37,7 @@ from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
+from bot.core.runs.entries import HeldEntries, NotedFirst
 from bot.core.runs.granted import GrantUses
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
@@ -150,8 +151,12 @@ class Office:
 
     @cached_property
     def witness(self) -> Witness:
-        stores = self.storage.approvals, self.storage.audit
-        return Witness(*stores, self.clock, self._attend, taken=self.taken)
+        approvals, entries = self.storage.approvals, self.entries
+        return Witness(approvals, entries, self.clock, self._attend, taken=self.taken)
+
+    @cached_property
+    def entries(self) -> HeldEntries:
+        return HeldEntries(self.storage.audit, self.queue.spawn)
 
     @cached_property
     def taken(self) -> TakenLeases[Approval]:
@@ -172,7 +177,7 @@ class Office:
     def runner(self) -> Runner:
         return Runner(
             self.agent,
-            checkpoint_store=self.storage.checkpoints,
+            checkpoint_store=NotedFirst(self.storage.checkpoints, self.entries),
             message_log=ThreadHistory(self.storage.log),
             durability="step",
             streaming=True,
@@ -189,6 +194,7 @@ class Office:
             policy=self.policy
             and PolicyHouse(
                 storage=self.storage,
+                audit=self.entries,
                 clock=self.clock,
                 members=GroupMembers(self.directory, self.clock),
                 in_force=self.policy,
@@ -236,6 +242,7 @@ class Office:
                 patience=self.explain_patience,
             ),
             grant=self.grants.complete,
+            entries=self.entries,
         )
 
     @cached_property
@@ -310,6 +317,7 @@ class Office:
             clock=self.clock,
             spawn=self.queue.spawn,
             witness=self.witness,
+            entries=self.entries,
             telemetry=self.telemetry,
         )
 

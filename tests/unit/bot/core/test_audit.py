@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,10 @@ ROOT = Path(__file__).parents[4]
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
 NEXT_TS = "1800000000.000002"
+
+
+def _acts_of(entries: Sequence[AuditEntry]) -> list[str]:
+    return [entry.action for entry in entries]
 
 
 async def acts(storage: SqliteStorage) -> list[tuple[str, str]]:
@@ -242,14 +247,14 @@ async def test_no_record_no_start(storage: SqliteStorage) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     store = storage.audit
-    append = store.append
+    append_all = store.append_all
 
-    async def away(entry: AuditEntry) -> None:
-        if entry.action == Act.STARTED and office.clock() < START_MS + 1000:
+    async def away(entries: Sequence[AuditEntry]) -> None:
+        if Act.STARTED in _acts_of(entries) and office.clock() < START_MS + 1000:
             raise StoreUnavailableError("away")
-        await append(entry)
+        await append_all(entries)
 
-    store.append = away  # type: ignore[method-assign]
+    store.append_all = away  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailableError):
         await office.decide(await office.the_approval())
     assert office.ran == []
@@ -472,16 +477,16 @@ async def test_a_start_that_cannot_be_written_here_does_not_start(storage: Sqlit
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    append = storage.audit.append
+    append_all = storage.audit.append_all
     failed: list[AuditEntry] = []
 
-    async def fails_once(entry: AuditEntry) -> None:
-        if entry.action == Act.STARTED and not failed:
-            failed.append(entry)
+    async def fails_once(entries: Sequence[AuditEntry]) -> None:
+        if Act.STARTED in _acts_of(entries) and not failed:
+            failed.extend(entries)
             raise StoreUnavailableError("away")
-        await append(entry)
+        await append_all(entries)
 
-    storage.audit.append = fails_once  # type: ignore[method-assign]
+    storage.audit.append_all = fails_once  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailableError):
         await office.decide(approval)
     assert office.ran == []

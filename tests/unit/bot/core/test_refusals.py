@@ -278,16 +278,16 @@ async def test_an_attendance_is_timed_from_its_claim(
     async def slow(*_: object, **__: object) -> None:
         await asyncio.Event().wait()  # long before the card is drawn
 
-    tell = office.storage.audit.append_all
-    storage.audit.append_all = slow  # type: ignore[method-assign]
-    office.clock.forward(hours=9)  # it expires, and that is put on record before the card is drawn
+    wake = office.storage.threads.wake
+    storage.threads.wake = slow  # type: ignore[method-assign]
+    office.clock.forward(hours=9)  # it expires, and its thread is woken before the card is drawn
     async with asyncio.timeout(5):
         await office.approvals.attendance.attend(approval.approval_id)
     stored = await storage.approvals.get(approval.approval_id)
     assert stored.leased_until_ms == 0
     assert stored.due_ms is not None
     assert stored.attempts >= 1
-    storage.audit.append_all = tell  # type: ignore[method-assign]
+    storage.threads.wake = wake  # type: ignore[method-assign]
 
 
 def test_backoff_spreads_and_has_a_limit() -> None:

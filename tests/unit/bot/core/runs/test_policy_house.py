@@ -41,6 +41,7 @@ def a_house(
 ) -> PolicyHouse:
     return PolicyHouse(
         storage=storage,
+        audit=storage.audit,
         clock=FakeClock(),
         members=GroupMembers(directory or FakeDirectory(), FakeClock()),
         in_force=force,

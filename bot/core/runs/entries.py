@@ -1,0 +1,156 @@
+"""Entries of the audit that wait for a moment, so that one write takes all of them along.
+
+That something is decided, that its run is told of it, and that its call starts is mostly one
+moment. What is held here stands on another record already: the decision on its approval, what the
+run is told in its claim. So whoever goes on after a crash can note it once more; and until it is in
+the audit, no call starts, and nothing of the run is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
+from bot.ports import Spawn
+from storage.base import AuditStore
+from storage.records import AuditEntry
+
+SOON_S = 1.0
+"""Seconds after which held entries are written by themselves: a start may wait for look-ups."""
+
+
+@dataclass(slots=True)
+class _ThreadEntries:
+    """The held entries of one thread.
+
+    Attributes:
+        entries: By id: what is noted again is the same.
+        timer: Writes them when nothing else has.
+    """
+
+    entries: dict[str, AuditEntry] = field(default_factory=dict)
+    timer: asyncio.TimerHandle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldEntries:
+    """The audit, by which an entry takes along what is held of its thread.
+
+    Args:
+        audit: Where they go.
+        spawn: Starts the writing of what nothing else has taken along.
+    """
+
+    audit: AuditStore
+    spawn: Spawn
+    _held: dict[str, _ThreadEntries] = field(default_factory=dict)
+    _writing: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    def hold(self, thread_id: str, entries: Sequence[AuditEntry]) -> None:
+        """Keep entries for the next write of their thread, or for a second.
+
+        Args:
+            thread_id: Of the thread whose lease this process has.
+            entries: What can be told anew of other records, should the process die.
+        """
+        if not entries:
+            return
+        held = self._held.setdefault(thread_id, _ThreadEntries())
+        held.entries.update((one.entry_id, one) for one in entries)
+        if held.timer is None:
+            loop = asyncio.get_running_loop()
+            held.timer = loop.call_later(SOON_S, lambda: self.spawn(self.write(thread_id)))
+
+    async def write(self, thread_id: str) -> None:
+        """Write what is held of a thread.
+
+        Raises:
+            StoreUnavailableError: It is still held.
+        """
+        if thread_id in self._held or thread_id in self._writing:
+            await self._write(thread_id, ())
+
+    async def append(self, entry: AuditEntry) -> None:
+        """Keep an entry, after what is held of its thread; see `AuditStore.append`."""
+        if entry.thread_id in self._held or entry.thread_id in self._writing:
+            await self._write(entry.thread_id, (entry,))
+        else:
+            await self.audit.append(entry)
+
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep entries of one thread, after what is held of it; see `AuditStore.append_all`."""
+        for thread_id in {one.thread_id for one in entries}:
+            await self._write(thread_id, [one for one in entries if one.thread_id == thread_id])
+
+    async def _write(self, thread_id: str, more: Sequence[AuditEntry]) -> None:
+        """Write what is held, and more; what comes meanwhile waits: it follows from that."""
+        while (writing := self._writing.get(thread_id)) is not None:
+            await writing.wait()
+        held = self._held.pop(thread_id, _ThreadEntries())
+        if held.timer is not None:
+            held.timer.cancel()
+        entries = [*held.entries.values(), *more]
+        if not entries:
+            return
+        is_over = self._writing[thread_id] = asyncio.Event()
+        try:
+            await self.audit.append_all(entries)
+        except BaseException:
+            self.hold(thread_id, list(held.entries.values()))
+            raise
+        finally:
+            del self._writing[thread_id]
+            is_over.set()
+
+
+class NotedFirst:
+    """Checkpoints of which nothing is kept before what is held of their thread is in the audit.
+
+    A claim is not among that: it says which decisions the run was told of, so that whoever recovers
+    the run can note that.
+
+    Args:
+        store: The checkpoints.
+        entries: What is held.
+    """
+
+    def __init__(self, store: AmendingStore, entries: HeldEntries) -> None:
+        self._store, self._entries = store, entries
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        """See `CheckpointStore.load`."""
+        return await self._store.load(checkpoint_id)
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        """See `CheckpointStore.save`."""
+        await self._entries.write(_thread_of(checkpoint_id))
+        return await self._store.save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        """See `CheckpointStore.claim`."""
+        return await self._store.claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        """See `CheckpointStore.append`."""
+        await self._entries.write(_thread_of(checkpoint_id))
+        await self._store.append(checkpoint_id, entry, base=base, index=index)
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """See `AmendingStore.amend`."""
+        await self._entries.write(_thread_of(checkpoint_id))
+        return await self._store.amend(checkpoint_id, change, expected_version=expected_version)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """See `CheckpointStore.close`."""
+        await self._entries.write(_thread_of(checkpoint_id))
+        await self._store.close(checkpoint_id, expected_version=expected_version)
+
+
+def _thread_of(checkpoint_id: str) -> str:
+    return checkpoint_id.rpartition("#")[0]

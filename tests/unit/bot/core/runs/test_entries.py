@@ -1,0 +1,212 @@
+"""Entries of the audit that wait for the next one: none is lost, and none comes too late."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from agents import CheckpointStatus
+from agents.memory import MemoryCheckpointStore
+from agents.models import call, say
+from bot.core.runs import entries as entries_module
+from bot.core.runs.entries import HeldEntries, NotedFirst
+from bot.core.tasks import Tasks
+from storage.errors import StoreUnavailableError
+from storage.records import AuditEntry, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_entry
+from tests.support.fakes import Queue
+from tests.unit.bot.office import THREAD_ID, KilledError, Office
+
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+THREAD = "T1:C1:1"
+
+
+class Minutes:
+    """An audit that counts its commands; it may be away, or slow."""
+
+    def __init__(self) -> None:
+        self.writes: list[list[str]] = []
+        self.is_away = False
+        self.gate: asyncio.Event | None = None
+        self.has_written = asyncio.Event()
+
+    async def append(self, entry: AuditEntry) -> None:
+        await self.append_all([entry])
+
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.is_away:
+            raise StoreUnavailableError("away")
+        self.writes.append([entry.entry_id for entry in entries])
+        self.has_written.set()
+
+    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
+        raise NotImplementedError
+
+
+def one(name: str, thread_id: str = THREAD) -> AuditEntry:
+    return an_entry(entry_id=name, thread_id=thread_id)
+
+
+async def test_the_next_entry_takes_along_what_is_held_of_its_thread() -> None:
+    minutes = Minutes()
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one("decided")])
+    entries.hold(THREAD, [one("decided"), one("resumed")])
+    entries.hold("T1:C1:2", [one("other", "T1:C1:2")])
+    await entries.append(one("started"))
+    await entries.append(one("executed"))
+    assert minutes.writes == [["decided", "resumed", "started"], ["executed"]]
+    await entries.append_all([one("more", "T1:C1:2")])
+    await entries.write(THREAD)
+    assert minutes.writes[2:] == [["other", "more"]]
+
+
+async def test_what_nothing_takes_along_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries_module, "SOON_S", 0.0)
+    minutes, tasks = Minutes(), Tasks()
+    HeldEntries(minutes, tasks.spawn).hold(THREAD, [one("decided")])
+    await minutes.has_written.wait()
+    await tasks.idle()
+    assert minutes.writes == [["decided"]]
+
+
+async def test_what_could_not_be_written_is_still_held() -> None:
+    minutes = Minutes()
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one("decided")])
+    minutes.is_away = True
+    with pytest.raises(StoreUnavailableError):
+        await entries.append(one("started"))
+    minutes.is_away = False
+    await entries.append(one("started again"))
+    assert minutes.writes == [["decided", "started again"]]
+
+
+async def test_a_second_start_waits_for_the_entries_that_the_first_takes_along() -> None:
+    """Both rest on what is held: neither begins before that is in the audit."""
+    minutes = Minutes()
+    minutes.gate = asyncio.Event()
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one("decided")])
+    starts = [asyncio.create_task(entries.append(one(name))) for name in ("first", "second")]
+    await asyncio.sleep(0)
+    minutes.gate.set()
+    await asyncio.gather(*starts)
+    assert minutes.writes == [["decided", "first"], ["second"]]
+
+
+async def test_nothing_of_a_run_is_kept_before_what_is_held() -> None:
+    minutes, store = Minutes(), MemoryCheckpointStore()
+    entries = HeldEntries(minutes, Queue().spawn)
+    checkpoints, running = NotedFirst(store, entries), CheckpointStatus.RUNNING
+
+    async def notes_first(name: str) -> None:
+        assert minutes.writes.pop() == [name]
+        entries.hold(THREAD, [one("next")])
+
+    entries.hold(THREAD, [one("first")])
+    version = await checkpoints.save(f"{THREAD}#1", "{}", status=running, expected_version=0)
+    await notes_first("first")
+    await checkpoints.append(f"{THREAD}#1", "{}", base=1, index=0)
+    await notes_first("next")
+    version = await checkpoints.amend(f"{THREAD}#1", "{}", expected_version=version)
+    await notes_first("next")
+    version = await checkpoints.claim(f"{THREAD}#1", "{}", expected_version=version)
+    assert minutes.writes == []  # the claim itself says what the run is told
+    minutes.is_away = True
+    with pytest.raises(StoreUnavailableError):
+        await checkpoints.close(f"{THREAD}#1", expected_version=version)
+    stored = await checkpoints.load(f"{THREAD}#1")
+    assert stored is not None
+    assert stored.status is running
+
+
+async def test_one_write_says_what_was_decided_resumed_and_started(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    writes: list[list[str]] = []
+    append_all = storage.audit.append_all
+
+    async def seen(entries: Sequence[AuditEntry]) -> None:
+        writes.append([entry.action for entry in entries])
+        await append_all(entries)
+
+    storage.audit.append_all = seen  # type: ignore[method-assign]
+    await office.decide(await office.the_approval())
+    assert writes == [["voted", "decided", "resumed", "started"]]
+
+
+async def test_a_process_that_dies_after_the_claim_leaves_no_hole(storage: SqliteStorage) -> None:
+    """Nobody had written yet what was decided, and that the run was told: the claim tells it."""
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+
+    async def dies(entries: Sequence[AuditEntry]) -> None:
+        raise KilledError
+
+    append_all = storage.audit.append_all
+    storage.audit.append_all = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval())
+    office.queue.drop()
+    storage.audit.append_all = append_all  # type: ignore[method-assign]
+    assert office.ran == []
+    other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
+    other.clock.forward(minutes=1)
+    await other.sweep.tick()
+    await other.queue.run()
+    assert len(other.ran) == 1
+    noted = [entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=100)]
+    for act in ("voted", "decided", "resumed", "started", "executed"):
+        assert noted.count(act) == 1, act
+
+
+async def test_a_turn_that_is_given_up_after_a_claim_says_what_its_run_was_told(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+
+    async def dies(entries: Sequence[AuditEntry]) -> None:
+        raise KilledError
+
+    append_all = storage.audit.append_all
+    storage.audit.append_all = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval())
+    office.queue.drop()
+    storage.audit.append_all = append_all  # type: ignore[method-assign]
+    other = Office(storage, [], clock=office.clock, owner="other")
+    other.clock.forward(minutes=1)
+    now = other.clock()
+    thread = await storage.threads.claim(
+        THREAD_ID, owner="other", now_ms=now, until_ms=now + 15_000
+    )
+    assert thread is not None
+    await other.turns.give_up(thread, "It cannot go on.")
+    noted = {entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=100)}
+    assert {"decided", "resumed"} <= noted
+
+
+async def test_a_rejection_is_on_record_before_the_agent_is_asked(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Then not.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    kept: list[str] = []
+    append = storage.checkpoints.append
+
+    async def seen(*args: object, **more: object) -> None:
+        noted = await storage.audit.of_thread(THREAD_ID, limit=100)
+        kept.extend(entry.action for entry in noted)
+        storage.checkpoints.append = append  # type: ignore[method-assign]
+        await append(*args, **more)  # type: ignore[arg-type]
+
+    storage.checkpoints.append = seen  # type: ignore[method-assign]
+    await office.decide(approval, Status.REJECTED)
+    assert {"decided", "resumed"} <= set(kept)
