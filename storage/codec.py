@@ -423,7 +423,7 @@ def _fingerprint(*codecs: Codec[Any]) -> str:
 
 
 READER = _fingerprint(
-    DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, DELEGATIONS, GRANTS, AUDIT
+    DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, DELEGATIONS, PEOPLE, GRANTS, AUDIT
 )
 """Stands in `aside_by` of records that this release cannot read: it looks at them no more, and
 another release does. (Stored, but only ever compared with itself.)"""

@@ -337,44 +337,6 @@ CREATE TABLE IF NOT EXISTS journal (
     entry TEXT NOT NULL,
     PRIMARY KEY (checkpoint_id, base, position)
 );
-CREATE TABLE IF NOT EXISTS delegations (
-    delegation_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    owner_id TEXT NOT NULL,
-    delegate_id TEXT NOT NULL,
-    group_name TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    until_ms INTEGER NOT NULL,
-    ended_ms INTEGER
-);
-CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
-
-CREATE TABLE IF NOT EXISTS grants (
-    grant_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    thread_id TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    arguments_json TEXT NOT NULL,
-    vary_json TEXT NOT NULL,
-    ruling TEXT NOT NULL,
-    requesters_json TEXT NOT NULL,
-    granter_id TEXT NOT NULL,
-    approval_id TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    until_ms INTEGER NOT NULL,
-    max_uses INTEGER NOT NULL,
-    uses_json TEXT NOT NULL,
-    used_ms INTEGER,
-    ended_ms INTEGER,
-    ended_by TEXT NOT NULL,
-    card_ts TEXT NOT NULL,
-    due_ms INTEGER
-);
-CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
-CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
 WHEN NEW.status = 'closed'
 BEGIN

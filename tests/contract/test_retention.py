@@ -1,5 +1,6 @@
 """The contract of the store that deletes threads."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.mongo import MongoStorage
 from storage.records import MessageStatus, Status
+from storage.sqlite import retention
 from tests.contract.builders import (
     THREAD_ID,
     a_decision,
+    a_grant,
     a_message,
     a_post,
     a_thread,
@@ -43,6 +46,8 @@ async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> 
     )
     await storage.posts.add(a_post(f"{thread_id}#1:m", thread_id=thread_id, posted=True, ts="9"))
     await storage.whispers.add(a_whisper(f"w-{ts}", thread_ts=ts, due_ms=None))
+    grant = a_grant(f"{thread_id}:grant:1", thread_id=thread_id)
+    await storage.grants.add(replace(grant, ended_ms=9_000))
     await storage.audit.append(an_entry(f"e-{ts}", thread_id=thread_id))
     await storage.log.append(thread_id, 1, "said")
     await storage.log.append(f"{thread_id}#1/inner", 1, "said")
@@ -62,12 +67,17 @@ FULL = {
     "approvals": 1,
     "messages": 1,
     "whispers": 1,
+    "grants": 1,
     "posts": 1,
     "log": 2,
     "checkpoints": 4,
     "journal": 4,
     "audit": 1,
 }
+
+
+def test_something_of_each_kind_is_filled_in() -> None:
+    assert {*FULL} == {*retention._COUNT}
 
 
 def full(storage: Storage) -> dict[str, int]:

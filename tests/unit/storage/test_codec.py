@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
+from storage import codec as stored
 from storage.codec import (
     APPROVALS,
     AUDIT,
     DECISIONS,
-    DELEGATIONS,
-    GRANTS,
+    HEADS,
     MESSAGES,
     POSTS,
     READER,
@@ -258,8 +258,8 @@ def test_a_codec_knows_each_field_of_its_record() -> None:
 
 
 def test_a_release_that_reads_as_much_has_the_same_name() -> None:
-    codecs = (DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, DELEGATIONS, GRANTS, AUDIT)
-
+    kept = [one for one in vars(stored).values() if isinstance(one, Codec)]
+    codecs = [one for one in kept if one is not HEADS]  # a part of what another one writes
     assert _fingerprint(*codecs) == READER
     assert len(READER) == 12
     assert _fingerprint(*codecs[1:]) != READER

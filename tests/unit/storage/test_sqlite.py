@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sqlite3
 import stat
 from collections.abc import Mapping
@@ -12,14 +13,26 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
-from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec, Row
+from storage.codec import (
+    APPROVALS,
+    AUDIT,
+    DELEGATIONS,
+    GRANTS,
+    MESSAGES,
+    PEOPLE,
+    POSTS,
+    THREADS,
+    WHISPERS,
+    Codec,
+    Row,
+)
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.ledger import SEALED
 from storage.sqlite import SqliteStorage, database, retention
 from storage.sqlite.database import Database
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.leases import IS_DUE, PAGE
-from storage.sqlite.schema import DATABASE_VERSION
+from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
 from storage.sqlite.threads import SqliteThreadStore
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -36,6 +49,10 @@ TABLES = {
     "messages": MESSAGES,
     "approvals": APPROVALS,
     "posts": POSTS,
+    "whispers": WHISPERS,
+    "delegations": DELEGATIONS,
+    "people": PEOPLE,
+    "grants": GRANTS,
     "audit": AUDIT,
 }
 
@@ -216,6 +233,14 @@ async def test_i5_who_slept_through_a_save_or_the_end_cannot_append() -> None:
         await checkpoints.append("c", "call started", base=2, index=0)
     assert await storage._database.fetch("SELECT * FROM journal") == []
     await storage.close()
+
+
+@pytest.mark.parametrize("script", [DDL, *MIGRATIONS.values()])
+def test_nothing_is_made_twice(script: str) -> None:
+    made = re.findall(
+        r"CREATE (?:UNIQUE )?(?:TABLE|INDEX|TRIGGER) (?:IF NOT EXISTS )?(\w+)", script
+    )
+    assert sorted(set(made)) == sorted(made)
 
 
 @pytest.mark.parametrize(("table", "codec"), TABLES.items())

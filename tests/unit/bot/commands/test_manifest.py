@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.commands.cli import WRONG_SETTINGS, main
-from bot.config.manifest import check_manifest, manifest_text, read_manifest
+from bot.config.manifest import COMMANDS, check_manifest, manifest_text, read_manifest
 
 
 def printed(*typed: str) -> tuple[int, str]:
@@ -38,7 +38,7 @@ def test_for_http_each_address_is_the_given_one(url: str, whole: str) -> None:
     code, text = printed("--url", url)
     assert code == 0
     assert check_manifest(text) == []
-    assert text.count(f": {whole}\n") == 3
+    assert text.count(f": {whole}\n") == 2 + len(COMMANDS)
     settings = read_manifest(text)["settings"]
     assert isinstance(settings, dict)
     assert settings["socket_mode_enabled"] is False

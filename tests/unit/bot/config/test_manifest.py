@@ -213,7 +213,7 @@ def test_the_one_for_http_fits_the_schema_and_our_rules() -> None:
     validator = jsonschema.Draft7Validator(schema)
     assert [error.message for error in validator.iter_errors(read_manifest(text))] == []
     assert check_manifest(text) == []
-    assert text.count("https://bot.example/slack/events") == 3
+    assert text.count("https://bot.example/slack/events") == 2 + len(COMMANDS)
     assert bot_scopes(read_manifest(text)) == bot_scopes(read_manifest(manifest_text()))
 
 
