@@ -42,7 +42,7 @@ from bot.slack.intake.http import serve, web_app
 from bot.slack.intake.socketmode import SocketMode
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
 from bot.slack.reach import Slack, facts_of_slack, lookup_session, reach_slack
-from bot.words import workspace_language
+from bot.words import working_for, workspace_language
 from storage.base import Storage
 from storage.errors import StorageError
 
@@ -148,6 +148,7 @@ async def start(
     await storage.reconsider()
     telemetry, show = _telemetry(settings, stack)
     slack = outside.slack if outside else await reach_slack(settings)
+    stack.enter_context(working_for(settings.company or slack.identity.team))
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     lookups = await stack.enter_async_context(lookup_session())
     policy = await load_policy(

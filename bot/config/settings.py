@@ -235,6 +235,11 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_LANGUAGE",
         description="The language of cards, as `en`; forms and Home speak that of the person.",
     )
+    company: Annotated[str, BeforeValidator(str.strip)] = Field(
+        default="",
+        alias="COUNTERSIGN_COMPANY",
+        description="The company, as cards name it (“Leaves Acme”). Unset: the workspace's name.",
+    )
     log: Annotated[Log, BeforeValidator(values.log)] = Field(
         default=Log(),
         alias="COUNTERSIGN_LOG",

@@ -32,12 +32,14 @@ class Identity:
         bot_user_id: Its user id, the one that people mention.
         bot_id: Its bot id.
         enterprise_id: The organisation on Enterprise Grid; empty without one.
+        team: Name of the workspace; empty where it is not known.
     """
 
     team_id: str
     bot_user_id: str
     bot_id: str
     enterprise_id: str = ""
+    team: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,5 +127,6 @@ async def reach_slack(settings: Settings) -> Slack:
             bot_user_id=str(answer["user_id"]),
             bot_id=str(answer.get("bot_id") or ""),
             enterprise_id=str(answer.get("enterprise_id") or ""),
+            team=str(answer.get("team") or ""),
         ),
     )

@@ -4,12 +4,14 @@ from bot.words.catalog import (
     Catalogue,
     adding,
     catalogue,
+    company,
     for_all,
     languages,
     said_to_all,
     say,
     speaking,
     spoken_language,
+    working_for,
     workspace_language,
 )
 
@@ -17,11 +19,13 @@ __all__ = [
     "Catalogue",
     "adding",
     "catalogue",
+    "company",
     "for_all",
     "languages",
     "said_to_all",
     "say",
     "speaking",
     "spoken_language",
+    "working_for",
     "workspace_language",
 ]

@@ -121,6 +121,25 @@ def workspace_language(language: str | Catalogue) -> Iterator[Catalogue]:
         _here.remove(chosen)
 
 
+@contextmanager
+def working_for(company: str) -> Iterator[None]:
+    """Know in the whole process whose people work here, inside of this block.
+
+    Args:
+        company: Its name; empty where it is not known.
+    """
+    _companies.append(company.strip())
+    try:
+        yield
+    finally:
+        _companies.remove(company.strip())
+
+
+def company() -> str:
+    """The name of the company whose people work here; empty where it is not known."""
+    return _companies[-1]
+
+
 def spoken_language() -> str:
     """The language that is spoken here, for what is written later."""
     return (_spoken.get() or _here[-1]).language
@@ -213,4 +232,6 @@ def _texts(language: str) -> dict[str, str] | None:
 _spoken: ContextVar[Catalogue | None] = ContextVar("spoken", default=None)
 _here: list[Catalogue] = [_loaded(ENGLISH)]
 """The workspace's language stands last."""
+_companies = [""]
+"""The one whose people work here stands last."""
 _added: dict[str, Catalogue] = {}

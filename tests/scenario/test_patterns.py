@@ -296,7 +296,9 @@ async def test_graph_approvals_side_by_side(visit: Visit) -> None:
 )
 async def test_react(visit: Visit, action: ActionId, typed: dict[str, str], words: str) -> None:
     await visit.ask("#react")
-    await visit.decide(await visit.next_card(), action, **typed)
+    card = await visit.next_card()
+    assert "Leaves Acme" in card["blocks"][0]["text"]["text"]
+    await visit.decide(card, action, **typed)
     await visit.stage.said(words)
 
 

@@ -219,6 +219,7 @@ class Theatre:
                 team_id=workspace.team_id,
                 bot_user_id=workspace.bot_user,
                 bot_id=workspace.bot_id,
+                team=workspace.team_name,
             ),
             stage=self,
         )

@@ -17,7 +17,7 @@ from bot.demo.replies import Done, is_answer, report
 EXAMPLE = "write to nora@acme.example: the office moves on Monday"
 
 
-@tool(title="Send an e-mail to {to}", batch_title="{n} e-mails")
+@tool(title="Send an e-mail to {to}", tags=["external"], batch_title="{n} e-mails")
 def send_mail(
     to: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=120)],
     text: Annotated[str, Field(min_length=1, max_length=2000)],

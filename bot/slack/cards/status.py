@@ -12,6 +12,7 @@ from bot.core.upkeep.pending import ANEW
 from bot.layout.blocks import Block
 from bot.layout.parts import asked_by, deciders_names
 from bot.layout.shape import state_line
+from bot.layout.text import clip_mrkdwn
 from bot.layout.titles import spoken_title
 from bot.people.access import backup_names
 from bot.people.meanwhile import read_claim
@@ -22,11 +23,12 @@ from bot.ports import CHANNEL
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.form import Form, ask_of
 from bot.slack.cards.who import joined, missing
-from bot.words import say
+from bot.words import company, say
 from bot.words.mrkdwn import clock, mention, moment
 from storage.records import Approval, Kind, Status
 
 _RISKS = {"low": "{}", "high": "🔺 *{}*", "critical": "🛑 *{}*"}
+_COMPANY = 40
 _BY = (Status.APPROVED, Status.ANSWERED, Status.REJECTED)
 
 
@@ -54,7 +56,7 @@ def risk_marks(approval: Approval) -> list[str]:
     """The risk in words, and that it leaves the company; nothing where all is as usual."""
     risk = risk_of(approval)
     marks = [_RISKS[risk].format(say(f"risk.{risk}"))] if risk in _RISKS else []
-    leaves = [say("risk.external")] if ask_of(approval).leaves else []
+    leaves = _leaves(approval)
     return [*marks, *leaves] if risk in {"high", "critical"} else [*leaves, *marks]
 
 
@@ -104,8 +106,16 @@ def spoken_risk(approval: Approval) -> str:
     """The same for whoever does not see the card, to be set in behind the state."""
     risk = risk_of(approval)
     said = [] if risk == "medium" else [say(f"risk.{risk}")]
-    said += [say("risk.external")] if ask_of(approval).leaves else []
-    return "".join(say("notify.risk", risk=one.lower()) for one in said)
+    said += _leaves(approval)
+    return "".join(say("notify.risk", risk=f"{one[:1].lower()}{one[1:]}") for one in said)
+
+
+def _leaves(approval: Approval) -> list[str]:
+    """That it leaves the company, by name where that is known; nothing where it does not."""
+    if not ask_of(approval).leaves:
+        return []
+    name = clip_mrkdwn(company(), _COMPANY)
+    return [say("risk.leaves", company=name) if name else say("risk.external")]
 
 
 def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStatus]:

@@ -20,6 +20,7 @@ from bot.questions.form import AnswerForm, Form
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import pages_of
+from bot.words import working_for
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
 from tests.unit.bot.slack.cards.test_progress import TERMS, under
@@ -320,4 +321,21 @@ def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) ->
     terms = TERMS.model_copy(update={"risk": risk})
     card = card_for(under(terms, schema_json=leaves), approvers_text="")
     assert card.blocks[0]["text"]["text"].endswith(line)
+    assert spoken in card.text
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "spoken"),
+    [
+        ("Acme GmbH ", "Leaves Acme GmbH", ", leaves Acme GmbH:"),
+        ("R&D <!here>", "Leaves R&amp;D &lt;!here&gt;", ", leaves R&amp;D &lt;!here&gt;:"),
+        ("x" * 99, f"Leaves {'x' * 20}… 79 more", f"leaves {'x' * 20}… 79 more"),
+        (" ", "Leaves the company", ", leaves the company:"),
+    ],
+)
+def test_the_company_is_named_where_its_name_is_known(name: str, line: str, spoken: str) -> None:
+    leaves = AnswerForm(form=Form.CALL, leaves=True).to_text()
+    with working_for(name):
+        card = card_for(under(TERMS, schema_json=leaves), approvers_text="")
+    assert line in card.blocks[0]["text"]["text"]
     assert spoken in card.text
