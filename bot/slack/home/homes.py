@@ -23,8 +23,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import milliseconds
 from bot.core.decisions.overview import Overview, Overviews
-from bot.errors import DeliveryError, DirectoryError, NotApproverError
+from bot.errors import DeliveryError, DirectoryError, NotApproverError, UserFacingError
 from bot.layout.action_ids import encode
+from bot.layout.blocks import Block, context, plain
+from bot.layout.modals import notice_modal
 from bot.people.batching import common_ruling
 from bot.ports import Actor, Person, Spawn
 from bot.slack.calls import slack_fault
@@ -32,7 +34,7 @@ from bot.slack.home.items import ShownNames, names_of
 from bot.slack.home.state import HomeState
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import HomePage, closed_view, home_view, list_blocks, places_of, shown_of
-from bot.words import speaking
+from bot.words import say, speaking
 from storage.errors import StorageError
 from storage.records import Approval, Kind
 
@@ -116,6 +118,25 @@ class Composer:
         """Count what waits for somebody, and draw the first page of it; see `page`."""
         page = await self.page(actor, HomeState())
         return len(page.overview.waiting), list_blocks(page)
+
+    async def waiting_form(self, actor: Actor) -> Block:
+        """Draw what waits for somebody as a form; or say why there is nothing to be seen.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        try:
+            person = await self.check(actor)
+            with speaking(person.locale):
+                count, items = await self.waiting_items(actor)
+                words = say("home.waiting", n=count) if count else say("home.empty")
+                lead = {"type": "section", "text": plain(words)}
+                if count > len(items):
+                    words = say("home.range", **{"from": 1, "to": len(items), "all": count})
+                    items = [*items, context(plain(words))]
+                return {**notice_modal(say("home.title"), words), "blocks": [lead, *items]}
+        except UserFacingError as error:
+            return notice_modal(say("home.title"), str(error))
 
     async def page(self, actor: Actor, state: HomeState) -> HomePage:
         """Collect what the Home of somebody is drawn of; see `home`.

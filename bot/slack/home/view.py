@@ -32,6 +32,8 @@ NEXT, BACK = "countersign:home_next", "countersign:home_back"
 ALL_MINE, ALL_ENDED = "countersign:home_mine", "countersign:home_decided"
 TEST = "countersign:home_test"
 MESSAGES = "countersign:home_messages"
+LIST = "countersign:home_list"
+"""Opens what waits as a form, where its reader is; not Home, which is another place."""
 AWAY, BACK_HERE = "countersign:home_away", "countersign:home_here"
 _MOST_CHANNELS = 50
 _MOST_BESIDE = 5

@@ -9,6 +9,7 @@ from bot.layout.blocks import Block, Card, context, mrkdwn, plain, section
 from bot.layout.pieces import is_address
 from bot.slack.home.items import ShownNames, ended_item, own_item, waiting_item
 from bot.slack.home.times import TimeReader
+from bot.slack.home.view import LIST
 from bot.words import say
 from bot.words.mrkdwn import day_and_time
 from storage.records import Status
@@ -34,7 +35,11 @@ def waitlist_card(
         words = say("message.digest_newer")
         return Card(text=words, blocks=[context(plain(words))])
     title = _title(shown)
-    blocks = [section(f"{_OVER if shown.is_over else _WAITS} *{title}*")]
+    head = section(f"{_OVER if shown.is_over else _WAITS} *{title}*")
+    if not shown.is_over:
+        label = say("button.open_list")
+        head["accessory"] = {"type": "button", "action_id": LIST, "text": plain(label)}
+    blocks = [head]
     by = shown.person.user_id
     blocks += [_item(one, names, reader, links, by=by) for one in shown.items]
     blocks += [context(plain(words)) for words in _small_print(shown, reader)]

@@ -91,6 +91,9 @@ async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -
             await _send_test(desk, actor)
         case _ if name in {TEST_YES, TEST_NO}:
             await desk.outbox.respond(address_of(body), say("message.tested"))
+        case view.LIST:
+            form = await desk.homes.composer.waiting_form(actor)
+            await desk.open_view(str(body.get("trigger_id")), form)
         case view.AWAY:
             await desk.open_view(str(body.get("trigger_id")), away_form())
         case view.MESSAGES:

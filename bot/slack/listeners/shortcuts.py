@@ -12,13 +12,10 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 
 from bot.core.talk.about import AboutError, AskingAbout, QuotedMessage
-from bot.errors import DeliveryError, DirectoryError, InvalidInputError, UserFacingError
-from bot.layout.blocks import Block, plain
-from bot.layout.modals import notice_modal
-from bot.ports import Actor
+from bot.errors import DeliveryError, DirectoryError, InvalidInputError
 from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import ListenerContext, actor_of
-from bot.words import for_all, say, speaking
+from bot.words import for_all, say
 from bot.words.mrkdwn import mention
 
 MY_APPROVALS = "countersign:my_approvals"
@@ -33,7 +30,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.shortcut({"type": "shortcut", "callback_id": MY_APPROVALS})
     async def on_list(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        view = await desk.in_time(_list(desk, actor_of(context, body)))
+        view = await desk.in_time(desk.homes.composer.waiting_form(actor_of(context, body)))
         await desk.in_time(desk.open_view(str(body.get("trigger_id")), view))
         await ack()
 
@@ -42,20 +39,6 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
         actor = actor_of(context, body)
         await desk.in_time(desk.speak_to(actor.user_id, _ask(desk, body, context)))
         await ack()
-
-
-async def _list(desk: ListenerContext, actor: Actor) -> Block:
-    """Draw what waits for somebody; or say why there is nothing to be seen."""
-    composer = desk.homes.composer
-    try:
-        person = await composer.check(actor)
-        with speaking(person.locale):
-            count, items = await composer.waiting_items(actor)
-            words = say("home.waiting", n=count) if count else say("home.empty")
-            lead = {"type": "section", "text": plain(words)}
-            return {**notice_modal(say("home.title"), words), "blocks": [lead, *items]}
-    except UserFacingError as error:
-        return notice_modal(say("home.title"), str(error))
 
 
 async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBoltContext) -> None:

@@ -15,6 +15,7 @@ from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
+from bot.slack.home.view import LIST
 from bot.slack.home.waitlist import waitlist_card
 from bot.slack.waitlists import SlackLists
 from storage.records import Approval, Decision, Status
@@ -75,6 +76,15 @@ def test_a_line_has_title_deadline_risk_place_link_and_button() -> None:
     assert "Nov" in small  # never “today”: it may be read tomorrow
     assert block["fields"][0]["text"] == f"<{LINK}|Open the card>"
     assert block["accessory"]["text"]["text"] == "Review"
+
+
+def test_a_button_opens_the_list_as_long_as_something_on_it_waits() -> None:
+    (head, *_) = drawn(a_list(waiting()))["blocks"]
+    assert head["accessory"]["text"]["text"] == "Open list"
+    assert head["accessory"]["action_id"] == LIST
+    decided = replace(waiting(), status=Status.CANCELLED)
+    (head, *_) = drawn(a_list(decided))["blocks"]
+    assert "accessory" not in head
 
 
 @pytest.mark.parametrize("total", [1, 10, 999])

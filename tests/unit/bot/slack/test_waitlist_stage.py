@@ -12,6 +12,7 @@ import pytest
 from storage.records import PersonRecord
 from tests.support.stage import Stage, a_stage
 
+OPEN_LIST = "countersign:home_list"
 APPROVE, DETAILS = "countersign:approve", "countersign:details"
 ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
 
@@ -75,6 +76,12 @@ async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Sta
     assert lists(stage, "Ben") == []
 
     channel = stage.sandbox.workspace.direct_message(ADA).id
+    await stage.sandbox.click(ADA, channel, shown["ts"], OPEN_LIST)
+    form = await stage.modal("Ada")
+    assert form["title"]["text"] == "My approvals"
+    assert "Deploy payments 1.4.2" in str(form["blocks"])
+    await stage.sandbox.close_view(ADA, form)
+
     await stage.sandbox.click(ADA, channel, shown["ts"], DETAILS)
     form = await stage.modal("Ada")
     assert "Deploy payments 1.4.2" in str(form["blocks"])

@@ -11,8 +11,11 @@ from slack_bolt.response import BoltResponse
 from agents.models import say
 from bot.errors import DirectoryError
 from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
 from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
+from tests.unit.bot.core.attendance.lists_stage import lists_office, terms
 from tests.unit.bot.core.decisions.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
@@ -83,6 +86,30 @@ async def test_ones_approvals_open_as_a_form(storage: SqliteStorage) -> None:
     assert view["title"]["text"] == "My approvals"
     assert "Pay 5 to Mia\nToday 11:00 AM" in json.dumps(view).encode().decode("unicode_escape")
     assert view["blocks"][1]["accessory"]["text"]["text"] == "Review"
+
+
+async def test_of_more_than_a_page_the_form_says_how_many_there_are(
+    storage: SqliteStorage,
+) -> None:
+    office = lists_office(storage, "2026-11-23 08:00")
+    for number in range(PAGE + 3):
+        approval = an_approval(
+            approval_id=f"apr_{number:032x}",
+            interrupt_id=f"{number:032x}",
+            position=number,
+            requester_id=ROSA,
+            terms_json=terms(ADA).to_text(),
+            digest="ab" * 32,
+            created_ms=office.clock(),
+            expires_ms=office.clock() + 3_600_000,
+        )
+        await office.storage.approvals.add(approval)
+    counter = Counter.on(office)
+    await counter.send(everywhere(ADA))
+    (view,) = counter.views.opened
+    assert view_errors(view) == []
+    assert (len(view["blocks"]), view["blocks"][-1]["type"]) == (PAGE + 2, "context")
+    assert view["blocks"][-1]["elements"][0]["text"].endswith(f"{PAGE} of {PAGE + 3}")
 
 
 async def test_without_approvals_the_form_says_so(counter: Counter) -> None:
