@@ -92,5 +92,6 @@ def test_the_map_names_what_exists() -> None:
         f"bot/{path.name}/" for path in (ROOT / "bot").iterdir() if (path / "__init__.py").is_file()
     }
     assert rooms <= set(places)
+    assert sorted(set(places)) == sorted(places)
     assert {line.index(line.split(maxsplit=1)[1]) for line in lines} == {19}
     assert [place for place in places if not (ROOT / place).exists()] == []
