@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import (
@@ -168,6 +168,31 @@ def call(
     """
     args = arguments if isinstance(arguments, str) else json.dumps(dict(arguments or {}))
     return ToolCallPart(name, args, tool_call_id=id) if id else ToolCallPart(name, args)
+
+
+class AnsweringModel(FunctionModel):
+    """A model that answers by a function of the messages, streaming or not; it costs nothing.
+
+    Args:
+        answer: Makes the parts of an answer.
+        name: Name of the model.
+    """
+
+    def __init__(
+        self, answer: Callable[[list[ModelMessage]], Iterable[ModelResponsePart]], *, name: str
+    ) -> None:
+        super().__init__(self._whole, stream_function=self._stream, model_name=name)
+        self._answer = answer
+
+    async def _whole(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=list(self._answer(messages)))
+
+    async def _stream(
+        self, messages: list[ModelMessage], _: AgentInfo
+    ) -> AsyncIterator[str | DeltaToolCalls]:
+        for at, part in enumerate(self._answer(messages)):
+            for piece in stream_pieces(at, part):
+                yield piece
 
 
 class ScriptedModel(FunctionModel):

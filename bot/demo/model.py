@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic_ai.messages import (
@@ -15,11 +15,10 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents.chat.explaining import is_explaining
 from agents.gates.followup import FOLLOW_UP_NAME
-from agents.models import stream_pieces
+from agents.models import AnsweringModel
 from bot.demo.commands import (
     Deploy,
     Hint,
@@ -50,11 +49,11 @@ _ROUNDS = 2
 """The most times that the same thing is asked before the model gives up."""
 
 
-class DemoModel(FunctionModel):
+class DemoModel(AnsweringModel):
     """A model that follows rules. The same messages always give the same answer."""
 
     def __init__(self) -> None:
-        super().__init__(_answer, stream_function=_stream, model_name="demo")
+        super().__init__(_parts, name="demo")
 
 
 @dataclass(slots=True)
@@ -101,18 +100,6 @@ class _Turn:
         """Whether the answer left something open that can be asked once more."""
         is_open = bool(questions(self.asked)) and not gives_up(self.reply)
         return bool(self.reply) and is_open and self.rounds < _ROUNDS
-
-
-async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    return ModelResponse(parts=_parts(messages))
-
-
-async def _stream(
-    messages: list[ModelMessage], _: AgentInfo
-) -> AsyncIterator[str | DeltaToolCalls]:
-    for at, part in enumerate(_parts(messages)):
-        for piece in stream_pieces(at, part):
-            yield piece
 
 
 def _parts(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:

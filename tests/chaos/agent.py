@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     ModelResponsePart,
     TextPart,
     ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from tests.chaos.points import Plan
 
 PLAN = Plan()
@@ -138,22 +136,10 @@ def _call(name: str, number: int, part: int) -> ModelResponsePart:
     return call(name, arguments, id=f"c{number}-{part}")
 
 
-async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    return ModelResponse(parts=answer(messages))
-
-
-async def _stream(
-    messages: list[ModelMessage], _: AgentInfo
-) -> AsyncIterator[str | DeltaToolCalls]:
-    for at, part in enumerate(answer(messages)):
-        for piece in stream_pieces(at, part):
-            yield piece
-
-
 def build(_: Model) -> ChatModelAgent:
     """Make the agent."""
     return ChatModelAgent(
         name="chaos",
-        model=FunctionModel(_answer, stream_function=_stream, model_name="chaos"),
+        model=AnsweringModel(answer, name="chaos"),
         tools=[pay, refund, restart, look, follow_up_tool()],
     )

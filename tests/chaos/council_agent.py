@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     ModelResponsePart,
     TextPart,
     ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents import ChatModelAgent, tool
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from tests.chaos.agent import effect, pay, refund, restart
 
 KINDS = 4
@@ -76,22 +74,10 @@ def _call(name: str, number: int, part: int) -> ModelResponsePart:
     return call(name, arguments, id=f"c{number}-{part}")
 
 
-async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    return ModelResponse(parts=answer(messages))
-
-
-async def _stream(
-    messages: list[ModelMessage], _: AgentInfo
-) -> AsyncIterator[str | DeltaToolCalls]:
-    for at, part in enumerate(answer(messages)):
-        for piece in stream_pieces(at, part):
-            yield piece
-
-
 def build(_: Model) -> ChatModelAgent:
     """Make the agent."""
     return ChatModelAgent(
         name="council",
-        model=FunctionModel(_answer, stream_function=_stream, model_name="council"),
+        model=AnsweringModel(answer, name="council"),
         tools=[pay, refund, restart, fetch],
     )

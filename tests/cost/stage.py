@@ -27,13 +27,12 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agents import ChatModelAgent, tool
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from bot.clock import system_clock
 from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
@@ -93,24 +92,18 @@ def payer() -> Model:
     `together`.
     """
 
-    async def answer(
-        messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
+    def answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
         last = messages[-1]
         assert isinstance(last, ModelRequest)
         if any(isinstance(part, ToolReturnPart) for part in last.parts):
-            turn: list[ModelResponsePart] = [say("Done: all is paid.")]
-        else:
-            said = [str(p.content) for p in last.parts if isinstance(p, UserPromptPart)]
-            words = " ".join(said).split()
-            count = next((int(word) for word in words if word.isdecimal()), 1)
-            name = "pay" if count == 1 or "together" in words else "pay_out"
-            turn = [call(name, {"amount": n}, id=f"c{n}") for n in range(1, count + 1)]
-        for at, part in enumerate(turn):
-            for piece in stream_pieces(at, part):
-                yield piece
+            return [say("Done: all is paid.")]
+        said = [str(p.content) for p in last.parts if isinstance(p, UserPromptPart)]
+        words = " ".join(said).split()
+        count = next((int(word) for word in words if word.isdecimal()), 1)
+        name = "pay" if count == 1 or "together" in words else "pay_out"
+        return [call(name, {"amount": n}, id=f"c{n}") for n in range(1, count + 1)]
 
-    return FunctionModel(stream_function=answer)
+    return AnsweringModel(answer, name="payer")
 
 
 class PromptSlack(Slack):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -13,15 +12,13 @@ from random import Random
 import pytest
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelResponse,
     ModelResponsePart,
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents import ChatModelAgent, tool
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
 from bot.core.tasks import Tasks
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
@@ -84,7 +81,7 @@ class Bot:
         self.tasks = Tasks()
         self.storage = MongoStorage(town.uri, driver=driver, timeout=timedelta(seconds=20))
         self._many = asyncio.Semaphore(AT_ONCE)
-        model = FunctionModel(_answer, stream_function=_stream, model_name="race")
+        model = AnsweringModel(_next, name="race")
         agent = ChatModelAgent(name="A", model=model, tools=[self._pay()])
         self.office = Office(
             storage=self.storage,
@@ -142,24 +139,13 @@ def _ts(card: int) -> str:
     return f"1800000000.{card:06d}"
 
 
-def _next(messages: list[ModelMessage]) -> ModelResponsePart:
+def _next(messages: list[ModelMessage]) -> list[ModelResponsePart]:
     last = messages[-1].parts[0]
     if isinstance(last, ToolReturnPart):
-        return say(last.model_response_str())
+        return [say(last.model_response_str())]
     assert isinstance(last, UserPromptPart)
     (number,) = re.findall(r"job (\d+)", str(last.content))
-    return call("pay", {"card": f"card-{number}"}, id=f"c{number}")
-
-
-async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    return ModelResponse(parts=[_next(messages)])
-
-
-async def _stream(
-    messages: list[ModelMessage], _: AgentInfo
-) -> AsyncIterator[str | DeltaToolCalls]:
-    for piece in stream_pieces(0, _next(messages)):
-        yield piece
+    return [call("pay", {"card": f"card-{number}"}, id=f"c{number}")]
 
 
 @dataclass

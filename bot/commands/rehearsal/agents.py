@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -12,18 +12,16 @@ import jsonschema
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     ModelResponsePart,
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, policy_gate
 from agents.core.codec import Json
 from agents.core.errors import ArgumentError, InvalidArgumentsError
 from agents.gates.approval import approval_gate, review_edit_gate
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.tools.base import CallText, Tool, ToolSpec
 from bot.commands.rehearsal.cases import Data, World
@@ -181,11 +179,11 @@ class _Coded:
         return found[0] if found else Allow()
 
 
-class _ScriptModel(FunctionModel):
+class _ScriptModel(AnsweringModel):
     """A model that follows the script and notes the results that it reads."""
 
     def __init__(self, script: Script) -> None:
-        super().__init__(self._answer, stream_function=self._stream, model_name="rehearsal")
+        super().__init__(self._parts, name="rehearsal")
         self._script = script
 
     def _parts(self, messages: list[ModelMessage]) -> Sequence[ModelResponsePart]:
@@ -199,15 +197,3 @@ class _ScriptModel(FunctionModel):
             self._script.heard.extend(results)
             return [say("Done.")]
         return self._script.calls.popleft() if self._script.calls else [say("Nothing to do.")]
-
-    async def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:  # noqa: ARG002
-        return ModelResponse(parts=list(self._parts(messages)))
-
-    async def _stream(
-        self,
-        messages: list[ModelMessage],
-        info: AgentInfo,  # noqa: ARG002 - see FunctionModel
-    ) -> AsyncIterator[str | DeltaToolCalls]:
-        for at, part in enumerate(self._parts(messages)):
-            for piece in stream_pieces(at, part):
-                yield piece

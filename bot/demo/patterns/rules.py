@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,10 +18,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents.core.codec import Json
-from agents.models import stream_pieces
+from agents.models import AnsweringModel
 from bot.demo.commands import PlannedToolCall
 from bot.demo.model import INTRODUCTION, DemoModel
 from bot.demo.replies import Done
@@ -73,7 +72,7 @@ Rule: TypeAlias = Callable[[Seen], Reply]
 """Makes an answer of what was said; the same each time for the same messages."""
 
 
-class RuleModel(FunctionModel):
+class RuleModel(AnsweringModel):
     """A model that follows one rule, streaming or not.
 
     Args:
@@ -81,18 +80,8 @@ class RuleModel(FunctionModel):
     """
 
     def __init__(self, rule: Rule) -> None:
-        super().__init__(self._answer, stream_function=self._stream, model_name="demo")
+        super().__init__(self._parts, name="demo")
         self._rule = rule
-
-    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-        return ModelResponse(parts=list(self._parts(messages)))
-
-    async def _stream(
-        self, messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
-        for at, part in enumerate(self._parts(messages)):
-            for piece in stream_pieces(at, part):
-                yield piece
 
     def _parts(self, messages: Sequence[ModelMessage]) -> Iterator[ModelResponsePart]:
         seen = read(messages)

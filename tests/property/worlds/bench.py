@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -19,16 +19,14 @@ from typing import Any, TypeVar, TypeVarTuple, cast
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     ModelResponsePart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
@@ -188,7 +186,7 @@ class Process:
         self.waiting: list[tuple[str, asyncio.Future[None]]] = []
         self.is_dead = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        model = FunctionModel(self._answer, stream_function=self._stream, model_name="jobs")
+        model = AnsweringModel(self._next, name="jobs")
         agent = ChatModelAgent(name="A", model=model, tools=self._tools())
         self.office = Office(
             storage=cast(SqliteStorage, Stepping(self, world.storage)),
@@ -305,16 +303,6 @@ class Process:
             if isinstance(part, ToolCallPart):
                 self.world.heard[part.tool_call_id] = heard_in(str(messages))
         return parts
-
-    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-        return ModelResponse(parts=self._next(messages))
-
-    async def _stream(
-        self, messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
-        for at, part in enumerate(self._next(messages)):
-            for piece in stream_pieces(at, part):
-                yield piece
 
     async def _effect(self, name: str, ref: str, amount: int) -> str:
         await self.step(f"effect {name}")

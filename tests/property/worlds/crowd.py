@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -17,15 +17,13 @@ from typing import Any
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     ModelResponsePart,
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents import ChatModelAgent, follow_up_tool, policy_gate, tool
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from agents.policy import Ask, Condition, Rule, RulePolicy
 from bot.core.edits import Edits
 from bot.errors import UserFacingError
@@ -85,7 +83,7 @@ class Crowd:
         self.faults: list[str] = []
         self.jobs = 0
         self.count = 0
-        model = FunctionModel(self._answer, stream_function=self._stream, model_name="crowd")
+        model = AnsweringModel(self._next, name="crowd")
         agent = ChatModelAgent(name="A", model=model, tools=self._tools())
         self.office = Office(
             self.storage,
@@ -282,16 +280,6 @@ class Crowd:
     def _pay(self, number: str, messages: Sequence[ModelMessage]) -> ModelResponsePart:
         self.heard[f"pay{number}"] = heard_in(str(messages))
         return call("pay", {"ref": f"job-{number}", "amount": 5}, id=f"pay{number}")
-
-    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-        return ModelResponse(parts=self._next(messages))
-
-    async def _stream(
-        self, messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
-        for at, part in enumerate(self._next(messages)):
-            for piece in stream_pieces(at, part):
-                yield piece
 
 
 __all__ = ["ADA", "BEN", "FATES", "PEOPLE", "ROSA", "Crowd"]

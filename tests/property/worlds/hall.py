@@ -6,7 +6,7 @@ What people do goes through the listeners, as a verified payload would.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, TypeVar, cast
@@ -14,19 +14,17 @@ from typing import Any, TypeVar, cast
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     ModelResponsePart,
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import ChatModelAgent, tool
 from agents.gates.rulings import Judgement
-from agents.models import call, say, stream_pieces
+from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
 from bot.core.catalog import Catalog
 from bot.core.edits import Edits
@@ -157,7 +155,7 @@ class Hall:
     ) -> None:
         self.life, self.bolt, self._ledger = life or Life(), Bolt(), ledger
         self.between: list[Coroutine[Any, Any, None]] = []
-        model = FunctionModel(self._answer, stream_function=self._stream, model_name="town")
+        model = AnsweringModel(self._next, name="town")
         tools = [wrapped(self._tool(), ledger.book)]
         self._agent = ChatModelAgent(name="A", model=model, tools=tools)
         house, directory = ledger.house, ledger.directory
@@ -309,16 +307,6 @@ class Hall:
             arguments = {"ref": f"job-{number}", "amount": int(amount), "to": to}
             parts.append(call("pay", arguments, id=f"pay{number}"))
         return parts
-
-    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-        return ModelResponse(parts=self._next(messages))
-
-    async def _stream(
-        self, messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
-        for at, part in enumerate(self._next(messages)):
-            for piece in stream_pieces(at, part):
-                yield piece
 
 
 def amount_by(who: str, size: int) -> int:
