@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic_ai.models import Model
@@ -13,7 +13,9 @@ from agents.chat.agent import ChatModelAgent
 from agents.prebuilt.plan_execute import PLANNER, plan_tool
 from agents.prebuilt.planning import PLAN_TOOL, RESPOND_TOOL
 from agents.tools.actions import exit_tool
+from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.rules import Reply, Rule, Seen, call, voice
+from bot.demo.replies import report
 
 _STEP = re.compile(r"Do now the first step of the plan: (.*)\Z", re.DOTALL)
 _PLAN = re.compile(r"# Plan\n(.*?)\n\n# Done so far\n", re.DOTALL)
@@ -53,6 +55,25 @@ def step_of(seen: Seen) -> str:
     """The step that an executor shall do."""
     match = _STEP.search(seen.request)
     return match[1] if match else ""
+
+
+def executing(call_of: Callable[[str], PlannedToolCall | None]) -> Rule:
+    """The rule of an executor: do one step with the tool that it needs.
+
+    Args:
+        call_of: Makes the call of a step; None where there is no tool for it.
+    """
+
+    def execute(seen: Seen) -> Reply:
+        if seen.done:
+            return Reply(report(seen.done))
+        step = step_of(seen)
+        made = call_of(step)
+        if made is None:
+            return Reply(f"I cannot do this step: {step}")
+        return Reply(f"The next step: {step}.", (made,))
+
+    return execute
 
 
 def work_of(seen: Seen) -> Work:

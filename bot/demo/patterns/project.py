@@ -22,7 +22,7 @@ from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
 from agents.workflows.sequential import SequentialAgent
 from agents.workflows.transfer import transfer_tool_to
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns.planned import planner, plans, responds, step_of, work_of
+from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import report
 
@@ -128,7 +128,7 @@ def build(model: Model) -> Agent:
             plan_execute(
                 planner=planner(model, plan),
                 executor=executor_agent(
-                    model=voice(model, execute),
+                    model=voice(model, executing(_call)),
                     tools=[analyze_requirements, create_design, allocate_budget, assign_team],
                 ),
                 replanner=replanner_agent(model=voice(model, replan)),
@@ -181,17 +181,6 @@ def plan(seen: Seen) -> Reply:
         members = ", ".join(re.split(r"\s*,\s*|\s+and\s+", team))
         steps.append(f"Assign {members} to {name} from {start}")
     return plans(steps)
-
-
-def execute(seen: Seen) -> Reply:
-    """Do one step with the tool that it needs."""
-    if seen.done:
-        return Reply(report(seen.done))
-    step = step_of(seen)
-    made = _call(step)
-    if made is None:
-        return Reply(f"I cannot do this step: {step}")
-    return Reply(f"The next step: {step}.", (made,))
 
 
 def replan(seen: Seen) -> Reply:

@@ -14,9 +14,8 @@ from agents.gates.decorator import tool
 from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner_agent
 from agents.tools.actions import EXIT_NAME
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns.planned import planner, plans, responds, step_of, work_of
+from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
-from bot.demo.replies import report
 
 EXAMPLE = "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"
 _WORDS = r"([^\W\d_][\w'-]*(?:\s+(?!to\b|on\b|for\b|from\b|in\b)[^\W\d_][\w'-]*)*)"
@@ -93,7 +92,7 @@ def build(model: Model) -> Agent:
         description="Plans trips and books them.",
         planner=planner(model, plan),
         executor=executor_agent(
-            model=voice(model, execute),
+            model=voice(model, executing(_call)),
             tools=[get_weather, search_attractions, book_flight, book_hotel],
         ),
         replanner=replanner_agent(model=voice(model, replan)),
@@ -118,17 +117,6 @@ def plan(seen: Seen) -> Reply:
             f"Book a hotel in {city} from {start} to {end}",
         ]
     )
-
-
-def execute(seen: Seen) -> Reply:
-    """Do one step with the tool that it needs."""
-    if seen.done:
-        return Reply(report(seen.done))
-    step = step_of(seen)
-    made = _call(step)
-    if made is None:
-        return Reply(f"I cannot do this step: {step}")
-    return Reply(f"The next step: {step}.", (made,))
 
 
 def replan(seen: Seen) -> Reply:
