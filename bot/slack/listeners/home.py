@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import ClientError
@@ -34,10 +34,11 @@ from bot.words import say
 
 OPENED = "app_home_opened"
 _OURS = re.compile(r"^countersign:home_")
+_Submit = Callable[[ListenerContext, Mapping[str, Any], Actor], Awaitable[dict[str, str]]]
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for the event, one for all that is clicked in Home, one for its form."""
+    """Bind one listener for the event, one for all that is clicked in Home, one for each form."""
 
     @app.event(OPENED)
     async def on_opened(
@@ -56,23 +57,19 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
         await desk.in_time(desk.speak_to(actor.user_id, _click(desk, body, actor)))
         await ack()
 
-    @app.view(AWAY_FORM)
-    async def on_away(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        actor = actor_of(context, body)
-        errors = await desk.in_time(desk.speak_to(actor.user_id, _go_away(desk, body, actor)))
-        if errors:
-            await ack(response_action="errors", errors=errors)
-        else:
-            await ack()
+    for name, submit in {AWAY_FORM: _go_away, MESSAGES_FORM: _set_messages}.items():
+        app.view(name)(_on_form(desk, submit))
 
-    @app.view(MESSAGES_FORM)
-    async def on_messages(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+
+def _on_form(desk: ListenerContext, submit: _Submit) -> Callable[..., Awaitable[None]]:
+    """A listener of a form of Home, which shows there what is wrong in it."""
+
+    async def on_form(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        errors = await desk.in_time(desk.speak_to(actor.user_id, _set_messages(desk, body, actor)))
-        if errors:
-            await ack(response_action="errors", errors=errors)
-        else:
-            await ack()
+        errors = await desk.in_time(desk.speak_to(actor.user_id, submit(desk, body, actor)))
+        await (ack(response_action="errors", errors=errors) if errors else ack())
+
+    return on_form
 
 
 def _offer_prompts(desk: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
