@@ -119,11 +119,7 @@ class Database:
             StoreUnavailableError: There is no file, or it cannot be read.
             RecordFormatError: The file was written by another release.
         """
-        path = (self._directory or Path()) / FILE_NAME
-        if self._directory is None or not path.is_file():
-            raise StoreUnavailableError(
-                f"there is no database in the data directory {self._directory}"
-            )
+        path = self._existing()
         address = path.absolute().as_uri()
         # The log beside the file is shared with its writer, so that “ro” is not enough to open it.
         try:
@@ -140,11 +136,7 @@ class Database:
             StoreUnavailableError: There is no file, or it cannot be used.
             RecordFormatError: The file was written by another release.
         """
-        path = (self._directory or Path()) / FILE_NAME
-        if self._directory is None or not path.is_file():
-            raise StoreUnavailableError(
-                f"there is no database in the data directory {self._directory}"
-            )
+        path = self._existing()
         address = f"{path.absolute().as_uri()}?mode=rw"
         worker = await connect(address, uri=True, prepare=self._prepare_connection)
         try:
@@ -155,6 +147,15 @@ class Database:
             await worker.close()
             raise
         self._worker = worker
+
+    def _existing(self) -> Path:
+        """The path of a file that is there already."""
+        path = (self._directory or Path()) / FILE_NAME
+        if self._directory is None or not path.is_file():
+            raise StoreUnavailableError(
+                f"there is no database in the data directory {self._directory}"
+            )
+        return path
 
     async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
         """Run one statement and return all of its rows.
