@@ -129,7 +129,6 @@ PUBLIC = (
     "storage",
     "agents.tools",
     "agents.gates",
-    "bot.slack.cards",
     "bot.slack.listeners",
     "bot.sandbox",
 )

@@ -39,7 +39,7 @@ def load_model(name: str) -> Model:
         SettingsError: The provider is unknown, its package is missing, or its key is not set.
     """
     if name == DEMO_MODEL:
-        from bot.demo import DemoModel  # noqa: PLC0415 - most bots run without the demo
+        from bot.demo.model import DemoModel  # noqa: PLC0415 - most bots run without the demo
 
         return DemoModel()
     try:

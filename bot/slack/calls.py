@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.layout.blocks import Card
+from storage.records import Approval
+
+BATCH_EVENT = "countersign_batch"
+"""The event type of a card of several calls, in its metadata."""
 MOST_PATIENCE = timedelta(minutes=5)
 """The longest wait that Slack may ask for; more is believed to be a fault."""
 
@@ -148,3 +154,15 @@ class Putting:
     looks: bool = False
     is_last: bool = False
     stays: bool = False
+
+
+class Poster(Protocol):
+    """Shows messages in Slack."""
+
+    async def put(self, putting: Putting, card: Card) -> str:
+        """Show one over the message at its `ts`, or post it; return the `ts`."""
+        ...
+
+    async def link(self, approval: Approval) -> str:
+        """The address of a card; empty when Slack does not tell it."""
+        ...

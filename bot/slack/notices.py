@@ -18,7 +18,7 @@ from bot.slack.beside.alert import alert_card
 from bot.slack.beside.copies import copy_lead
 from bot.slack.beside.grant import grant_card
 from bot.slack.beside.summary import summary_card
-from bot.slack.calls import Putting
+from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.approval import describe
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title, fits_line
@@ -33,24 +33,11 @@ GRANT_EVENT = "countersign_grant"
 ALERT_EVENT = "countersign_alert"
 ADMIN_EVENT = "countersign_admin"
 SUMMARY_EVENT = "countersign_summary"
-BATCH_EVENT = "countersign_batch"
 
 MakeCard = Callable[[], Awaitable[Card]]
 """Draws a card, as late as possible."""
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
 """Asks the tool of some calls for its words for all of them; empty ones where it has none."""
-
-
-class Poster(Protocol):
-    """Shows messages in Slack."""
-
-    async def put(self, putting: Putting, card: Card) -> str:
-        """Show one over the message at its `ts`, or post it; return the `ts`."""
-        ...
-
-    async def link(self, approval: Approval) -> str:
-        """The address of a card; empty when Slack does not tell it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +122,12 @@ class BatchPoster(Protocol):
 
     async def post_late(self, putting: Putting, make: MakeCard, *, broadcast: bool = False) -> str:
         """Post one; return its `ts`."""
-        ...
 
     async def update_late(self, putting: Putting, make: MakeCard) -> bool:
         """Draw the one at its `ts` again; False when it is gone."""
-        ...
 
     async def delete(self, putting: Putting) -> None:
         """Remove one; nothing when it is gone."""
-        ...
 
     async def with_channel(self, message: SideMessage) -> SideMessage:
         """A message with the channel of its direct message."""
@@ -155,7 +139,6 @@ class BatchPoster(Protocol):
 
     async def find(self, place: Spot, event: str, record_id: str) -> str:
         """The `ts` of a message of ours; empty when there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

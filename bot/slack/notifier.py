@@ -23,7 +23,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
-from bot.layout.blocks import section
+from bot.layout.blocks import Card, section
 from bot.people.access import backup_names
 from bot.ports import NO_OFFER, Began, Clock, Newest, Offer, SideMessage, Stream
 from bot.redaction.mask import mask_text
@@ -39,7 +39,8 @@ from bot.slack.beside.offer import choice_card
 from bot.slack.beside.question import closed_question, question_message
 from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
-from bot.slack.cards import Card, card_for, reply_cards
+from bot.slack.cards.choose import card_for
+from bot.slack.cards.reply import reply_cards
 from bot.slack.placing import (
     Spot,
     approvers_text,
@@ -608,7 +609,7 @@ class SlackNotifier:
         if offer.withdraw:
             arguments["blocks"] = withdrawal_card(text, offer.withdraw).blocks
         elif offer.decide:
-            arguments["blocks"] = choice_card(text, offer.decide).blocks
+            arguments["blocks"] = choice_card(text, offer.decide, _bare_card).blocks
         await self._call("chat.postEphemeral", arguments)
 
     @property
@@ -839,6 +840,11 @@ def suppress_gone() -> Iterator[None]:
     except DeliveryError as error:
         if error.reason not in _GONE:
             raise
+
+
+def _bare_card(approval: Approval) -> Card:
+    """A card whose buttons alone are shown."""
+    return card_for(approval, approvers_text="")
 
 
 def approval_at(approval: Approval, ts: str) -> Approval:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from bot.core.attendance.waitlist import PostedList, WaitList
 from bot.people.in_force import PolicyNow
 from bot.ports import Directory
-from bot.slack.calls import Putting
+from bot.slack.calls import Poster, Putting
 from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
 from bot.slack.home.waitlist import approvals_of, waitlist_card
-from bot.slack.notices import Poster
 from bot.words import speaking
 from storage.records import Status
 

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from bot.core.decisions.unseen import Opened, guesses, has_opened, with_opened
 from bot.layout.characters import is_unseen
+from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.redaction.call import PLAIN, mask_call, mask_value, written
 from bot.redaction.mask import in_force
@@ -128,7 +129,7 @@ def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
         assert mask.is_guess or any(name in secret for name in call)
     seen = opened(approval, Opened.CLEAR)
     assert is_live(seen)
-    if has_approve(seen) and fits_details(approval):
+    if has_approve(seen) and fits_details(drawn_question(approval)):
         shown_now = plain_words(seen)
         assert all(mask.clear in shown_now for mask in unsure)
     changed = replace(seen, digest="e" * 64)

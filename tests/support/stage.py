@@ -18,7 +18,7 @@ from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.surfaces import surfaces_of
 from bot.slack.bot import Countersign
-from bot.slack.notices import BATCH_EVENT
+from bot.slack.calls import BATCH_EVENT
 from tests.support.fakes import FakeClock
 from tests.support.ports import free_port
 

@@ -13,7 +13,7 @@ from bot.commands.rehearsal.stage import Theatre
 from bot.core.runs.outcome import RunState, run_of
 from bot.people.terms_of import ballot_of
 from bot.sandbox.workspace.records import SlackMessage
-from bot.slack.notices import BATCH_EVENT
+from bot.slack.calls import BATCH_EVENT
 from storage.records import Approval, AuditEntry, Kind, Status
 
 ACTIONS = frozenset(

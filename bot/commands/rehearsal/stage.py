@@ -39,7 +39,7 @@ from bot.sandbox.workspace.records import (
     UserGroup,
 )
 from bot.slack.bot import Countersign, Process
-from bot.slack.notices import BATCH_EVENT
+from bot.slack.calls import BATCH_EVENT
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status

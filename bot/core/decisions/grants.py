@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
@@ -20,7 +21,6 @@ from cachetools import LRUCache
 from agents.core.address import Address
 from bot.clock import milliseconds
 from bot.core.audit import Act, entry_of, note_decision, note_refusal
-from bot.core.decisions.votes import Votes
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
 from bot.people.requesters import all_requesters, is_requester
 from bot.policy.ballot import APPROVE, read_votes
@@ -50,6 +50,16 @@ _REMEMBERED = 1_000
 """The most grants of which this process knows that they are on record; others are looked for."""
 
 
+class RightsNow(Protocol):
+    """The rights of people as they are now: `bot.core.decisions.votes.Votes`."""
+
+    async def check(self, approval: Approval, actor: Actor) -> None:
+        """Refuse who could not decide it."""
+
+    async def gone_since(self, approval: Approval) -> bool:
+        """Whether somebody who was counted for an approved call may not decide it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grants:
     """Gives, shows and ends standing grants.
@@ -64,7 +74,7 @@ class Grants:
     storage: Storage
     notices: Notices
     clock: Clock
-    votes: Callable[[], Votes]
+    votes: Callable[[], RightsNow]
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _given: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 

@@ -19,6 +19,7 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import anew, claimed, wrote_since, wrote_words
 from bot.slack.cards.buttons import choices
+from bot.slack.cards.details import fits_details
 from bot.slack.cards.dialog import dialog
 from bot.slack.cards.status import pending_status
 from bot.slack.cards.who import small_print, vote_notes
@@ -46,7 +47,10 @@ def pending_card(question: DrawnQuestion, *, approvers_text: str, lead: Sequence
     about = replace(about, guessed=bool(guessed))
     blocks: list[Block] = [*anew(approval), *joined([*about.blocks, *_why(approval)])]
     blocks += [*dialog(approval), *wrote_since(approval), *vote_notes(approval)]
-    row = choices(question, hidden=bool(about.hidden), guessed=bool(guessed))
+    is_too_long = question.needs_all() and not fits_details(question)
+    row = choices(
+        question, hidden=bool(about.hidden), guessed=bool(guessed), is_too_long=is_too_long
+    )
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)
     stuck = [stuck_words(approval)] if approval.stuck else []
     small = small_print(approval, approvers_text, question.who_can, lead)

@@ -6,33 +6,30 @@ from collections.abc import Iterator
 
 from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
-from bot.layout.data import read_pairs
 from bot.layout.shape import ButtonRow
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
 from bot.questions.drawing import DrawnQuestion
-from bot.questions.form import Form
-from bot.slack.cards.details import MOST_BYTES, fits_details
 from bot.words import say
 from storage.records import Kind
 
 MOST_OPTIONS = 5
 """Slack's limit of a menu."""
-_SMALL, _FEW = 2_000, 20
-_PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.STEP})
 
 
-def choices(question: DrawnQuestion, *, hidden: bool, guessed: bool) -> ButtonRow:
+def choices(
+    question: DrawnQuestion, *, hidden: bool, guessed: bool, is_too_long: bool
+) -> ButtonRow:
     """Draw what people can do.
 
     Args:
         question: Of a pending record.
         hidden: Whether something of it is not on the card.
         guessed: Whether something is masked that only looks like a secret.
+        is_too_long: Whether nobody can agree to it, as not all of it can be shown.
     """
     approval, notes = question.approval, [*question.notes()]
-    is_too_long = question.needs_all() and not fits(question)
     can_approve = not approval.stuck and not is_too_long
     review = hidden or guessed or risk_of(approval) == "critical"
     yes: list[Block] = []
@@ -96,23 +93,3 @@ def _options(question: DrawnQuestion) -> Iterator[tuple[str, ActionId]]:
         yield say("button.snooze"), ActionId.SNOOZE
     if question.can_withdraw():
         yield say("button.withdraw"), ActionId.WITHDRAW
-
-
-def fits(question: DrawnQuestion) -> bool:
-    """Tell whether all of it can be shown in its details; quickly where that is plain."""
-    approval, arguments = question.approval, question.approval.arguments_json
-    texts = (approval.title, approval.why, approval.preview, question.ask.reason)
-    is_plain = not question.ask.options and not question.ask.program and question.ask.form in _PLAIN
-    size = len(arguments) + sum(map(len, texts))
-    if is_plain and size <= _SMALL and arguments.count("[") + arguments.count("{") <= _FEW:
-        return True
-    return not _is_huge(question) and fits_details(approval)
-
-
-def _is_huge(question: DrawnQuestion) -> bool:
-    """Whether what can be seen of a value is more than a form takes, however it is written."""
-    text, secret = question.approval.arguments_json, question.ask.secret
-    if len(text) <= MOST_BYTES:
-        return False
-    values = [one for name, one in read_pairs(text) if name not in secret and isinstance(one, str)]
-    return any(len(one) - sum(map(one.count, " \n\t")) > MOST_BYTES for one in values)

@@ -29,7 +29,8 @@ from bot.layout.modals import named
 from bot.layout.parts import asked_by
 from bot.layout.text import chunks, show, width
 from bot.layout.titles import title_of
-from bot.questions.drawing import drawn_question, what_runs
+from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
+from bot.questions.form import Form
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words
@@ -47,6 +48,8 @@ TITLE = 300
 """Characters of a title above its form."""
 _WHOLE = 2
 """So many pages are shown at once."""
+_SMALL, _FEW = 2_000, 20
+_PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.STEP})
 
 
 def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
@@ -79,9 +82,31 @@ def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
     return view
 
 
-def fits_details(approval: Approval) -> bool:
-    """Tell whether all of an approval can be shown; nobody can agree to what they cannot see."""
-    return not (_fitting(approval)[1] or _fitting(approval, is_open=True)[1])
+def fits_details(question: DrawnQuestion) -> bool:
+    """Tell whether all of it can be shown, quickly where that is plain.
+
+    Nobody can agree to what they cannot see.
+    """
+    approval, arguments = question.approval, question.approval.arguments_json
+    texts = (approval.title, approval.why, approval.preview, question.ask.reason)
+    is_plain = not question.ask.options and not question.ask.program and question.ask.form in _PLAIN
+    size = len(arguments) + sum(map(len, texts))
+    if is_plain and size <= _SMALL and arguments.count("[") + arguments.count("{") <= _FEW:
+        return True
+    return not (_is_huge(question) or _leaves_out(approval))
+
+
+def _is_huge(question: DrawnQuestion) -> bool:
+    """Whether what can be seen of a value is more than a form takes, however it is written."""
+    text, secret = question.approval.arguments_json, question.ask.secret
+    if len(text) <= MOST_BYTES:
+        return False
+    values = [one for name, one in read_pairs(text) if name not in secret and isinstance(one, str)]
+    return any(len(one) - sum(map(one.count, " \n\t")) > MOST_BYTES for one in values)
+
+
+def _leaves_out(approval: Approval) -> bool:
+    return _fitting(approval)[1] or _fitting(approval, is_open=True)[1]
 
 
 def pages_of(approval: Approval) -> tuple[list[Block], bool]:

@@ -20,7 +20,7 @@ from bot.people.census import MOST_MEMBERS
 from bot.people.outlook import Outlook
 from bot.ports import CheckedCall
 from bot.questions.record import Rules
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval

@@ -15,7 +15,7 @@ from bot.questions.base import answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, ask_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario.asking import RAN, custom

@@ -15,7 +15,7 @@ from bot.errors import DeliveryError
 from bot.layout.titles import title_of
 from bot.ports import Began, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from bot.slack.notifier import SlackNotifier
 from bot.slack.placing import approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer

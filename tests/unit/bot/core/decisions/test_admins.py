@@ -10,7 +10,7 @@ import pytest
 from bot.core.story import story
 from bot.layout.action_ids import ActionId
 from bot.slack.beside.admin import admin_card
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.decisions.test_votes import TOM, an_office, asked

@@ -14,8 +14,8 @@ from bot.core.decisions.batches import MOST_CARDS, Batches, Chosen
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, encode
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.cards import card_for
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
+from bot.slack.cards.choose import card_for
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage

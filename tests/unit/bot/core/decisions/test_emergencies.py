@@ -12,7 +12,7 @@ from bot.core.decisions.emergencies import Reasons
 from bot.core.story import story
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status
 from storage.sqlite import SqliteStorage

@@ -15,7 +15,7 @@ from bot.core.talk.incoming import NO_TURN
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
 from bot.slack.beside.withdrawal import withdrawal_card
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.records import Approval, Kind, Status

@@ -14,7 +14,7 @@ from bot.commands.cli import FAILED, main
 from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.errors import NotApproverError
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, DelegationRecord, Status
 from storage.sqlite import SqliteStorage, back_up, restoring

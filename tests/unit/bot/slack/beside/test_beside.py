@@ -18,7 +18,7 @@ from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.beside.question import question_message
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from bot.slack.cards.dialog import MOST_SHOWN
 from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.reading import links

@@ -11,7 +11,7 @@ from bot.layout.action_ids import ActionId
 from bot.people.progress import progress_of, wants_reason
 from bot.policy.ballot import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.slack.cards import card_for
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 

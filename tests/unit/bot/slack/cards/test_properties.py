@@ -263,7 +263,7 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
         "countersign:reject",
         "countersign:more",
     }
-    assert not fits_details(huge)
+    assert not fits_details(drawn_question(huge))
     reader = FormReader(can_approve=True, can_reject=True)
     for view in (details_modal(huge, agrees=[]), review_modal(huge, reader)):
         assert view_errors(view) == []
