@@ -22,7 +22,7 @@ from bot.core.outbox import Outbox
 from bot.core.tasks import Tasks
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import ThreadWork
+from bot.core.work import ThreadWorker
 from bot.ports import Clock, Spawn
 from storage.base import Storage
 from storage.errors import StorageError
@@ -62,7 +62,7 @@ class Sweep:
 
     storage: Storage
     attendance: Attendance
-    threads: ThreadWork
+    threads: ThreadWorker
     outbox: Outbox
     clock: Clock
     spawn: Spawn

@@ -190,7 +190,7 @@ class TakenLeases(Generic[T]):
         return record
 
 
-class ThreadWork(Protocol):
+class ThreadWorker(Protocol):
     """The work of the agents in their threads: `bot.core.threads.Threads`."""
 
     async def work(self, thread_id: str) -> None:

@@ -29,7 +29,7 @@ from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
-from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, labels_in
 from bot.questions.inputs import InputsQuestion
 from bot.questions.reasons import (
@@ -40,6 +40,7 @@ from bot.questions.reasons import (
     read_reason,
     reason_inputs,
 )
+from bot.questions.shown import questions_of
 from bot.questions.values import VERDICT, questions_in, title_of_questions, value_brief
 from bot.words import say
 from storage.records import Decision, Kind, Status

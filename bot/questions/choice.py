@@ -19,16 +19,9 @@ from bot.layout.modals import Errors, Values, modal, notice_modal, read_state
 from bot.layout.text import ShownText, clip, is_plain, show, width
 from bot.questions.base import Brief, as_text
 from bot.questions.call import call_brief
-from bot.questions.drawing import (
-    DecisionDraft,
-    DrawnQuestion,
-    OpenModal,
-    Proposal,
-    register,
-    rest_of,
-    tool_of,
-)
+from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
+from bot.questions.shown import rest_of, tool_of
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import (
     few_values,

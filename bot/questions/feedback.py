@@ -16,15 +16,9 @@ from bot.layout.difference import TextChange, changed_quote, compare
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.text import clip, show
 from bot.questions.base import Brief, as_text
-from bot.questions.drawing import (
-    DecisionDraft,
-    DrawnQuestion,
-    OpenModal,
-    Proposal,
-    register,
-    rest_of,
-)
+from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, in_order
+from bot.questions.shown import rest_of
 from bot.questions.texts import answer_id
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text

@@ -24,9 +24,10 @@ from bot.layout.text import show
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.call import call_brief
-from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, edited_digest, in_order, labels_in
 from bot.questions.inputs import InputsQuestion
+from bot.questions.shown import questions_of
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import few_values, object_schema, typed_answer, value_brief
 from bot.redaction.call import mask_value, written

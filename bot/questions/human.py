@@ -12,8 +12,9 @@ from bot.layout.blocks import Block
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.questions.base import Brief
 from bot.questions.call import CallQuestion, call_brief
-from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, answers_of, register
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import Form
+from bot.questions.shown import answers_of
 from bot.questions.texts import texts_json, texts_of
 from bot.redaction.mask import mask_text
 from bot.words import say

@@ -12,16 +12,9 @@ from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, text_input
 from bot.layout.text import clip, show
 from bot.questions.base import Brief
-from bot.questions.drawing import (
-    DecisionDraft,
-    DrawnQuestion,
-    OpenModal,
-    Proposal,
-    answers_of,
-    questions_of,
-    register,
-)
+from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import Form, in_order
+from bot.questions.shown import answers_of, questions_of
 from bot.questions.values import text_brief, value_brief
 from bot.redaction.mask import mask_text
 from bot.words import say

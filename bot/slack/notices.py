@@ -12,7 +12,7 @@ from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.ports import BatchWords, Items, SideMessage
 from bot.questions.call import CallQuestion
-from bot.questions.drawing import drawn_question
+from bot.questions.shown import shown_question
 from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.copies import copy_lead
@@ -246,7 +246,7 @@ def _at_copy(keeper: Approval, copy: SideMessage) -> Putting:
 
 def takes_line(approval: Approval) -> bool:
     """Whether a line shows all of an approval, so that people can agree to it there."""
-    question = drawn_question(approval)
+    question = shown_question(approval)
     if type(question) is not CallQuestion or guesses(approval):
         return False
     about = describe(approval)

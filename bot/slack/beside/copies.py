@@ -9,7 +9,7 @@ from bot.people.terms_of import steps_of, terms_of
 from bot.policy.rotation import on_duty
 from bot.policy.terms import TermsError
 from bot.ports import SideMessage
-from bot.questions.drawing import drawn_question
+from bot.questions.shown import shown_question
 from bot.slack.cards.who import who_line
 from bot.words import say
 from bot.words.mrkdwn import channel
@@ -33,7 +33,7 @@ def copy_lead(
         asked = say("line.requested_in", who=who, channel=place)
     thread = f" <{link}|{say('line.open_thread')}>" if is_address(link) else ""
     why = _why(approval, copy) if copy.user else ""
-    who_can = drawn_question(approval).who_can
+    who_can = shown_question(approval).who_can
     return [f"{asked}{thread}", why or who_line(approval, approvers_text, who_can)]
 
 

@@ -13,7 +13,7 @@ from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.shape import closed_card, state_line
 from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
-from bot.questions.drawing import what_runs
+from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import clock, day_and_time, mention
 from storage.records import Approval, Grant

@@ -26,7 +26,7 @@ from bot.layout.pieces import (
 from bot.layout.titles import title_of
 from bot.people.terms_of import ends_then
 from bot.ports import CHANNEL
-from bot.questions.drawing import what_runs
+from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import is_person
 from storage.records import Approval, Kind

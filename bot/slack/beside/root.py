@@ -6,7 +6,7 @@ from bot.core.runs.outcome import run_of
 from bot.layout.blocks import Card, literal, quote, rich, section
 from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
-from bot.questions.drawing import what_runs
+from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval

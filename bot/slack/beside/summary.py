@@ -10,7 +10,7 @@ from bot.layout.blocks import Block, Card, literal, rich, section
 from bot.layout.pieces import emoji, listed, person, sentence, words
 from bot.layout.text import clip
 from bot.layout.titles import title_of
-from bot.questions.drawing import what_runs
+from bot.questions.shown import what_runs
 from bot.slack.cards.anew import changes_text
 from bot.words import say
 from storage.records import Approval, Status

@@ -14,7 +14,7 @@ from bot.layout.preview import preview
 from bot.layout.shape import bold_title, notes, open_card, small_lines
 from bot.layout.text import show
 from bot.layout.titles import title_hidden, title_of
-from bot.questions.drawing import DrawnQuestion, drawn_question
+from bot.questions.shown import ShownQuestion, shown_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import anew, claimed, wrote_since, wrote_words
@@ -32,7 +32,7 @@ _TEXT = 400
 """Characters of a step's own text."""
 
 
-def pending_card(question: DrawnQuestion, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
+def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
     """Draw the card of a record that waits, with buttons.
 
     Args:
@@ -66,7 +66,7 @@ def pending_card(question: DrawnQuestion, *, approvers_text: str, lead: Sequence
 
 def describe(approval: Approval) -> Body:
     """Show what will happen, the arguments that the title does not show, and what is asked for."""
-    question = drawn_question(approval)
+    question = shown_question(approval)
     if is_question(approval):
         return _asked(question)
     title = title_of(approval)
@@ -95,7 +95,7 @@ def is_question(approval: Approval) -> bool:
     return approval.kind is Kind.QUESTION and not approval.tool.strip()
 
 
-def _asked(question: DrawnQuestion) -> Body:
+def _asked(question: ShownQuestion) -> Body:
     """Show the questions; all of one that is longer than the title stands below it."""
     approval = question.approval
     title = title_of(approval)
@@ -112,7 +112,7 @@ def _asked(question: DrawnQuestion) -> Body:
     )
 
 
-def _arguments(question: DrawnQuestion, title: str) -> Body:
+def _arguments(question: ShownQuestion, title: str) -> Body:
     ask = question.ask
     if text := question.only_text():
         is_title = title == written(mask_call(text)).strip()
@@ -121,14 +121,14 @@ def _arguments(question: DrawnQuestion, title: str) -> Body:
     return facts(read_pairs(question.approval.arguments_json), naming)
 
 
-def _reason(question: DrawnQuestion) -> Body:
+def _reason(question: ShownQuestion) -> Body:
     """Why the rule asks, in its words; whole in the details."""
     return _quoted(say("line.why_asked"), question.ask.reason)
 
 
 def why_of(approval: Approval) -> list[Block]:
     """Why people are asked, and why the agent wants it, as the card says it."""
-    return [*_reason(drawn_question(approval)).blocks, *_why(approval)]
+    return [*_reason(shown_question(approval)).blocks, *_why(approval)]
 
 
 def _why(approval: Approval) -> tuple[Block, ...]:
@@ -147,7 +147,7 @@ def _quoted(label: str, text: str) -> Body:
     return Body(blocks=(block,), hidden=0, masked=masked, altered=view.altered, turned=view.turned)
 
 
-def _text(question: DrawnQuestion, state: str) -> str:
+def _text(question: ShownQuestion, state: str) -> str:
     """The text for whoever does not see the card: state, title, people, deadline."""
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""

@@ -29,7 +29,7 @@ from bot.layout.text import clip, clip_mrkdwn, show
 from bot.layout.titles import title_of
 from bot.people.progress import wants_reason
 from bot.ports import BatchWords
-from bot.questions.drawing import drawn_question, what_runs
+from bot.questions.shown import shown_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.cards.anew import wrote_since, wrote_words
 from bot.slack.cards.approval import why_of
@@ -94,7 +94,7 @@ def _open(
     first, stuck = waiting[0], [one for one in waiting if one.stuck]
     state, text = _waiting_state(items, waiting, title)
     blocks = [*_listed(items, waiting, told), *_why(waiting), *wrote_since(first)]
-    small = small_print(first, approvers_text, drawn_question(first).who_can, lead)
+    small = small_print(first, approvers_text, shown_question(first).who_can, lead)
     blocks += small_lines([*(stuck_words(one) for one in stuck[:1]), *small])
     blocks.append(actions(*_buttons(items, waiting, title, told)))
     return Card(text=text, blocks=open_card(state, title, blocks))

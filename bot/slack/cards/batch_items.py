@@ -12,7 +12,7 @@ from bot.layout.data import read_pairs
 from bot.layout.facts import Naming, humanised
 from bot.layout.text import ShownText, clip, show, width
 from bot.layout.titles import title_of
-from bot.questions.drawing import drawn_question, what_runs
+from bot.questions.shown import shown_question, what_runs
 from bot.redaction.call import mask_call, written
 from bot.words import say
 from storage.records import Approval, Status
@@ -162,7 +162,7 @@ def item_line(approval: Approval, said: Said = ()) -> Block:
 
 
 def _parts(approval: Approval) -> Iterator[LinePart]:
-    ask, title = drawn_question(approval).ask, title_of(approval)
+    ask, title = shown_question(approval).ask, title_of(approval)
     yield LinePart(show(title, MOST_LINE, one_line=True))
     naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
     for name, value in read_pairs(approval.arguments_json):

@@ -10,7 +10,7 @@ from bot.layout.shape import ButtonRow
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
-from bot.questions.drawing import DrawnQuestion
+from bot.questions.shown import ShownQuestion
 from bot.words import say
 from storage.records import Kind
 
@@ -19,7 +19,7 @@ MOST_OPTIONS = 5
 
 
 def choices(
-    question: DrawnQuestion, *, hidden: bool, guessed: bool, is_too_long: bool
+    question: ShownQuestion, *, hidden: bool, guessed: bool, is_too_long: bool
 ) -> ButtonRow:
     """Draw what people can do.
 
@@ -53,14 +53,14 @@ def choices(
     return ButtonRow(blocks=blocks, notes=notes, can_review=can_review)
 
 
-def _reviewed(button: Block, question: DrawnQuestion) -> Block:
+def _reviewed(button: Block, question: ShownQuestion) -> Block:
     """A yes to what the card does not show, or does not let pass in one click: it opens a form."""
     if button["action_id"] != ActionId.APPROVE:
         return button
     return question.button(say("button.approve_form"), ActionId.APPROVE, "primary")
 
 
-def _edits(question: DrawnQuestion) -> Iterator[Block]:
+def _edits(question: ShownQuestion) -> Iterator[Block]:
     """*Edit…*, before the first vote: an edit voids votes. And the means behind it."""
     has_votes = bool(progress_of(question.approval).votes)
     for one in question.last():
@@ -68,12 +68,12 @@ def _edits(question: DrawnQuestion) -> Iterator[Block]:
             yield one
 
 
-def _withdraws(question: DrawnQuestion) -> Iterator[Block]:
+def _withdraws(question: ShownQuestion) -> Iterator[Block]:
     if question.can_withdraw():
         yield question.button(say("button.withdraw"), ActionId.WITHDRAW)
 
 
-def _options(question: DrawnQuestion) -> Iterator[tuple[str, ActionId]]:
+def _options(question: ShownQuestion) -> Iterator[tuple[str, ActionId]]:
     """The menu of all that decides nothing, and of what takes it back."""
     approval = question.approval
     yield say("button.details"), ActionId.DETAILS

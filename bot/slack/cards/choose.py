@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.layout.blocks import HEADER, Card
 from bot.questions.call import CallQuestion
-from bot.questions.drawing import DrawnQuestion, drawn_question
+from bot.questions.shown import ShownQuestion, shown_question
 from bot.redaction.call import mask_call, masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import describe, pending_card
@@ -39,7 +39,7 @@ def card_for(
         The card.
     """
     with masked_once():
-        question = drawn_question(approval)
+        question = shown_question(approval)
         if approval.status is Status.PENDING:
             card = pending_card(question, approvers_text=approvers_text, lead=lead)
         else:
@@ -49,11 +49,11 @@ def card_for(
 
 def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
-    question = drawn_question(approval)
+    question = shown_question(approval)
     return not _is_surely_whole(question) and describe(approval).hidden > 0
 
 
-def _is_surely_whole(question: DrawnQuestion) -> bool:
+def _is_surely_whole(question: ShownQuestion) -> bool:
     """Tell without drawing that a card shows all: most calls are short, and each click asks.
 
     Where it is not sure, the card is drawn.

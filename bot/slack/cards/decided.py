@@ -15,7 +15,7 @@ from bot.layout.pieces import is_address
 from bot.layout.shape import closed_card, quoted, small_lines, state_line, third_line
 from bot.layout.text import clip_mrkdwn, own_words
 from bot.layout.titles import spoken_title, title_of
-from bot.questions.drawing import DrawnQuestion, what_runs
+from bot.questions.shown import ShownQuestion, what_runs
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.anew import changes_text
 from bot.slack.cards.emergency import reasons_of
@@ -46,7 +46,7 @@ _NEXT_OF_QUESTION = {
 }
 
 
-def decided_card(question: DrawnQuestion, *, newer: str = "") -> Card:
+def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
     """Draw it, collapsed; everything else is in its details.
 
     Args:
@@ -76,7 +76,7 @@ def third_words(third: Block) -> str:
     return words if third["type"] == "mrkdwn" else clip_mrkdwn(words.replace("\n", "; "), _SPOKEN)
 
 
-def _thirds(question: DrawnQuestion) -> Iterator[Block]:
+def _thirds(question: ShownQuestion) -> Iterator[Block]:
     """Candidates for the third line, the most important first."""
     approval, run = question.approval, run_of(question.approval)
     outcome = mask_text(run.text.strip()) if run else ""
@@ -108,7 +108,7 @@ def next_words(approval: Approval) -> str:
     return say(_NEXT[approval.status])
 
 
-def _words_of_people(question: DrawnQuestion) -> Iterator[Block]:
+def _words_of_people(question: ShownQuestion) -> Iterator[Block]:
     """The changes, answers and words of people."""
     approval, decision = question.approval, question.approval.decision
     if decision is not None and decision.emergency_json:

@@ -29,8 +29,8 @@ from bot.layout.modals import named
 from bot.layout.parts import asked_by
 from bot.layout.text import chunks, show, width
 from bot.layout.titles import title_of
-from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
 from bot.questions.form import Form
+from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words
@@ -82,7 +82,7 @@ def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
     return view
 
 
-def fits_details(question: DrawnQuestion) -> bool:
+def fits_details(question: ShownQuestion) -> bool:
     """Tell whether all of it can be shown, quickly where that is plain.
 
     Nobody can agree to what they cannot see.
@@ -96,7 +96,7 @@ def fits_details(question: DrawnQuestion) -> bool:
     return not (_is_huge(question) or _leaves_out(approval))
 
 
-def _is_huge(question: DrawnQuestion) -> bool:
+def _is_huge(question: ShownQuestion) -> bool:
     """Whether what can be seen of a value is more than a form takes, however it is written."""
     text, secret = question.approval.arguments_json, question.ask.secret
     if len(text) <= MOST_BYTES:
@@ -156,7 +156,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
         yield from _whole(say("form.part_title"), written(mask_call(approval.title)))
     yield from _told("", written(mask_call(approval.preview)))
     yield from _told(say("line.why_label"), mask_text(approval.why))
-    question = drawn_question(approval)
+    question = shown_question(approval)
     ask, laid_out = question.ask, question.laid_out()
     naming = Naming(labels=ask.labels, masks=replace(ask.masks, is_open=is_open))
     yield from _told(say("line.why_asked"), mask_text(ask.reason))

@@ -29,7 +29,7 @@ from bot.people.progress import is_critical
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.questions.call import CallQuestion
-from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
+from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.grants import next_time
@@ -115,7 +115,7 @@ class _ReviewPage:
 
     def __init__(self, approval: Approval, reader: FormReader, page: str, values: Values) -> None:
         self._approval, self._reader, self._values = approval, reader, values
-        self._question: DrawnQuestion = drawn_question(approval)
+        self._question: ShownQuestion = shown_question(approval)
         self._pages, self._is_cut = pages_of(approval)
         self._count = 0 if is_short(self._pages) else len(self._pages)
         number = page_number(page)
@@ -263,7 +263,7 @@ class _ReviewPage:
         ]
 
 
-def _titled(approval: Approval, question: DrawnQuestion) -> list[Block]:
+def _titled(approval: Approval, question: ShownQuestion) -> list[Block]:
     """The title, and how it stands: a sign and words."""
     final = what_runs(approval)
     name = line(literal(clip(title_of(final), 300), "bold"))

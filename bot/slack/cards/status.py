@@ -20,8 +20,8 @@ from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
 from bot.policy.terms import TermsError
 from bot.ports import CHANNEL
-from bot.questions.drawing import DrawnQuestion
 from bot.questions.form import Form, ask_of
+from bot.questions.shown import ShownQuestion
 from bot.slack.cards.who import joined, missing
 from bot.words import company, say
 from bot.words.mrkdwn import clock, mention, moment
@@ -60,12 +60,12 @@ def risk_marks(approval: Approval) -> list[str]:
     return [*marks, *leaves] if risk in {"high", "critical"} else [*leaves, *marks]
 
 
-def pending_status(question: DrawnQuestion) -> CardStatus:
+def pending_status(question: ShownQuestion) -> CardStatus:
     """The state of a card that waits: what is the newest of what people have to know."""
     return next(_states(question))
 
 
-def _states(question: DrawnQuestion) -> Iterator[CardStatus]:
+def _states(question: ShownQuestion) -> Iterator[CardStatus]:
     """Candidates for the state of a pending card, the most important first."""
     approval = question.approval
     about = {"title": spoken_title(approval), "when": clock(approval.expires_ms)}
@@ -94,7 +94,7 @@ def backups_words(approval: Approval) -> str:
     return later or say("line.somebody")
 
 
-def _needed(question: DrawnQuestion, about: Mapping[str, str]) -> CardStatus:
+def _needed(question: ShownQuestion, about: Mapping[str, str]) -> CardStatus:
     approval = question.approval
     risk = spoken_risk(approval)
     words, text = question.needs({**about, "who": asked_by(approval), "risk": risk})
@@ -175,7 +175,7 @@ _AGAIN = {
 """Of a call in doubt, to which somebody said that it is to run again."""
 
 
-def final_status(question: DrawnQuestion) -> CardStatus:
+def final_status(question: ShownQuestion) -> CardStatus:
     """The state of a card that is over."""
     approval = question.approval
     if approval.status is Status.SUPERSEDED:
@@ -206,7 +206,7 @@ def is_replaced(approval: Approval) -> bool:
     return bool(approval.newer_ts) or decision.reason == ANEW
 
 
-def _own(question: DrawnQuestion) -> tuple[str, str]:
+def _own(question: ShownQuestion) -> tuple[str, str]:
     """The end as the kind of question has words for it; of a call that runs, the run's is newer."""
     approval, decision = question.approval, question.approval.decision
     if run_of(approval) is not None or (decision is not None and decision.emergency_json):
@@ -214,7 +214,7 @@ def _own(question: DrawnQuestion) -> tuple[str, str]:
     return question.ended(_who(approval), _time(approval))
 
 
-def _ended(question: DrawnQuestion) -> CardStatus:
+def _ended(question: ShownQuestion) -> CardStatus:
     approval = question.approval
     symbol, key = _ENDS[approval.status]
     who, time = _who(approval), _time(approval)
@@ -225,7 +225,7 @@ def _ended(question: DrawnQuestion) -> CardStatus:
     return CardStatus(symbol, say(key, who=who, time=time))
 
 
-def _let_run(question: DrawnQuestion) -> CardStatus:
+def _let_run(question: ShownQuestion) -> CardStatus:
     """The state of a card that people said yes to."""
     approval = question.approval
     decision, run = approval.decision, run_of(approval)

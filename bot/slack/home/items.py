@@ -22,7 +22,7 @@ from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports import Directory
-from bot.questions.drawing import drawn_question, what_runs
+from bot.questions.shown import shown_question, what_runs
 from bot.slack.home.times import TimeReader
 from bot.words import say
 from storage.records import Approval, Kind, Status
@@ -251,7 +251,7 @@ def _way(approval: Approval) -> tuple[str, str]:
     shows everything.
     """
     if approval.kind is Kind.QUESTION:
-        for found in drawn_question(approval).yes():
+        for found in shown_question(approval).yes():
             label = found.get("text", {}).get("text", "")
             if found.get("type") == "button" and label.endswith("…"):
                 return label, found["action_id"]

@@ -10,7 +10,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.text import clip
 from bot.layout.titles import title_of
-from bot.questions.drawing import what_runs
+from bot.questions.shown import what_runs
 from bot.slack.home.items import (
     ShownNames,
     ended_item,

@@ -26,7 +26,7 @@ from bot.core.means import Means, explains_nothing
 from bot.core.outbox import Outbox
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.revisions import Revisions
-from bot.core.work import CLICK_PATIENCE, ThreadWork
+from bot.core.work import CLICK_PATIENCE, ThreadWorker
 from bot.errors import DirectoryError, InvalidInputError, NotRecordedError
 from bot.layout.action_ids import Reference
 from bot.layout.modals import Errors, Values
@@ -104,7 +104,7 @@ class ListenerContext:
     storage: Storage
     approvals: Approvals
     inbox: ThreadInbox
-    threads: ThreadWork
+    threads: ThreadWorker
     check_call: CheckCall
     judge: Judge
     edits: Edits

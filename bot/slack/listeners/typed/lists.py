@@ -10,7 +10,7 @@ from bot.layout.blocks import Block, button, context, header, plain
 from bot.layout.short_ids import prefix_of, short_id
 from bot.layout.text import clip, clip_mrkdwn
 from bot.layout.titles import title_of
-from bot.questions.drawing import what_runs
+from bot.questions.shown import what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.home.items import (
     ShownNames,

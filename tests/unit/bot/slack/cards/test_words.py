@@ -12,7 +12,8 @@ from bot.layout.action_ids import Reference, decode
 from bot.layout.arguments import Budget, list_arguments, list_changes
 from bot.layout.data import same
 from bot.layout.parts import approvers_words
-from bot.questions.drawing import answers_of, drawn_question, questions_of
+from bot.questions.drawing import drawn_question
+from bot.questions.shown import answers_of, questions_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.reply import MOST, reply_cards, split_text
