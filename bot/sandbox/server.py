@@ -163,6 +163,7 @@ class Sandbox(Arrangements):
             tasks=self._tasks,
         )
         self._api.sleep = self.sleep
+        self._refused_tokens = self._api.refused_tokens
         self._api.add_method("apps.connections.open", (APP_LEVEL,), self._sockets.open_connection)
 
     # ---- life -------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.sandbox.api.messaging import writable
+from bot.sandbox.api.rooms import writable
 from bot.sandbox.args import Args
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.agentview import STATUSES

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -16,7 +16,7 @@ from bot.sandbox.args import Args
 from bot.sandbox.delivery.faults import Faults, PlannedFault
 from bot.sandbox.delivery.stats import Statistics
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.workspace.records import ApiCall, Payload
+from bot.sandbox.workspace.records import ApiCall, Payload, TokenKind
 from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.tasks import BackgroundTasks
 
@@ -66,8 +66,6 @@ METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
 }
 """Method → any one of the scopes that it needs, and what answers it."""
 
-
-TokenKind = Literal["bot", "app"]
 
 _FIRST_WAIT = frozenset({"slow", "hang"})
 _DONE = frozenset({"slow", "late", "lost_answer"})

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
+from bot.sandbox.api.content import check_view
 from bot.sandbox.args import Args
-from bot.sandbox.blockkit.rules import VIEW_BYTES, view_errors
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.payloads import view_payload
 from bot.sandbox.workspace.records import Payload, View
@@ -45,19 +43,6 @@ def publish_view(workspace: Workspace, args: Args) -> Payload:
     content = _content(args, "home")
     view = workspace.views.publish(person.id, content, args.text("hash") or None)
     return _answer(workspace, view)
-
-
-def check_view(content: Payload) -> None:
-    """Hold a view against Slack's rules.
-
-    Raises:
-        RefusedError: `view_too_large`, or `invalid_arguments` with what is wrong where.
-    """
-    if len(json.dumps(content).encode()) > VIEW_BYTES:
-        raise RefusedError("view_too_large")
-    faults = view_errors(content)
-    if faults:
-        raise RefusedError("invalid_arguments", faults)
 
 
 def _content(args: Args, kind: str | None = None) -> Payload:

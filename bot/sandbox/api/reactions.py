@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.sandbox.api.messaging import readable
+from bot.sandbox.api.rooms import readable
 from bot.sandbox.args import Args
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.emoji import is_emoji

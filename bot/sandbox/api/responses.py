@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.sandbox.api.messaging import message_content
+from bot.sandbox.api.content import message_content
 from bot.sandbox.args import Args
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage

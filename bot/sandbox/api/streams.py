@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.sandbox.api.messaging import check_blocks, own, readable, writable
+from bot.sandbox.api.content import check_blocks
+from bot.sandbox.api.rooms import own, readable, writable
 from bot.sandbox.args import Args
 from bot.sandbox.blockkit.rules import MARKDOWN_TEXT
 from bot.sandbox.errors import RefusedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.sandbox.api.modals import check_view
+from bot.sandbox.api.content import check_view
 from bot.sandbox.api.responses import ResponseUrls
 from bot.sandbox.delivery.dispatcher import Dispatcher
 from bot.sandbox.delivery.http import AppReply, Kind

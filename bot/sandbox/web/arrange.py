@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.sandbox.api.limits import RateLimits
-from bot.sandbox.api.methods import TokenKind, WebApi
 from bot.sandbox.delivery.dispatcher import Dispatcher
 from bot.sandbox.delivery.faults import Effect, Faults
 from bot.sandbox.delivery.socketmode import Farewell, SocketModeServer
@@ -14,7 +13,14 @@ from bot.sandbox.delivery.stats import Statistics, doubles
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.web.pagehub import PageHub
 from bot.sandbox.web.skipping import Skippable, skip
-from bot.sandbox.workspace.records import Features, Payload, SlackChannel, SlackUser, UserGroup
+from bot.sandbox.workspace.records import (
+    Features,
+    Payload,
+    SlackChannel,
+    SlackUser,
+    TokenKind,
+    UserGroup,
+)
 from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.tasks import BackgroundTasks
 
@@ -31,7 +37,7 @@ class Arrangements:
     """The clock that people may put forward; None where time goes by itself."""
     stats: Statistics
     """The counts of calls and deliveries."""
-    _api: WebApi
+    _refused_tokens: dict[TokenKind, str]
     _hub: PageHub
     _sockets: SocketModeServer
     _dispatcher: Dispatcher
@@ -188,12 +194,12 @@ class Arrangements:
             error: How: `token_revoked`, `invalid_auth` or `account_inactive`.
             of: The bot's token, or the app-level one that opens sockets.
         """
-        self._api.refused_tokens[of] = error
+        self._refused_tokens[of] = error
         self._hub.refresh()
 
     def restore_token(self, *, of: TokenKind = "bot") -> None:
         """Take a token again."""
-        self._api.refused_tokens.pop(of, None)
+        self._refused_tokens.pop(of, None)
         self._hub.refresh()
 
     def set_limits(self, *, on: bool) -> None:
@@ -209,7 +215,7 @@ class Arrangements:
         """End all misbehaviour; what it has done stays."""
         self.faults.clear()
         self.limits.is_on = False
-        self._api.refused_tokens.clear()
+        self._refused_tokens.clear()
         self._sockets.spread = "in_turn"
         self._hub.refresh()
 
@@ -233,7 +239,7 @@ class Arrangements:
     @property
     def is_token_refused(self) -> bool:
         """Whether the bot's token is refused now."""
-        return "bot" in self._api.refused_tokens
+        return "bot" in self._refused_tokens
 
     @property
     def troubles(self) -> int:

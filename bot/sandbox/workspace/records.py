@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 Payload = dict[str, Any]
 """JSON as Slack sends and takes it."""
+TokenKind = Literal["bot", "app"]
+"""The kinds of tokens that calls are made with."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,97 @@
+"""The content that any message and any view must have: held against Slack's rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bot.sandbox.args import Args
+from bot.sandbox.blockkit.rules import (
+    BLOCKS_TEXT,
+    MARKDOWN_TEXT,
+    MESSAGE_TEXT,
+    VIEW_BYTES,
+    message_errors,
+    text_characters,
+    view_errors,
+)
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.workspace.records import Payload
+
+_METADATA = 8_000
+"""Bytes of metadata; Slack has a limit but does not say which."""
+_ATTACHMENTS = 100
+
+
+def message_content(args: Args) -> dict[str, Any]:
+    """Text, blocks, attachments and metadata of a message, checked.
+
+    Raises:
+        RefusedError: Slack would not take it.
+    """
+    if "markdown_text" in args:
+        return _markdown_content(args)
+    text = args.text("text")
+    blocks = args.items("blocks", "invalid_blocks_format")
+    attachments = args.items("attachments", "invalid_attachments")
+    if not text.strip() and not blocks and not attachments:
+        raise RefusedError("no_text")
+    if len(attachments or []) > _ATTACHMENTS:
+        raise RefusedError("too_many_attachments")
+    check_blocks(blocks)
+    metadata = _metadata(args)
+    kept = text[:MESSAGE_TEXT]
+    return {"text": kept, "blocks": blocks, "attachments": attachments, "metadata": metadata}
+
+
+def check_blocks(blocks: list[Payload] | None) -> None:
+    """Hold the blocks of a message against Slack's rules.
+
+    Raises:
+        RefusedError: `invalid_blocks` with what is wrong where, or `msg_blocks_too_long`.
+    """
+    if not blocks:
+        return
+    faults = message_errors({"blocks": blocks})
+    if faults:
+        raise RefusedError("invalid_blocks", faults, errors=faults)
+    if text_characters({"blocks": blocks}) > BLOCKS_TEXT:
+        raise RefusedError("msg_blocks_too_long")
+
+
+def _markdown_content(args: Args) -> dict[str, Any]:
+    if args.text("text") or "blocks" in args:
+        raise RefusedError("markdown_text_conflict")
+    text = args.text("markdown_text")
+    if not text:
+        raise RefusedError("no_text")
+    if len(text) > MARKDOWN_TEXT:
+        raise RefusedError("msg_too_long")
+    blocks = [{"type": "markdown", "text": text}]
+    return {"text": text, "blocks": blocks, "attachments": None, "metadata": _metadata(args)}
+
+
+def _metadata(args: Args) -> Payload | None:
+    metadata = args.table("metadata", "invalid_metadata_format")
+    if not metadata:
+        return None
+    if not isinstance(metadata.get("event_type"), str) or not metadata["event_type"]:
+        raise RefusedError("invalid_metadata_schema")
+    if not isinstance(metadata.get("event_payload"), dict):
+        raise RefusedError("invalid_metadata_schema")
+    if len(json.dumps(metadata).encode()) > _METADATA:
+        raise RefusedError("metadata_too_large")
+    return metadata
+
+
+def check_view(content: Payload) -> None:
+    """Hold a view against Slack's rules.
+
+    Raises:
+        RefusedError: `view_too_large`, or `invalid_arguments` with what is wrong where.
+    """
+    if len(json.dumps(content).encode()) > VIEW_BYTES:
+        raise RefusedError("view_too_large")
+    faults = view_errors(content)
+    if faults:
+        raise RefusedError("invalid_arguments", faults)
