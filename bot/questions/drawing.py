@@ -1,4 +1,4 @@
-"""What people do with a kind of question: what its buttons open or decide, and its forms.
+"""The buttons and forms of a kind of question: what they open, decide or propose.
 
 Pure: a button or a submitted form is answered with a value that says what is to be done, and the
 listeners do it. What the card says is in `shown.py`.

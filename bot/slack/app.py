@@ -60,7 +60,24 @@ from bot.slack.bot import Countersign, Process
 from bot.slack.cards.choose import is_folded
 from bot.slack.directory import RecentDirectory, SlackDirectory
 from bot.slack.home.homes import Composer, Homes
-from bot.slack.listeners import ListenerContext, register
+from bot.slack.listeners import (
+    actions,
+    admins,
+    batches,
+    commands,
+    editing,
+    emergencies,
+    errors,
+    events,
+    grants,
+    home,
+    means,
+    reviews,
+    shortcuts,
+    stops,
+    views,
+)
+from bot.slack.listeners.context import ListenerContext, Press, Submit
 from bot.slack.notices import SlackBatchCards, SlackNotices
 from bot.slack.notifier import SlackNotifier
 from bot.slack.presence import SlackPresence
@@ -387,6 +404,27 @@ def _bolt(slack: Slack) -> AsyncApp:
             "unset both; Countersign does not use them",
         )
     return app
+
+
+def register(app: AsyncApp, desk: ListenerContext) -> None:
+    """Bind all listeners.
+
+    They are few and dispatch by themselves: with many, Bolt asks each one at every payload.
+    """
+    home.register(app, desk)
+    editing.register(app, desk)
+    events.register(app, desk)
+    stops.register(app, desk)
+    clicks: dict[str, Press] = {}
+    forms: dict[str, Submit] = {}
+    for one in (reviews, grants, emergencies, means, admins, batches):
+        clicks |= one.CLICKS
+        forms |= one.FORMS
+    actions.register(app, desk, clicks)
+    views.register(app, desk, forms)
+    commands.register(app, desk)
+    shortcuts.register(app, desk)
+    errors.register(app, desk)
 
 
 STOP_PATIENCE = timedelta(seconds=4)

@@ -26,9 +26,9 @@ from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
-from bot.slack.app import _bolt
+from bot.slack.app import _bolt, register
 from bot.slack.home.homes import Composer, Homes
-from bot.slack.listeners import CheckCall, Judge, ListenerContext, register
+from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.records import Approval, Status
