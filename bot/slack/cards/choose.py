@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from bot.layout.blocks import HEADER, Card
+from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
-from bot.questions.shown import ShownQuestion, shown_question
+from bot.questions.shown import shown_question
 from bot.redaction.call import mask_call, masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import describe, pending_card
@@ -49,11 +50,10 @@ def card_for(
 
 def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
-    question = shown_question(approval)
-    return not _is_surely_whole(question) and describe(approval).hidden > 0
+    return not _is_surely_whole(question_of(approval)) and describe(approval).hidden > 0
 
 
-def _is_surely_whole(question: ShownQuestion) -> bool:
+def _is_surely_whole(question: RecordQuestion) -> bool:
     """Tell without drawing that a card shows all: most calls are short, and each click asks.
 
     Where it is not sure, the card is drawn.
