@@ -76,13 +76,16 @@ class Person:
     timezone: str = ""
     locale: str = ""
     is_admin: bool = False
+    enterprise_id: str = ""
 
     def is_home(self, actor: Actor, team_id: str) -> bool:
         """Whether somebody is of a workspace, by their payload and by what Slack says of them."""
         if actor.team_id and actor.team_id == team_id:
             return True
-        # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
-        return not actor.team_id and self.team_id == team_id
+        # On Enterprise Grid a payload may name no team, the organisation, or another workspace of
+        # it, in which its sender sees the channel. Then what Slack says of the user counts.
+        is_of_house = bool(self.enterprise_id) and actor.enterprise_id == self.enterprise_id
+        return (not actor.team_id or is_of_house) and self.team_id == team_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

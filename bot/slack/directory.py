@@ -136,7 +136,8 @@ class SlackDirectory:
             return self._person(user_id, answer["user"])
 
     def _person(self, user_id: str, user: dict[str, Any]) -> Person:
-        teams = (user.get("enterprise_user") or {}).get("teams") or []
+        grid = user.get("enterprise_user") or {}
+        teams = grid.get("teams") or []
         team_id = user.get("team_id") or ""
         is_home = team_id == self._team_id or self._team_id in teams
         profile = user.get("profile") or {}
@@ -150,6 +151,7 @@ class SlackDirectory:
             is_deleted=bool(user.get("deleted")),
             timezone=str(user.get("tz") or ""),
             locale=str(user.get("locale") or ""),
+            enterprise_id=str(grid.get("enterprise_id") or ""),
             is_admin=bool(user.get("is_admin") or user.get("is_owner")),
         )
 

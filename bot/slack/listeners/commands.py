@@ -40,4 +40,4 @@ async def _answer(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) 
     team_id, text = body.get("team_id"), body.get("text")
     if not isinstance(team_id, str) or not team_id or not actor.user_id:
         raise InvalidInputError("this command")
-    return await answer(desk.asker(actor, team_id), text if isinstance(text, str) else "")
+    return await answer(desk.asker(actor), text if isinstance(text, str) else "")

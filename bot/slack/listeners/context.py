@@ -122,6 +122,11 @@ class ListenerContext:
     patience: timedelta = CLICK_PATIENCE
 
     @property
+    def team_id(self) -> str:
+        """The workspace where the app is installed; a payload may come from another one."""
+        return self.homes.composer.team_id
+
+    @property
     def revisions(self) -> Revisions:
         """The use case of messages that people edit or delete."""
         return Revisions(
@@ -268,11 +273,11 @@ class ListenerContext:
             left=lambda team_id: spawn(attendance.look_who_is_left(team_id)),
         )
 
-    def asker(self, actor: Actor, team_id: str) -> Asker:
+    def asker(self, actor: Actor) -> Asker:
         """Somebody who has typed a word."""
         return Asker(
             actor=actor,
-            team_id=team_id,
+            team_id=self.team_id,
             composer=self.homes.composer,
             changed=self.homes.changed,
             delegating=self.delegating,

@@ -198,7 +198,7 @@ async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: 
     A database that does not answer keeps nobody from the answer: nothing was done.
     """
     context, now = telling.context, desk.clock()
-    place = (context.team_id, context.channel_id, telling.thread_ts)
+    place = (desk.team_id, context.channel_id, telling.thread_ts)
     with suppress(StorageError):
         await note(
             desk.storage.audit,

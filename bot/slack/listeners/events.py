@@ -57,7 +57,7 @@ def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: 
     if typed := word_of(incoming):
         # In a channel it comes twice: as a mention, and as a message.
         if kind == "app_mention" or incoming.is_direct:
-            asker = desk.asker(actor, incoming.team_id)
+            asker = desk.asker(actor)
             desk.spawn(answer_word(desk.client, asker, incoming, typed))
         return True
     if desk.facts is not None and _asks_who(incoming):

@@ -94,7 +94,7 @@ async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -
         case view.AWAY:
             await desk.open_view(str(body.get("trigger_id")), away_form())
         case view.MESSAGES:
-            team_id = desk.homes.composer.team_id
+            team_id = desk.team_id
             person = await desk.wishes.of(actor.user_id, team_id=team_id)
             await desk.open_view(str(body.get("trigger_id")), messages_form(person))
         case view.BACK_HERE:
@@ -157,7 +157,7 @@ async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor)
     chosen = read_away(_values(body), zone)
     if isinstance(chosen, dict):
         return chosen
-    team_id, delegating = desk.homes.composer.team_id, desk.delegating
+    team_id, delegating = desk.team_id, desk.delegating
     try:
         if chosen.delegate_id:
             await delegating.hand_over(
@@ -179,7 +179,7 @@ async def _set_messages(
         return chosen
     await desk.wishes.set(
         actor,
-        team_id=desk.homes.composer.team_id,
+        team_id=desk.team_id,
         quiet=chosen.quiet,
         has_digest=chosen.has_digest,
         has_copies=chosen.has_copies,
@@ -189,7 +189,7 @@ async def _set_messages(
 
 
 async def _come_back(desk: ListenerContext, actor: Actor) -> None:
-    team_id, delegating = desk.homes.composer.team_id, desk.delegating
+    team_id, delegating = desk.team_id, desk.delegating
     await delegating.end(actor, team_id=team_id)
     await delegating.come_back(actor, team_id=team_id)
     desk.homes.changed()

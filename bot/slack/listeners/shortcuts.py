@@ -47,7 +47,7 @@ async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBol
     Raises:
         UserFacingError: It was not done, and why.
     """
-    quoted, actor = quoted_from(body, context), actor_of(context, body)
+    quoted, actor = quoted_from(body, desk.team_id), actor_of(context, body)
     about, bot_user_id = AskingAbout(desk.inbox), context.bot_user_id or ""
     try:
         await about.check(quoted, actor, bot_user_id=bot_user_id)
@@ -71,14 +71,14 @@ async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBol
         desk.spawn(desk.threads.work(thread_id))
 
 
-def quoted_from(body: Mapping[str, Any], context: AsyncBoltContext) -> QuotedMessage:
-    """Read the message that somebody chose.
+def quoted_from(body: Mapping[str, Any], team_id: str) -> QuotedMessage:
+    """Read the message that somebody chose, in the workspace where the app is installed.
 
     Raises:
         InvalidInputError: The payload is not one of Slack's.
     """
     channel, message = body.get("channel"), body.get("message")
-    if not isinstance(channel, dict) or not isinstance(message, dict) or not context.team_id:
+    if not isinstance(channel, dict) or not isinstance(message, dict):
         raise InvalidInputError("this shortcut")
     channel_id, ts = channel.get("id"), message.get("ts")
     if not (isinstance(channel_id, str) and channel_id and isinstance(ts, str) and ts):
@@ -86,7 +86,7 @@ def quoted_from(body: Mapping[str, Any], context: AsyncBoltContext) -> QuotedMes
     thread_ts, text, user = (message.get(name) for name in ("thread_ts", "text", "user"))
     is_app = bool(message.get("bot_id") or message.get("app_id") or message.get("bot_profile"))
     return QuotedMessage(
-        team_id=context.team_id,
+        team_id=team_id,
         channel_id=channel_id,
         ts=ts,
         thread_ts=thread_ts if isinstance(thread_ts, str) and thread_ts else ts,

@@ -25,7 +25,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.action(str(ActionId.STOP_AGENT))
     async def on_stop(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        work = _stop(desk, stop_of(body, context), address_of(body))
+        work = _stop(desk, stop_of(body, context, desk.team_id), address_of(body))
         await desk.in_time(desk.speak_to(context.user_id or "", work))
         await ack()
 
@@ -41,7 +41,7 @@ async def _respond(desk: ListenerContext, address: str, words: str) -> None:
     await desk.outbox.respond(address, words)
 
 
-def stop_of(body: Mapping[str, Any], context: AsyncBoltContext) -> Incoming:
+def stop_of(body: Mapping[str, Any], context: AsyncBoltContext, team_id: str) -> Incoming:
     """Read a click as the word that it stands for, in the thread that the button names.
 
     Raises:
@@ -53,7 +53,7 @@ def stop_of(body: Mapping[str, Any], context: AsyncBoltContext) -> Incoming:
         raise InvalidInputError("this button")
     place = _THREAD.fullmatch(str(action.get("value")))
     ts, user_id = action.get("action_ts"), context.user_id
-    if place is None or place["team"] != context.team_id or not user_id or not ts:
+    if place is None or place["team"] != team_id or not user_id or not ts:
         raise InvalidInputError("this button")
     return Incoming(
         team_id=place["team"],

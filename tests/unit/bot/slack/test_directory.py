@@ -101,11 +101,12 @@ async def test_slackbot_is_a_bot() -> None:
 
 
 async def test_a_person_of_an_organisation_is_at_home_in_each_of_its_workspaces() -> None:
-    grid = a_user(team_id="T2", enterprise_user={"id": "W1", "teams": ["T9", "T1"]})
+    of_grid = {"id": "W1", "enterprise_id": "E1", "teams": ["T9", "T1"]}
+    grid = a_user(team_id="T2", enterprise_user=of_grid)
     directory, _, _ = a_directory(users_info=grid)
     person = await directory.person("WADA")
     assert not person.is_external
-    assert person.team_id == "T1"
+    assert (person.team_id, person.enterprise_id) == ("T1", "E1")
 
 
 async def test_members_of_all_pages() -> None:

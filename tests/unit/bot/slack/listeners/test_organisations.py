@@ -27,7 +27,7 @@ from tests.unit.bot.office import CHANNEL, Office
 from tests.unit.bot.slack.listeners.test_home import clicked, opened
 from tests.unit.bot.slack.listeners.test_shortcuts import chosen, everywhere
 
-WIM, EVE = "W0WIM", "U9EVE"
+WIM, EVE, IDA = "W0WIM", "U9EVE", "W0IDA"
 GRID: dict[str, Any] = {
     "enterprise": {"id": "E1", "name": "Acme"},
     "user": {
@@ -51,6 +51,22 @@ INSTALLED: dict[str, dict[str, Any]] = {
     },
     "in the organisation": {"team": None, "is_enterprise_install": True},
 }
+OTHER: dict[str, Any] = {
+    "team": {
+        "id": "T2",
+        "domain": "acme-labs",
+        "enterprise_id": "E1",
+        "enterprise_name": "Acme",
+    },
+    "is_enterprise_install": False,
+}
+# Slack names the organisation, not a workspace, as that of a user there.
+ABROAD: dict[str, dict[str, Any]] = {
+    "another workspace": OTHER,
+    "the organisation": {**OTHER, "team": {"id": "E1", "domain": "acme-org"}},
+    "no workspace": {"team": None, "is_enterprise_install": True},
+}
+AWAY = {**GRID, "user": {**GRID["user"], "team_id": "E1"}}
 CONNECT: dict[str, Any] = {
     "team": {"id": "T9", "domain": "other"},
     "enterprise": None,
@@ -64,9 +80,11 @@ NOT_OURS = "Only people of this workspace can do this."
 @pytest.fixture
 async def counter(storage: SqliteStorage) -> Counter:
     office = Office(storage, [PAY, say("Paid.")])
-    office.directory.add(WIM, name="Wim Vos")
+    office.directory.add(WIM, name="Wim Vos", enterprise_id="E1")
+    # Of the same organisation, in a channel that both workspaces share; and of no workspace here.
+    office.directory.add(IDA, name="Ida", team_id="T2", enterprise_id="E1", is_external=True)
     office.directory.add(EVE, name="Eve", team_id="T9", is_external=True)
-    office.directory.channels[CHANNEL] |= {WIM, EVE}
+    office.directory.channels[CHANNEL] |= {WIM, EVE, IDA}
     counter = Counter.on(office)
     await counter.send(an_event())
     return counter
@@ -142,6 +160,75 @@ async def test_a_command_of_the_organisation_lists_what_waits(counter: Counter) 
     more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
     answer = await commanded(counter, "list", user_id=WIM, team_id="T1", **more)
     assert "Pay 5 to Mia" in json.dumps(answer)
+
+
+@pytest.mark.parametrize("where", ABROAD)
+async def test_a_member_who_looks_from_elsewhere_in_the_organisation_counts(
+    counter: Counter, where: str
+) -> None:
+    """Slack itself says that they are of this workspace, too."""
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    assert (await counter.send({**click, **AWAY, **ABROAD[where]})).status == 200
+    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+@pytest.mark.parametrize("where", ABROAD)
+async def test_home_and_shortcuts_from_elsewhere_in_the_organisation_have_what_waits(
+    counter: Counter, where: str
+) -> None:
+    await counter.send({**everywhere(WIM), **AWAY, **ABROAD[where]})
+    assert "Pay 5 to Mia" in json.dumps(counter.views.opened[-1])
+    await counter.send({**clicked(view.ALL_MINE), **AWAY, **ABROAD[where]})
+    assert [who for who, _ in counter.views.published] == [WIM]
+
+
+async def test_a_command_from_elsewhere_in_the_organisation_lists_what_waits(
+    counter: Counter,
+) -> None:
+    more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
+    answer = await commanded(counter, "list", user_id=WIM, team_id="T2", **more)
+    assert "Pay 5 to Mia" in json.dumps(answer)
+
+
+async def test_what_is_done_from_elsewhere_is_on_record_for_this_workspace(
+    counter: Counter,
+) -> None:
+    more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
+    await commanded(counter, "quiet 22:00-07:00", user_id=WIM, team_id="T2", **more)
+    assert WIM in await counter.office.storage.people.of("T1", [WIM])
+    await counter.send({**chosen(WIM), **AWAY, **OTHER})
+    assert "An agent is at work in this thread" in counter.told(WIM), "it is the same thread"
+    assert counter.views.posted == []
+
+
+@pytest.mark.parametrize("where", [*ABROAD, "in one workspace"])
+async def test_who_is_in_the_organisation_and_not_in_the_workspace_decides_nothing(
+    counter: Counter, where: str
+) -> None:
+    found = {**ABROAD, **INSTALLED}[where]
+    ida = {**AWAY, "user": {**AWAY["user"], "id": IDA}}
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    await counter.send({**click, **ida, **found})
+    assert counter.told(IDA) == NOT_OURS
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"enterprise": {"id": "E9", "name": "Other"}, "team": {"id": "T2", "domain": "x"}},
+        {"enterprise": None, "team": {"id": "T2", "domain": "x"}},
+        {"enterprise": {"id": "", "name": ""}, "team": {"id": "T2", "domain": "x"}},
+    ],
+    ids=["another", "none", "empty"],
+)
+async def test_a_payload_of_no_or_another_organisation_counts_for_nobody(
+    counter: Counter, more: dict[str, Any]
+) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    await counter.send({**click, **AWAY, **more})
+    assert counter.told(WIM) == NOT_OURS
+    await is_untouched(counter)
 
 
 async def test_another_company_in_a_shared_channel_decides_nothing(counter: Counter) -> None:
