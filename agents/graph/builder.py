@@ -16,6 +16,7 @@ from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import GraphBuildError
 from agents.graph.options import Options, refuse_unknown
 from agents.graph.state.channels import Channels
+from agents.graph.state.line import line_of
 from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, Router, Topology
 from agents.graph.state.retries import RetryPolicy
 
@@ -229,6 +230,7 @@ class StateGraph:
             before=self._breakpoints("interrupt_before", options.get("interrupt_before", ())),
             after=self._breakpoints("interrupt_after", options.get("interrupt_after", ())),
             step_limit=step_limit,
+            line=line_of(self._draft),
         )
         kept = Options(
             every_step=durability == "step",

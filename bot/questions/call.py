@@ -41,7 +41,13 @@ from bot.questions.reasons import (
     reason_inputs,
 )
 from bot.questions.shown import questions_of
-from bot.questions.values import VERDICT, questions_in, title_of_questions, value_brief
+from bot.questions.values import (
+    VERDICT,
+    questions_in,
+    step_of,
+    title_of_questions,
+    value_brief,
+)
 from bot.words import say
 from storage.records import Decision, Kind, Status
 
@@ -92,6 +98,7 @@ class CallQuestion(InputsQuestion):
                     kind=Kind.APPROVAL,
                     title=title_of_questions(questions_in(brief)),
                     ask=AnswerForm(form=Form.CALL, label=say("card.asks")),
+                    preview=step_of(info),
                 )
             case _:
                 return None

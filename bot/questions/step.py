@@ -15,7 +15,7 @@ from bot.questions.base import Brief
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import register
 from bot.questions.form import AnswerForm, Form, in_order
-from bot.questions.values import object_schema, readable
+from bot.questions.values import object_schema, readable, step_of
 from bot.words import say
 from storage.records import Decision, Kind, Status
 
@@ -115,6 +115,7 @@ def _of_breakpoint(info: Question) -> Brief:
         arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),
         ask=AnswerForm(form=Form.STEP, label=say("card.state"), schema=_state_schema(info)),
         rule=f"{info.kind} {info.node}",
+        preview=step_of(info),
     )
 
 

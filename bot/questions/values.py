@@ -11,6 +11,7 @@ from agents import ApprovalResult
 from agents.core.codec import Json, encode
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
+from bot.layout.facts import humanised
 from bot.questions.base import Brief
 from bot.questions.form import AnswerForm, Form
 from bot.words import say
@@ -25,6 +26,17 @@ def typed_answer(info: object) -> dict[str, Json] | None:
     if not isinstance(info, Question) or info.kind != "node" or info.schema == VERDICT:
         return None
     return info.schema
+
+
+def step_of(question: Question) -> str:
+    """The step that a question of a graph is about, of how many; empty where it is not certain."""
+    line = question.line
+    if question.node not in line or len(line) < 2:
+        return ""
+    place = line.index(question.node) + 1
+    if place == len(line):
+        return say("line.step_last", n=place, of=place)
+    return say("line.step", n=place, of=len(line), next=humanised(line[place]))
 
 
 def title_of_questions(questions: Sequence[str], *, about: str = "") -> str:

@@ -145,6 +145,7 @@ class Gatekeeper:
             state=state.values,
             state_schema=self._topology.channels.schemas(),
             sends=sends,
+            line=self._topology.line,
         )
         encode(question)
         return Point(

@@ -95,7 +95,7 @@ class NodePlace:
             state: The state of its graph.
         """
         run, address = self.scope.run, task.address(self.scope.address)
-        node_run = _node_run(run, task, address)
+        node_run = _node_run(run, task, address, self.topology.line)
         scope = replace(
             self.scope,
             address=address,
@@ -277,10 +277,15 @@ def _memory_of(state: GraphState, known_around: Collection[str]) -> Memory:
     return Memory(values=deepcopy(own), below=state.memories)
 
 
-def _node_run(run: RunContext, task: Task, address: Address) -> NodeRun:
+def _node_run(run: RunContext, task: Task, address: Address, line: tuple[str, ...]) -> NodeRun:
     known = {answer.index: answer for answer in task.answered}
     node_run = NodeRun(
-        run=run, address=address, node=task.node, answered=known, kept=dict(task.kept)
+        run=run,
+        address=address,
+        node=task.node,
+        answered=known,
+        kept=dict(task.kept),
+        line=line,
     )
     node_run.take_answers()
     return node_run

@@ -43,6 +43,7 @@ class Question:
         state: What the graph's state is; breakpoints show it, others have None.
         state_schema: JSON schemas by key of that state, for those who edit it.
         sends: At a breakpoint: what runs with arguments of its own when it is passed.
+        line: The nodes of its graph in their order, where they run one after the other; else empty.
     """
 
     kind: QuestionKind
@@ -54,6 +55,7 @@ class Question:
     state: dict[str, object] | None = None
     state_schema: dict[str, Json] | None = None
     sends: tuple[Send, ...] = ()
+    line: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.kind != "node":
@@ -111,6 +113,7 @@ class NodeRun:
         kept: What is finished inside it, and does not run again with it.
         asked: How many questions it has asked so far.
         refusals: What kept it from going on, and must be told.
+        line: See `Topology`.
     """
 
     run: RunContext
@@ -122,6 +125,7 @@ class NodeRun:
     kept: dict[str, object] = field(default_factory=dict)
     asked: int = 0
     refusals: list[ResumeError] = field(default_factory=list)
+    line: tuple[str, ...] = ()
 
     def take_answers(self) -> None:
         """Learn what waits here, and what people answered."""
@@ -299,6 +303,7 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
         index=node.asked,
         schema=schema,
         fingerprint=fingerprint(value, schema),
+        line=node.line,
     )
     node.asked += 1
 

@@ -98,6 +98,7 @@ class Topology:
         before: Nodes with a breakpoint before them.
         after: Nodes with a breakpoint after them.
         step_limit: How many steps one call may take.
+        line: Its nodes in their order, where they certainly run one after the other; else empty.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Topology:
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
     step_limit: int = 100
+    line: tuple[str, ...] = ()
 
     def shown(self, state: GraphState) -> Values:
         """The state as people see it: with what finished nodes of this step have written."""

@@ -172,6 +172,29 @@ def test_breakpoint() -> None:
     assert stop == ApprovalResult(approved=False, reason="no", digest=approval.digest, by=BY)
 
 
+LINE = ("draft_text", "pay", "archive_the_draft")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (LINE, "Step 2 of 3. Next: Archive the draft."),
+        (LINE[:2], "Step 2 of 2, the last one."),
+        (LINE[1:], "Step 1 of 2. Next: Archive the draft."),
+        (("pay",), ""),
+        (("other", "another"), ""),
+        ((), ""),
+    ],
+)
+def test_a_step_says_which_it_is_of_how_many_where_that_is_certain(
+    line: tuple[str, ...], words: str
+) -> None:
+    assert approval_of(replace(BREAK, line=line)).preview == words
+    verdict = replace(node("Pay?", ApprovalResult), node="pay", line=line)
+    assert approval_of(verdict).preview == words
+    assert approval_of(replace(BREAK, line=line)).digest == approval_of(BREAK).digest
+
+
 def test_breakpoint_with_an_edit() -> None:
     approval = approval_of(BREAK)
     new = {**arguments_of(approval), "amount": 7}
