@@ -42,6 +42,10 @@ from storage.trail import TrailStore
 class ThreadStore(Protocol):
     """Threads, and the right to work on one."""
 
+    async def add(self, thread: Thread) -> bool:
+        """Insert. False (and nothing written) when the id exists."""
+        ...
+
     async def ensure(self, thread: Thread) -> Thread:
         """Insert the thread unless its id exists; return what is stored."""
         ...

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
@@ -216,6 +216,29 @@ async def wake_up(
     if woken is not None:
         woken.keep(thread_id, thread, lease)
     return thread is not None and lease is not None and lease.is_on(thread)
+
+
+async def add_woken(
+    threads: ThreadStore, woken: TakenLeases[Thread] | None, thread: Thread, *, now_ms: int
+) -> None:
+    """Make a thread in which something is to be done; see `wake_up`, if somebody was quicker.
+
+    Args:
+        threads: Where it is to be.
+        woken: See `wake_up`.
+        thread: As it begins.
+        now_ms: The time.
+    """
+    lease = woken.offer() if woken is not None else None
+    thread = replace(thread, due_ms=now_ms, active_ms=now_ms, wakes=1)
+    if lease is not None:
+        until_ms = lease.until_ms
+        taken = replace(thread, leased_by=lease.owner, leased_until_ms=until_ms, due_ms=until_ms)
+        thread = replace(taken, fence=1)
+    if not await threads.add(thread):
+        await wake_up(threads, woken, thread.thread_id, now_ms=now_ms)
+    elif woken is not None:
+        woken.keep(thread.thread_id, thread, lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

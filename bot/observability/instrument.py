@@ -63,6 +63,13 @@ class MeteredThreads:
         self.extend = store.extend
         self.set_requesters = store.set_requesters
 
+    async def add(self, thread: Thread) -> bool:
+        """See `ThreadStore.add`."""
+        is_new = await self._store.add(thread)
+        if is_new and thread.leased_by:
+            self._activity.claimed(thread)
+        return is_new
+
     async def wake(
         self, thread_id: str, *, now_ms: int, lease: Lease | None = None
     ) -> Thread | None:

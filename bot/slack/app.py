@@ -260,6 +260,7 @@ def build(
         clock=clock,
         stop=turns.stopping.stop,
         spoken_to=catalog.spoken_to,
+        woken=woken,
     )
     threads = Threads(
         storage=storage,

@@ -30,8 +30,11 @@ class MongoThreadStore:
         """Look again at what could not be read."""
         await leases.forget_marks(self._collection)
 
+    async def add(self, thread: Thread) -> bool:
+        return await self._collection.insert(to_document(THREADS, thread))
+
     async def ensure(self, thread: Thread) -> Thread:
-        if await self._collection.insert(to_document(THREADS, thread)):
+        if await self.add(thread):
             return thread
         return await self.get(thread.thread_id)
 

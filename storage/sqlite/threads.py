@@ -71,6 +71,9 @@ class SqliteThreadStore:
         self._database = database
         self.leases = Leases(database, "threads", THREADS)
 
+    async def add(self, thread: Thread) -> bool:
+        return await self._database.change(_INSERT, THREADS.encode(thread))
+
     async def ensure(self, thread: Thread) -> Thread:
         found = await self._database.fetch(_INSERT, THREADS.encode(thread))
         return THREADS.decode(found[0]) if found else await self.get(thread.thread_id)

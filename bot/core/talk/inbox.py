@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.core.approvals import Approvals
@@ -20,6 +19,7 @@ from bot.core.talk.incoming import (
     written_at,
 )
 from bot.core.talk.stops import Stops, looks_like_stop
+from bot.core.work import TakenLeases, add_woken, wake_up
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.people.access import Access
 from bot.people.passes import ThreadPass
@@ -56,6 +56,7 @@ class ThreadInbox:
         clock: The time now.
         stop: Stops what goes on in a thread, where that is in this process.
         spoken_to: Tells by its name which agent words are for, and what they say to it.
+        woken: The leases that come with a wake.
     """
 
     storage: Storage
@@ -65,6 +66,7 @@ class ThreadInbox:
     clock: Clock
     stop: Callable[[str], None] = _nothing
     spoken_to: Callable[[str], tuple[str, str]] = _to_nobody
+    woken: TakenLeases[Thread] | None = None
 
     @property
     def stops(self) -> Stops:
@@ -81,21 +83,29 @@ class ThreadInbox:
             The thread to work on; None when there is nothing to do.
         """
         name, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
-        thread = await self._thread(incoming, name)
+        known = await self._known(incoming)
+        thread = known or self._begun(incoming, name)
         if thread is None:
             return None
         pending = await self._waiting(thread)
         asks = any(a.kind is Kind.QUESTION for a in pending)
         is_for_agent = self._is_for_agent(incoming, thread, has_question=asks)
         if looks_like_stop(words) and is_for_agent:
+            await self._ensure(thread, known)
             return await self._take_stop(incoming, thread, words, pending)
         if pending and not asks and await self._is_about_cards(incoming, words, pending):
             return None
-        if not is_for_agent or not await self._is_readable(incoming, thread, words, name):
+        if not is_for_agent:
             return None
-        now = self.clock()
+        if not await self._is_readable(incoming, thread, words, name):
+            await self._ensure(thread, known)
+            return None
+        now, threads = self.clock(), self.storage.threads
         await self.storage.inbox.add(self._message(incoming, words, now))
-        await self.storage.threads.wake(thread.thread_id, now_ms=now)
+        if known is None:  # the message is there: who finds the thread finds it
+            await add_woken(threads, self.woken, thread, now_ms=now)
+        else:
+            await wake_up(threads, self.woken, thread.thread_id, now_ms=now)
         if pending and not asks:
             await self._note_words(incoming, words, pending)
         return thread.thread_id
@@ -176,7 +186,7 @@ class ThreadInbox:
             return None
         now = self.clock()
         await self.storage.inbox.add(self._message(incoming, words, now))
-        await self.storage.threads.wake(thread.thread_id, now_ms=now)
+        await wake_up(self.storage.threads, self.woken, thread.thread_id, now_ms=now)
         self.stop(thread.thread_id)
         return thread.thread_id
 
@@ -290,23 +300,32 @@ class ThreadInbox:
         left = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
         await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
 
-    async def _thread(self, incoming: Incoming, agent: str) -> Thread | None:
-        """The thread of a message; made when the message starts one."""
-        if incoming.thread_ts != incoming.ts:  # a reply: mostly, the thread is there
-            with suppress(RecordNotFoundError):
-                return await self.storage.threads.get(incoming.thread_id)
-        if not incoming.is_direct and not incoming.is_mention:
+    async def _known(self, incoming: Incoming) -> Thread | None:
+        """The thread of a message; None where there is none yet."""
+        if incoming.thread_ts == incoming.ts and not _can_begin(incoming):
             return None
-        return await self.storage.threads.ensure(
-            Thread(
-                thread_id=incoming.thread_id,
-                team_id=incoming.team_id,
-                channel_id=incoming.channel_id,
-                thread_ts=incoming.thread_ts,
-                requester_id=incoming.user_id,
-                created_ms=self.clock(),
-                agent=agent,
-            )
+        try:
+            return await self.storage.threads.get(incoming.thread_id)
+        except RecordNotFoundError:
+            return None
+
+    async def _ensure(self, thread: Thread, known: Thread | None) -> None:
+        """Make a thread in which nothing is to be done yet: what was refused belongs to it."""
+        if known is None:
+            await self.storage.threads.ensure(thread)
+
+    def _begun(self, incoming: Incoming, agent: str) -> Thread | None:
+        """The thread that a message starts; None where it starts none."""
+        if not _can_begin(incoming):
+            return None
+        return Thread(
+            thread_id=incoming.thread_id,
+            team_id=incoming.team_id,
+            channel_id=incoming.channel_id,
+            thread_ts=incoming.thread_ts,
+            requester_id=incoming.user_id,
+            created_ms=self.clock(),
+            agent=agent,
         )
 
     @staticmethod
@@ -448,3 +467,8 @@ def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], lis
     """Approvals that somebody asked for, and those of them that they can take back."""
     own = [one for one in waiting if is_requester(one, user_id)]
     return own, [one for one in own if one.kind is not Kind.DOUBT]
+
+
+def _can_begin(incoming: Incoming) -> bool:
+    """Whether a message starts a thread where there is none."""
+    return incoming.is_direct or incoming.is_mention

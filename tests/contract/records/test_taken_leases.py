@@ -129,3 +129,23 @@ async def test_a_wake_takes_a_lease_that_is_over(storage: Storage) -> None:
 async def test_a_wake_of_no_thread_takes_nothing(storage: Storage) -> None:
     with pytest.raises(RecordNotFoundError):
         await storage.threads.wake("T1:C1:9.9", now_ms=2_000, lease=LEASE)
+
+
+async def test_a_thread_is_born_with_a_lease(storage: Storage) -> None:
+    born = a_thread(leased_by="a", leased_until_ms=9_500, due_ms=9_500, fence=1, wakes=1)
+    assert LEASE.is_on(born)
+
+    assert await storage.threads.add(born)
+
+    assert await storage.threads.get(THREAD_ID) == born
+    assert not await storage.threads.claim(THREAD_ID, owner="b", now_ms=9_499, until_ms=20_000)
+    assert await storage.threads.claim(THREAD_ID, owner="b", now_ms=9_500, until_ms=20_000)
+
+
+async def test_a_thread_that_is_there_stays_as_it_is(storage: Storage) -> None:
+    first = a_thread(due_ms=5)
+    assert await storage.threads.add(first)
+
+    assert not await storage.threads.add(a_thread(requester_id="U2"))
+
+    assert await storage.threads.get(THREAD_ID) == first

@@ -302,6 +302,7 @@ class Office:
             outbox=self.outbox,
             clock=self.clock,
             stop=self.turns.stopping.stop,
+            woken=self.woken,
         )
 
     @cached_property

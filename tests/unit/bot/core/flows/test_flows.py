@@ -339,6 +339,7 @@ async def test_crash_after_the_message_was_stored(storage: SqliteStorage) -> Non
     first = Office(storage, [])
     await first.inbox.receive(an_incoming(ASK))
     second = Office(storage, [say("Hello.")], clock=first.clock)
+    second.clock.forward(seconds=15)  # the lease of who took it is over
     await second.sweep.tick()
     await second.queue.run()
     assert second.shown() == ["Hello."]
