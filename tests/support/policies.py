@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 CASES_FILE = Path(__file__).parents[1] / "data" / "cases.yaml"
-_DATA: dict[str, Any] = yaml.safe_load(CASES_FILE.read_text(encoding="utf-8"))
+_DATA: dict[str, Any] = yaml.load(CASES_FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 WORLD: dict[str, Any] = _DATA["world"]
 """People, user groups, channels, tools and agents of the cases."""
 POLICIES: dict[str, dict[str, Any]] = _DATA["policies"]

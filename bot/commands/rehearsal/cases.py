@@ -220,7 +220,11 @@ def offset(text: object) -> timedelta:
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
-class _Plain(yaml.SafeLoader):
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C, where PyYAML was built with it."""
+
+
+class _Plain(_Loader):  # type: ignore[misc]
     """Reads times as texts: they have no zone before somebody says which."""
 
 
