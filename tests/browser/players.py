@@ -22,7 +22,7 @@ from tests.browser.shots import shot
 POLICY = Path(__file__).with_name("means.yaml")
 NAMES = {ROSA: "Rosa", ADA: "Ada", BEN: "Ben", MIA: "Mia"}
 DESK = ViewportSize(width=1280, height=800)
-PATIENCE_MS = 15_000
+PATIENCE_MS = 30_000
 """So long a step may take where the machine has other things to do, too."""
 PHONE = ViewportSize(width=390, height=844)
 
@@ -50,9 +50,11 @@ async def a_demo(folder: Path, *, daily_list: str = "no") -> AsyncIterator[str]:
         )
     )
     running.add_done_callback(lambda _: url.cancel())  # when it does not come so far
-    yield await url
-    stop.set()
-    await running
+    try:
+        yield await url
+    finally:
+        stop.set()
+        await running
 
 
 @dataclass

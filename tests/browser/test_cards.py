@@ -15,6 +15,7 @@ from bot.layout.parts import approvers_words
 from bot.people.access import approver_names
 from bot.sandbox import OPS, ROSA, Sandbox
 from bot.slack.cards.choose import card_for
+from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.states import ENDED, STATES
 from tests.browser.test_page import browser, pytestmark
@@ -63,7 +64,7 @@ async def looking(browser: Browser, gallery: Gallery, look: str) -> AsyncIterato
         viewport=size, color_scheme=scheme, reduced_motion="reduce", timezone_id="UTC"
     ) as profile:
         page = await profile.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
         await page.clock.set_fixed_time((DECIDED + 60_000) / 1_000)
         await page.goto(f"{sandbox.url}/?as={ROSA}&channel={OPS}")
         await page.evaluate("font => document.body.style.setProperty('--font', font)", FONT)

@@ -15,6 +15,7 @@ from bot import main
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
+from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, expect_back, open_tool, pytestmark
 
@@ -40,9 +41,11 @@ async def demo(tmp_path: Path) -> AsyncIterator[str]:
         )
     )
     running.add_done_callback(lambda _: url.cancel())  # when it does not come so far
-    yield await url
-    stop.set()
-    await running
+    try:
+        yield await url
+    finally:
+        stop.set()
+        await running
 
 
 @pytest_asyncio.fixture(
@@ -54,7 +57,7 @@ async def page(request: pytest.FixtureRequest, browser: Browser, demo: str) -> A
         viewport={"width": width, "height": height}, color_scheme=scheme
     ) as profile:
         page = await profile.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
         await page.goto(demo)
         yield page
         name = request.node.name.replace("[", "-").replace("]", "")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
+from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, pytestmark, stage
 from tests.support.stage import Stage
@@ -28,7 +29,7 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     size = ViewportSize(width=1280, height=800)
     async with await browser.new_context(viewport=size) as profile:
         page = await profile.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
         yield page
         await shot(page, "test_keyboard")
 

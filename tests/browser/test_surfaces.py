@@ -15,6 +15,7 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from bot.sandbox import ADA, OPS, RANDOM, ROSA, Sandbox, Shortcut, SlashCommand, Surfaces
 from bot.sandbox.delivery.http import AppReply, Parcel
+from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, expect_back, open_tool, pytestmark
 
@@ -162,7 +163,7 @@ async def page(request: pytest.FixtureRequest, browser: Browser) -> AsyncIterato
     size = ViewportSize(width=width, height=height)
     async with await browser.new_context(viewport=size, color_scheme=scheme) as profile:
         page = await profile.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
         yield page
@@ -400,7 +401,7 @@ async def test_axe_finds_nothing_serious(browser: Browser, bench: Bench, look: s
         viewport=size, color_scheme=scheme, reduced_motion="reduce"
     ) as profile:
         page = await profile.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
 
         async def look_at(name: str) -> None:
             await page.evaluate(axe)
