@@ -81,7 +81,7 @@ VIOLATIONS = [
     ("sqlite-driver", "bot.core.approvals", "sqlite3"),
     ("one-composer", "bot.main", "storage.sqlite.storage"),
     ("one-composer", "bot.commands.cli", "storage.mongo"),
-    ("sandbox-alone", "bot.slack.notifier", "bot.sandbox.workspace.people"),
+    ("sandbox-alone", "bot.slack.messages.notifier", "bot.sandbox.workspace.people"),
     ("sandbox-pure", "bot.sandbox.workspace.state", "storage.records"),
     ("no-pickle", "storage.codec", "pickle"),
     ("listeners-apart", "bot.slack.listeners.events", "bot.slack.listeners.actions"),

@@ -78,13 +78,13 @@ from bot.slack.listeners import (
     views,
 )
 from bot.slack.listeners.context import ListenerContext, Press, Submit
-from bot.slack.notices import SlackBatchCards, SlackNotices
-from bot.slack.notifier import SlackNotifier
+from bot.slack.messages.notices import SlackBatchCards, SlackNotices
+from bot.slack.messages.notifier import SlackNotifier
+from bot.slack.messages.signs import SlackRootSigns
+from bot.slack.messages.waitlists import SlackLists
 from bot.slack.presence import SlackPresence
 from bot.slack.ratelimit import Pacer
 from bot.slack.reach import PATIENT_S, QUICK_S, Slack
-from bot.slack.signs import SlackRootSigns
-from bot.slack.waitlists import SlackLists
 from storage.base import Storage
 from storage.records import Approval, Thread
 

@@ -13,7 +13,7 @@ from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.calls import Putting
-from bot.slack.notices import SlackNotices
+from bot.slack.messages.notices import SlackNotices
 from bot.words import say
 from bot.words.catalog import Catalogue, catalogue, speaking
 from storage.records import Approval, Decision, Grant, Status

@@ -8,11 +8,11 @@ import pytest
 
 from agents.models import call, say
 from bot.errors import DeliveryError
-from bot.slack.notifier import lost_text
+from bot.slack.messages.notifier import lost_text
 from storage.records import Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ROSA, THREAD_ID, Office
-from tests.unit.bot.slack.test_notifier import Scene, scene
+from tests.unit.bot.slack.messages.test_notifier import Scene, scene
 
 __all__ = ["scene"]
 

@@ -41,6 +41,7 @@ from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.reply import reply_cards
+from bot.slack.messages.streams import BriefText, GrowingMessage, NativeStream, Streaming
 from bot.slack.placing import (
     Spot,
     approvers_text,
@@ -52,7 +53,6 @@ from bot.slack.placing import (
     spot_of,
 )
 from bot.slack.ratelimit import Pacer, TooSoonError
-from bot.slack.streams import BriefText, GrowingMessage, NativeStream, Streaming
 from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Status, Thread

@@ -17,7 +17,7 @@ from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.slack.home.waitlist import waitlist_card
-from bot.slack.waitlists import SlackLists
+from bot.slack.messages.waitlists import SlackLists
 from storage.records import Approval, Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory

@@ -16,8 +16,8 @@ from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.beside.root import root_card
 from bot.slack.calls import Putting
+from bot.slack.messages.signs import EMOJI, SlackRootSigns
 from bot.slack.placing import Spot
-from bot.slack.signs import EMOJI, SlackRootSigns
 from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 

@@ -11,10 +11,10 @@ from bot.core.attendance.held import write_beside
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports import BatchWords, SideMessage
-from bot.slack.notices import SlackBatchCards, SlackNotices
+from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from storage.records import UNKNOWN_TS, Approval, Status
 from tests.unit.bot.slack.cards.batch_samples import an_item
-from tests.unit.bot.slack.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
+from tests.unit.bot.slack.messages.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
 
 __all__ = ["scene"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.errors import DeliveryError
-from bot.slack.streams import (
+from bot.slack.messages.streams import (
     MAX_STREAMED,
     GrowingMessage,
     NativeStream,

@@ -16,11 +16,11 @@ from bot.layout.titles import title_of
 from bot.ports import Began, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
 from bot.slack.cards.choose import card_for
-from bot.slack.notifier import SlackNotifier
+from bot.slack.messages.notifier import SlackNotifier
+from bot.slack.messages.streams import BRIEF
 from bot.slack.placing import approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer
 from bot.slack.reach import Identity, Slack
-from bot.slack.streams import BRIEF
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock

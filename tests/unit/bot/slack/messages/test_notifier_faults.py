@@ -15,11 +15,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
 from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
-from bot.slack.notifier import SlackNotifier
+from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
 from storage.records import Approval, Decision, Post, Status
 from tests.support.fakes import FakeClock
-from tests.unit.bot.slack.test_notifier import Scene, a_scene, reading, yes
+from tests.unit.bot.slack.messages.test_notifier import Scene, a_scene, reading, yes
 
 
 @dataclass
