@@ -172,7 +172,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "34 a reminder is one message, has the link, and is edited at the end": (
         f"{LADDER}::test_the_next_reminder_takes_the_place_of_the_one_before",
         (
-            "tests/unit/bot/slack/test_notifier.py"
+            "tests/unit/bot/slack/messages/test_notifier.py"
             "::test_d10_a_reminder_has_a_link_and_is_edited_at_the_end"
         ),
         (
@@ -187,7 +187,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "36 the root shows each end": (
         "tests/unit/bot/core/attendance/test_signs.py::test_each_status_has_its_sign",
         "tests/unit/bot/core/attendance/test_signs.py::test_no_status_was_forgotten",
-        "tests/unit/bot/slack/test_signs.py::test_each_sign_has_a_line_that_slack_takes",
+        "tests/unit/bot/slack/messages/test_signs.py::test_each_sign_has_a_line_that_slack_takes",
         "tests/unit/bot/slack/test_signals.py::test_the_root_says_what_waits_and_how_it_ended",
     ),
     "37 Home: by deadline, twenty a page, filters, a sentence where it is empty": (
@@ -250,12 +250,12 @@ CHECKS: dict[str, tuple[str, ...]] = {
             f"{LISTENERS}/test_changed_messages.py"
             "::test_a_root_with_replies_leaves_a_tombstone_and_the_thread_goes_on"
         ),
-        "tests/unit/bot/slack/test_lost_places.py::test_a_direct_message_says_so_once",
+        "tests/unit/bot/slack/messages/test_lost_places.py::test_a_direct_message_says_so_once",
     ),
     "a channel that was archived meanwhile": (
-        "tests/unit/bot/slack/test_lost_places.py::test_a_direct_message_says_so_once",
+        "tests/unit/bot/slack/messages/test_lost_places.py::test_a_direct_message_says_so_once",
         (
-            "tests/unit/bot/slack/test_lost_places.py"
+            "tests/unit/bot/slack/messages/test_lost_places.py"
             "::test_a_card_that_has_no_place_expires_and_who_asked_knows"
         ),
     ),
