@@ -12,6 +12,8 @@ from aiohttp import web
 
 from bot.commands.cli import main
 from bot.config.agents import load_agents, load_model
+from bot.config.settings import Settings
+from bot.slack.listeners.typed.words import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-do-i.md").read_text("utf-8")
@@ -25,12 +27,23 @@ def block(question: str) -> str:
     return str(found)
 
 
-def test_there_are_twelve_questions_of_few_lines() -> None:
+def test_there_are_fifteen_questions_of_few_lines() -> None:
     sections = [one for one in PAGE.split("\n## ") if one.startswith("… ")]
-    assert len(sections) == 12
+    assert len(sections) == 15
     for section in sections:
         text = FENCE.sub("", section.partition("\n")[2]).strip()
         assert len(text.splitlines()) <= 3, section
+
+
+def test_each_command_to_copy_begins_with_a_word_that_works() -> None:
+    typed = re.findall(r"/countersign (\w+)", PAGE)
+    assert {"stop", "quiet", "away"} <= {*typed} <= {*WORDS}
+
+
+def test_the_settings_to_copy_are_settings() -> None:
+    names = set(re.findall(r"COUNTERSIGN_[A-Z_]+", block("one list a day")))
+    assert names == {"COUNTERSIGN_DAILY_LIST"}
+    assert names <= {field.alias for field in Settings.model_fields.values()}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,6 +174,18 @@ async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None
     for one in typed:
         words = one.replace("@ben", f"<@{BEN}>").replace(" for sre", "")
         told = (await answered(counter, words))["text"]
+        assert "I don't know" not in told, one
+        assert "couldn't read" not in told, one
+
+
+async def test_each_command_that_the_page_of_questions_has_to_copy_works(
+    counter: Counter,
+) -> None:
+    page = (Path(__file__).parents[5] / "docs" / "how-do-i.md").read_text("utf-8")
+    commands = re.findall(r"^/countersign (.+)$", page, re.MULTILINE)
+    assert len(commands) == 4
+    for one in commands:
+        told = (await answered(counter, one.replace("@ben", f"<@{BEN}>")))["text"]
         assert "I don't know" not in told, one
         assert "couldn't read" not in told, one
 
