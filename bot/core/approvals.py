@@ -278,6 +278,7 @@ class Approvals:
             clock=self.clock,
             unseen=self.unseen,
             gone=self._note_gone,
+            taken=self.attendance.taken,
         )
 
     @asynccontextmanager

@@ -257,11 +257,19 @@ class MeteredApprovals:
         return approval
 
     async def vote(
-        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
+        self,
+        changed: Approval,
+        *,
+        revision: int,
+        now_ms: int,
+        restarts: bool = False,
+        lease: Lease | None = None,
     ) -> Approval:
         """See `ApprovalStore.vote`."""
         return self._noted(
-            await self._store.vote(changed, revision=revision, now_ms=now_ms, restarts=restarts)
+            await self._store.vote(
+                changed, revision=revision, now_ms=now_ms, restarts=restarts, lease=lease
+            )
         )
 
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:

@@ -103,7 +103,13 @@ class MongoApprovalStore:
         return await self._changed(where, update) or await self._conflict(approval_id)
 
     async def vote(
-        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
+        self,
+        changed: Approval,
+        *,
+        revision: int,
+        now_ms: int,
+        restarts: bool = False,
+        lease: Lease | None = None,
     ) -> Approval:
         where: Filter = {
             **_open(changed.approval_id, now_ms),
@@ -118,7 +124,7 @@ class MongoApprovalStore:
         if changed.status is not Status.PENDING:
             update["$set"].pop("remind_ms", None)
             put(update, "remind_ms", None)
-        voted = await self._changed(where, update)
+        voted = await self._taken(where, update, now_ms, lease)
         return voted or await self._conflict(changed.approval_id)
 
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:

@@ -269,11 +269,12 @@ async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStor
     assert drawn == [Status.REJECTED]
 
 
-async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_the_next_tick(
+async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_after_its_lease(
     storage: SqliteStorage,
 ) -> None:
     world = await two(storage, is_drawn=True)
     await world.decide_where_nobody_follows()
+    world.first.clock.forward(seconds=LEASE.total_seconds())
     await world.tick(world.first)
     card = world.notifier.cards[world.approval.approval_id]
     assert card.status is Status.REJECTED
@@ -299,8 +300,7 @@ async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_
     await first.inbox.receive(an_incoming("Be quick", ts="1800000000.000002"))
     storage.approvals.open_of = asleep  # type: ignore[method-assign]
     if gives_up:
-        now = first.clock()
-        held = await storage.threads.claim(THREAD_ID, owner="first", now_ms=now, until_ms=now + 1)
+        held = first.woken.pop(THREAD_ID)  # its lease came with the wake
         assert held is not None
         with pytest.raises(CheckpointConflictError):
             await first.turns.abandon(held, "It is over.")
