@@ -32,6 +32,7 @@ from agents import (
     ToolEvent,
     ToolReturn,
     ToolSpec,
+    approval_gate,
     get_interrupt_state,
     get_resume_context,
     make_message,
@@ -42,7 +43,7 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.observers import Recorder
 from agents.core.scope import BeforeStart
-from agents.models import Turn
+from agents.models import Turn, call, say
 from agents.policy.house import HousePolicy
 from agents.tools.base import CallText
 
@@ -172,6 +173,17 @@ class World:
         asked = [model for model in self.models if model.calls]
         parts = [part for message in asked[-1].inputs[-1] for part in message.parts]
         return [f"{part.part_kind}:{getattr(part, 'content', '')}" for part in parts]
+
+
+def step_world(*, idempotent: bool = False) -> tuple[World, Plain, Plain]:
+    """A world whose runs are on record step by step; its gated tool, and its other one."""
+    script: list[Turn] = [
+        [call("look", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c2")],
+        [call("look", {"x": 3}, id="c3")],
+        say("done"),
+    ]
+    pay, look = Plain("pay", idempotent=idempotent), Plain("look")
+    return World(script, [approval_gate(pay), look], durability="step"), pay, look
 
 
 @dataclass

@@ -22,7 +22,7 @@ from agents import (
 )
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.messages import read_log
-from agents.models import Turn, call, say
+from agents.models import call, say
 from tests.unit.agents.support import (
     Died,
     DyingStore,
@@ -31,19 +31,9 @@ from tests.unit.agents.support import (
     brief,
     follow,
     no,
+    step_world,
     yes,
 )
-
-SCRIPT: list[Turn] = [
-    [call("look", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c2")],
-    [call("look", {"x": 3}, id="c3")],
-    say("done"),
-]
-
-
-def step_world(*, idempotent: bool = False) -> tuple[World, Plain, Plain]:
-    pay, look = Plain("pay", idempotent=idempotent), Plain("look")
-    return World(list(SCRIPT), [approval_gate(pay), look], durability="step"), pay, look
 
 
 async def drive(world: World, told: list[AgentEvent], *, doubt: str = "ran") -> None:

@@ -29,7 +29,7 @@ from agents import (
 )
 from agents.core.codec import Json
 from agents.core.scope import AskAgain, StartingCall
-from agents.models import Turn, call, say
+from agents.models import call, say
 from agents.tools.base import CallText
 from tests.unit.agents.support import (
     Died,
@@ -39,19 +39,9 @@ from tests.unit.agents.support import (
     collect,
     contexts,
     no,
+    step_world,
     yes,
 )
-
-SCRIPT: list[Turn] = [
-    [call("look", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c2")],
-    [call("look", {"x": 3}, id="c3")],
-    say("done"),
-]
-
-
-def step_world(*, idempotent: bool = False) -> tuple[World, Plain, Plain]:
-    pay, look = Plain("pay", idempotent=idempotent), Plain("look")
-    return World(list(SCRIPT), [approval_gate(pay), look], durability="step"), pay, look
 
 
 async def died_in_pay(
