@@ -57,7 +57,7 @@ from bot.ports import Actor, BatchCards, CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
-from storage.records import Approval, Decision, Kind, Status, Thread
+from storage.records import Approval, Decision, DelegationRecord, Kind, Status, Thread
 from tests.support.fakes import (
     FakeBoard,
     FakeClock,
@@ -403,6 +403,26 @@ class Office:
         if thread_id is not None:
             self.queue.spawn(self.threads.work(thread_id))
         await self.queue.run()
+
+    async def lend(self, owner_id: str, delegate_id: str = "", *, name: str = "") -> str:
+        """Somebody lends their right for nine days, or is away where it is to nobody.
+
+        Args:
+            owner_id: Who.
+            delegate_id: To whom.
+            name: Id of the record; one is made up when empty. It is returned.
+        """
+        right = DelegationRecord(
+            delegation_id=name or f"dlg_{owner_id}_{delegate_id}",
+            team_id="T1",
+            owner_id=owner_id,
+            delegate_id=delegate_id,
+            group_name="",
+            created_ms=self.clock(),
+            until_ms=self.clock() + 9 * 86_400_000,
+        )
+        await self.storage.delegations.add(right)
+        return right.delegation_id
 
     async def open_approvals(self) -> list[Approval]:
         return [

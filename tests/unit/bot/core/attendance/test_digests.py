@@ -14,7 +14,7 @@ from bot.core.attendance.waitlist import PostedList
 from bot.core.decisions.overview import Overview, Overviews
 from bot.errors import DeliveryError
 from bot.policy.terms import QuietHours
-from storage.records import Decision, DelegationRecord, PersonRecord, Status
+from storage.records import Decision, PersonRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.attendance.lists_stage import (
     MIA,
@@ -165,17 +165,8 @@ async def test_who_is_away_gets_none_and_whom_they_asked_to_decide_gets_it(
     storage: SqliteStorage,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
-    for delegate in ("", MIA):
-        right = DelegationRecord(
-            delegation_id=f"d{delegate}",
-            team_id="T1",
-            owner_id=ADA,
-            delegate_id=delegate,
-            group_name="",
-            created_ms=office.clock(),
-            until_ms=office.clock() + 9 * 86_400_000,
-        )
-        await storage.delegations.add(right)
+    await office.lend(ADA)
+    await office.lend(ADA, MIA)
     await ask(office, 1)
     await pass_time(office, hours=2)
     assert sent(office) == [f"{MIA}:2026-11-23"]

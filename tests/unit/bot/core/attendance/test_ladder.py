@@ -17,7 +17,7 @@ from bot.layout.action_ids import ActionId
 from bot.people.meanwhile import CardClaim, write_snoozes
 from bot.ports import Person
 from bot.slack.cards.choose import card_for
-from storage.records import Approval, DelegationRecord, Status
+from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import forced
 from tests.unit.bot.counter_stage import Counter, a_click
@@ -387,33 +387,15 @@ def _fields(approval: Approval) -> dict[str, Any]:
 
 async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStorage) -> None:
     office = an_office(storage, {"approve": [{"from": ["security"]}]})
-    for name, delegate in (("d1", ""), ("d2", LIA)):
-        record = DelegationRecord(
-            delegation_id=name,
-            team_id="T1",
-            owner_id=MIA,
-            delegate_id=delegate,
-            group_name="",
-            created_ms=office.clock(),
-            until_ms=office.clock() + 10**8,
-        )
-        await storage.delegations.add(record)
+    await office.lend(MIA)
+    await office.lend(MIA, LIA)
     await office.hear(ASK)
     assert mentioned(await office.the_approval()) == [LIA, SAM]
 
 
 async def go_away(office: Office, *people: str) -> None:
     for who in people:
-        record = DelegationRecord(
-            delegation_id=who,
-            team_id="T1",
-            owner_id=who,
-            delegate_id="",
-            group_name="",
-            created_ms=office.clock(),
-            until_ms=office.clock() + 10**8,
-        )
-        await office.storage.delegations.add(record)
+        await office.lend(who)
 
 
 async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStorage) -> None:

@@ -20,7 +20,7 @@ from bot.people.meanwhile import read_snoozes
 from bot.ports import Actor
 from bot.slack.placing import approvers_text
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, DelegationRecord, Kind, PersonRecord
+from storage.records import Approval, Kind, PersonRecord
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_person, an_approval
 from tests.unit.bot.core.attendance.lists_stage import (
@@ -533,17 +533,8 @@ async def test_a_delegate_who_sleeps_is_told_in_the_morning(storage: SqliteStora
     )
     office.clock.forward(hours=15.75)
     await keep(office, SAM, **NIGHT)
-    for delegate in ("", SAM):
-        right = DelegationRecord(
-            delegation_id=f"d{delegate}",
-            team_id="T1",
-            owner_id=LIA,
-            delegate_id=delegate,
-            group_name="",
-            created_ms=office.clock(),
-            until_ms=office.clock() + 48 * HOUR_MS,
-        )
-        await storage.delegations.add(right)
+    await office.lend(LIA)
+    await office.lend(LIA, SAM)
     await office.hear(ASK)
     approval = await office.the_approval()
     assert (mentioned(approval), snoozed(approval)) == ([], [SAM])

@@ -16,7 +16,7 @@ from bot.layout.action_ids import ActionId
 from bot.slack.beside.grant import grant_card
 from bot.slack.cards.choose import card_for
 from storage.base import Storage
-from storage.records import Approval, AuditEntry, DelegationRecord, Grant, Status
+from storage.records import Approval, AuditEntry, Grant, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
@@ -275,17 +275,7 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStorage
         groups={"few": {"users": [ADA]}},
     )
     office = an_office(storage, looks("a", "b"), policy)
-    await storage.delegations.add(
-        DelegationRecord(
-            delegation_id="dlg_1",
-            team_id="T1",
-            owner_id=ADA,
-            delegate_id=BEN,
-            group_name="",
-            created_ms=office.clock(),
-            until_ms=office.clock() + 3_600_000,
-        )
-    )
+    await office.lend(ADA, BEN)
     counter = Counter.on(office)
     await office.hear("<@UBOT> look", user_id=ADA)
     approval = await office.the_approval()

@@ -16,7 +16,7 @@ from bot.core.upkeep.restoring import Restoring
 from bot.errors import NotApproverError
 from bot.slack.cards.choose import card_for
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, DelegationRecord, Status
+from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage, back_up, restoring
 from tests.support.force import Forced, forced
 from tests.support.stage import buttons
@@ -329,18 +329,9 @@ async def test_threads_at_rest_are_as_they_were(drill: Drill) -> None:
 async def test_a_right_that_was_handed_on_does_not_come_back(drill: Drill) -> None:
     office = await drill.start()
     await office.hear(ASK)
-    right = DelegationRecord(
-        delegation_id="dlg_1",
-        team_id="T1",
-        owner_id=ADA,
-        delegate_id=BEN,
-        group_name="",
-        created_ms=office.clock(),
-        until_ms=office.clock() + 3_600_000,
-    )
-    await office.storage.delegations.add(right)
+    name = await office.lend(ADA, BEN)
     await drill.make_copy()
-    await office.storage.delegations.end("dlg_1", now_ms=office.clock())
+    await office.storage.delegations.end(name, now_ms=office.clock())
     office = await drill.go_back(office, say("Paid."))
 
     assert await office.storage.delegations.current("T1", now_ms=office.clock()) == []
