@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.property.worlds.bench import GROUP
 from tests.property.worlds.ledger import House, Shown
-from tests.property.worlds.rulebook import AMOUNTS, GROUP, NAMES, Payment, any_book
+from tests.property.worlds.rulebook import AMOUNTS, NAMES, Payment, any_book
 from tests.property.worlds.town import CLICKS, FATES, PEOPLE, Town, amount_by
 from tests.unit.bot.office import ADA, BEN, ROSA
 

@@ -30,7 +30,7 @@ from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, KilledError, Office
 
 READS = frozenset(
     {
@@ -58,6 +58,8 @@ CLEO = "UCLEO"
 EVE = "UEVE"
 """Of another company."""
 PEOPLE = (ROSA, ADA, BEN, CLEO, GUS, EVE)
+GROUP = "S0TREASURY"
+_USUAL = {"is_guest": False, "is_deleted": False}
 ESCALATE_AFTER = timedelta(seconds=30)
 CALLS = frozenset(
     {"end_stream", "escalate", "post_card", "remind", "say", "update_card", "send_ephemeral"}
@@ -66,6 +68,24 @@ CALLS = frozenset(
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+def befall(directory: FakeDirectory, who: str, what: str) -> None:
+    """Something becomes of a person: of their place in the channel, the group, or the company."""
+    match what:
+        case "joins":
+            directory.channels[CHANNEL] |= {who}
+        case "leaves":
+            directory.channels[CHANNEL] -= {who}
+        case "treasurer":
+            directory.groups[GROUP] |= {who}
+        case "no treasurer":
+            directory.groups[GROUP] -= {who}
+        case _ if who not in {GUS, EVE}:
+            now = {**_USUAL, f"is_{'guest' if what == 'guest' else 'deleted'}": True}
+            directory.add(who, **(_USUAL if what == "back" else now))
+        case _:
+            pass
 
 
 class Loop(asyncio.SelectorEventLoop):

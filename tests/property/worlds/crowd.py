@@ -31,10 +31,18 @@ from bot.ports import CheckedCall
 from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.property.worlds.bench import CLEO, EVE, PEOPLE, amount_of, heard_in, mark
-from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROOT, ROSA, RULES, Office, an_actor
+from tests.property.worlds.bench import (
+    CLEO,
+    EVE,
+    GROUP,
+    PEOPLE,
+    amount_of,
+    befall,
+    heard_in,
+    mark,
+)
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, ROSA, RULES, Office, an_actor
 
-GROUP = "S0TREASURY"
 BACKUP = timedelta(minutes=30)
 LARGE = 100
 """From here on, the treasury decides. Whoever edits an amount makes it larger than that."""
@@ -48,7 +56,6 @@ POLICY = RulePolicy(
     ),
     default=Ask(kind="review", rule="small"),
 )
-COMES_BACK = {"is_guest": False, "is_deleted": False}
 FATES = ("joins", "leaves", "guest", "gone", "back", "treasurer", "no treasurer")
 
 
@@ -204,21 +211,7 @@ class Crowd:
 
     def befalls(self, who: str, what: str) -> None:
         """Something becomes of a person."""
-        channels, groups = self.directory.channels, self.directory.groups
-        match what:
-            case "joins":
-                channels[CHANNEL] |= {who}
-            case "leaves":
-                channels[CHANNEL] -= {who}
-            case "treasurer":
-                groups[GROUP] |= {who}
-            case "no treasurer":
-                groups[GROUP] -= {who}
-            case _ if who not in {GUS, EVE}:
-                now = {**COMES_BACK, f"is_{'guest' if what == 'guest' else 'deleted'}": True}
-                self.directory.add(who, **(COMES_BACK if what == "back" else now))
-            case _:
-                pass
+        befall(self.directory, who, what)
 
     def passes(self, minutes: int) -> None:
         """Time passes, and the bot does what is due."""

@@ -26,11 +26,10 @@ from agents.policy import (
     first_of,
 )
 from agents.tools.base import Tool
-from tests.property.worlds.bench import CLEO
+from tests.property.worlds.bench import CLEO, GROUP
 from tests.unit.bot.office import ADA, BEN, ROSA
 
 T = TypeVar("T")
-GROUP = "S0TREASURY"
 DAN, FAY = "UDAN", "UFAY"
 NOBODY = "nobody in particular"
 """No id of anybody."""

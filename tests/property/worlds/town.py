@@ -13,16 +13,15 @@ from bot.errors import ApprovalClosedError, UserFacingError
 from bot.layout.action_ids import ActionId
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.property.worlds.bench import CLEO, EVE, mark
+from tests.property.worlds.bench import CLEO, EVE, GROUP, befall, mark
 from tests.property.worlds.hall import PEOPLE, Hall, amount_by
 from tests.property.worlds.ledger import House, Ledger, Shown
-from tests.property.worlds.rulebook import DAN, FAY, GROUP, Book, Payment
+from tests.property.worlds.rulebook import DAN, FAY, Book, Payment
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier
-from tests.unit.bot.office import CHANNEL, GUS, ROOT, THREAD_ID, KilledError, an_actor
+from tests.unit.bot.office import CHANNEL, ROOT, THREAD_ID, KilledError, an_actor
 
 __all__ = ["CLICKS", "FATES", "PEOPLE", "Town", "amount_by"]
 
-COMES_BACK = {"is_guest": False, "is_deleted": False}
 FATES = (
     "joins",
     "leaves",
@@ -162,23 +161,10 @@ class Town:
 
     def befalls(self, who: str, what: str) -> None:
         """Something becomes of a person, or of what is known of people."""
-        channels, groups = self.directory.channels, self.directory.groups
-        match what:
-            case "joins":
-                channels[CHANNEL] |= {who}
-            case "leaves":
-                channels[CHANNEL] -= {who}
-            case "treasurer":
-                groups[GROUP] |= {who}
-            case "no treasurer":
-                groups[GROUP] -= {who}
-            case "down" | "up":
-                self.directory.is_down = what == "down"
-            case _ if who not in {GUS, EVE}:
-                now = {**COMES_BACK, f"is_{'guest' if what == 'guest' else 'deleted'}": True}
-                self.directory.add(who, **(COMES_BACK if what == "back" else now))
-            case _:
-                pass
+        if what in {"down", "up"}:
+            self.directory.is_down = what == "down"
+        else:
+            befall(self.directory, who, what)
 
     def passes(self, minutes: float) -> None:
         """Time passes, and the bot does what is due."""
