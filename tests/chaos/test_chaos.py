@@ -9,7 +9,7 @@ import pytest
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.chaos.council import Council
-from tests.chaos.play import Play, Setting
+from tests.chaos.play import Play, Report, Setting
 from tests.support.mongo import DRIVERS, MongoServer
 
 POINTS = (
@@ -20,6 +20,15 @@ POINTS = (
 )
 
 AT_VOTES = ("approvals.vote >", "grants.add >")
+
+
+async def played(play: Play, storage: SqliteStorage | MongoStorage) -> Report:
+    """Let it play to its end, and read what came of it."""
+    await play.run()
+    await storage.open()
+    report = await play.check(storage)
+    await storage.close()
+    return report
 
 
 async def test_sqlite_one_process(tmp_path: Path) -> None:
@@ -35,12 +44,7 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
         kills=1,
         seed=11,
     )
-    play = Play(setting)
-    await play.run()
-    storage = SqliteStorage(directory)
-    await storage.open()
-    report = await play.check(storage)
-    await storage.close()
+    report = await played(Play(setting), SqliteStorage(directory))
     assert report.wrong == []
     assert report.deaths.total() >= 3
 
@@ -59,12 +63,7 @@ async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer
         kills=1,
         seed=12,
     )
-    play = Play(setting)
-    await play.run()
-    storage = MongoStorage(uri, driver="pymongo")
-    await storage.open()
-    report = await play.check(storage)
-    await storage.close()
+    report = await played(Play(setting), MongoStorage(uri, driver="pymongo"))
     assert report.wrong == []
     assert report.deaths.total() >= 3
 
@@ -82,12 +81,7 @@ async def test_no_vote_is_lost_or_counted_twice(tmp_path: Path) -> None:
         trouble=False,  # else it depends on luck how often a grant is used
         seed=13,
     )
-    play = Council(setting)
-    await play.run()
-    storage = SqliteStorage(directory)
-    await storage.open()
-    report = await play.check(storage)
-    await storage.close()
+    report = await played(Council(setting), SqliteStorage(directory))
     assert report.wrong == []
     assert report.deaths.total() >= 2
     assert report.votes >= 6

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,15 +24,6 @@ from tests.pages.blocks import Section, chapters, read_sections
 SECTIONS = read_sections(Path(__file__).parents[2] / "docs" / "agents.md")
 HELPERS = SECTIONS[0]
 SECRET = "t0ken-of-the-shop"
-
-
-@pytest.fixture
-def module() -> Iterator[ModuleType]:
-    """A module for the code, where pydantic finds it."""
-    made = ModuleType("agents_page")
-    sys.modules[made.__name__] = made
-    yield made
-    del sys.modules[made.__name__]
 
 
 @pytest.mark.parametrize("chapter", chapters(SECTIONS[1:]), ids=lambda found: found[0].title)

@@ -12,8 +12,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
@@ -30,15 +28,6 @@ LONGEST = 25
 
 SECTIONS = read_sections(PAGE)
 HELPERS = SECTIONS[0]
-
-
-@pytest.fixture
-def module() -> Iterator[ModuleType]:
-    """A module for the code, where dataclasses and pydantic find it."""
-    made = ModuleType("guide_chapter")
-    sys.modules[made.__name__] = made
-    yield made
-    del sys.modules[made.__name__]
 
 
 @pytest.mark.parametrize("chapter", chapters(SECTIONS[1:]), ids=lambda sections: sections[0].title)
