@@ -28,10 +28,12 @@ PHONE = ViewportSize(width=390, height=844)
 
 
 @asynccontextmanager
-async def a_demo(folder: Path, *, daily_list: str = "no") -> AsyncIterator[str]:
-    """Start the demo with the policy of the means; yield the address of its page.
+async def a_demo(folder: Path, **settings: str) -> AsyncIterator[str]:
+    """Start the demo; yield the address of its page.
 
-    Where people are sent daily lists, what comes when depends on the time of the day.
+    Args:
+        folder: Where it keeps its data.
+        settings: Its other settings, without `COUNTERSIGN_` and in small letters.
     """
     stop = asyncio.Event()
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -39,8 +41,7 @@ async def a_demo(folder: Path, *, daily_list: str = "no") -> AsyncIterator[str]:
         try_out(
             {
                 "COUNTERSIGN_DATA_DIR": str(folder),
-                "COUNTERSIGN_POLICY": str(POLICY),
-                "COUNTERSIGN_DAILY_LIST": daily_list,
+                **{f"COUNTERSIGN_{name.upper()}": value for name, value in settings.items()},
             },
             port=0,
             clock=MovableClock(),
@@ -121,6 +122,12 @@ class Player:
         if shows:
             await self.sees(shows)
 
+    async def reply(self, text: str) -> None:
+        """Write in the open thread."""
+        composer = self.page.get_by_test_id("thread-composer")
+        await composer.fill(text)
+        await composer.press("Enter")
+
     async def open_last(self) -> None:
         """Open the newest thread of the list of messages."""
         await self.page.locator('[data-testid^="thread-open-"]').last.click()
@@ -173,7 +180,9 @@ class Player:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def demo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    async with a_demo(tmp_path_factory.mktemp("means")) as url:
+    # Where people are sent daily lists, what comes when depends on the time of the day.
+    folder = tmp_path_factory.mktemp("means")
+    async with a_demo(folder, policy=str(POLICY), daily_list="no") as url:
         yield url
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import Browser, expect
 
 from bot.sandbox import ADA
-from tests.browser.players import DESK, PATIENCE_MS, Player, a_demo
+from tests.browser.players import DESK, PATIENCE_MS, POLICY, Player, a_demo
 from tests.browser.test_page import browser, pytestmark
 
 __all__ = ["browser", "pytestmark"]
@@ -17,7 +17,7 @@ async def test_five_that_wait_are_one_list_that_stays_true(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with (
-        a_demo(tmp_path, daily_list="yes") as url,
+        a_demo(tmp_path, policy=str(POLICY), daily_list="yes") as url,
         await browser.new_context(viewport=DESK, reduced_motion="reduce") as profile,
     ):
         page = await profile.new_page()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,41 +10,21 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from bot import main
-from bot.clock import MovableClock
-from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
-from tests.browser.players import PATIENCE_MS
+from tests.browser.players import NAMES, PATIENCE_MS, a_demo
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, expect_back, open_tool, pytestmark
 
 __all__ = ["browser", "pytestmark"]
 
 APPROVE = '[data-testid="thread-pane"] [data-action-id="countersign:approve"]'
-NAMES = {ROSA: "Rosa", ADA: "Ada", BEN: "Ben", MIA: "Mia"}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def demo(tmp_path: Path) -> AsyncIterator[str]:
     """A demo; the address of its page."""
-    stop = asyncio.Event()
-    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    running = asyncio.create_task(
-        try_out(
-            {"COUNTERSIGN_DATA_DIR": str(tmp_path)},
-            port=0,
-            clock=MovableClock(),
-            run_bot=main.run,
-            stop=stop,
-            say=lambda words: url.set_result(words.split("page:")[1].split()[0]),
-        )
-    )
-    running.add_done_callback(lambda _: url.cancel())  # when it does not come so far
-    try:
-        yield await url
-    finally:
-        stop.set()
-        await running
+    async with a_demo(tmp_path) as url:
+        yield url
 
 
 @pytest_asyncio.fixture(
