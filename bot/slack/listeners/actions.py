@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.errors import DeliveryError, InvalidInputError
+from bot.errors import DeliveryError
 from bot.layout.action_ids import (
     ActionId,
     Reference,
@@ -28,7 +28,14 @@ from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
 from bot.slack.cards.review import REQUEST
-from bot.slack.listeners.context import OURS, ListenerContext, Press, actor_of, address_of
+from bot.slack.listeners.context import (
+    OURS,
+    ListenerContext,
+    Press,
+    action_of,
+    actor_of,
+    address_of,
+)
 from bot.slack.listeners.windows import window_of
 from storage.records import Approval, Kind
 
@@ -90,10 +97,7 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
     Raises:
         InvalidInputError: The payload is not one that our cards send.
     """
-    actions = body.get("actions")
-    action = actions[0] if isinstance(actions, list) and actions else None
-    if not isinstance(action, dict):
-        raise InvalidInputError("this button")
+    action = action_of(body)
     name, trigger_id = str(action.get("action_id")), str(body.get("trigger_id"))
     if name == ActionId.MORE:
         option = action.get("selected_option")

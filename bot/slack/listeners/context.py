@@ -342,6 +342,23 @@ def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
     )
 
 
+def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str, Any]:
+    """Return the element that somebody used.
+
+    Args:
+        body: The payload.
+        what: What it is, in words.
+
+    Raises:
+        InvalidInputError: The payload is not one that our cards and forms send.
+    """
+    actions = body.get("actions")
+    action = actions[0] if isinstance(actions, list) and actions else None
+    if not isinstance(action, dict):
+        raise InvalidInputError(what)
+    return action
+
+
 def _kept(approval: Approval, allowance: Allowance | None) -> str:
     """How much is allowed with a decision, as its record keeps it; nothing of what cannot be."""
     if allowance is None or why_never(approval, allowance):

@@ -22,7 +22,7 @@ from bot.layout.modals import Values
 from bot.ports import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.slack.calls import slack_fault
-from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.slack.listeners.context import ListenerContext, action_of, actor_of
 from storage.records import Kind
 
 _MOST_TYPED = 200
@@ -113,9 +113,7 @@ def _page(body: Mapping[str, Any]) -> int:
     Raises:
         InvalidInputError: It is none.
     """
-    actions = body.get("actions")
-    action = actions[0] if isinstance(actions, list) and actions else None
-    option = action.get("selected_option") if isinstance(action, dict) else None
+    option = action_of(body, what="this form").get("selected_option")
     value = option.get("value") if isinstance(option, dict) else None
     if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 4):
         raise InvalidInputError("this form")

@@ -29,7 +29,7 @@ from bot.slack.home.settings import (
 )
 from bot.slack.home.state import PAGE, HomeState, Shown, state_of
 from bot.slack.home.times import zone_for
-from bot.slack.listeners.context import ListenerContext, actor_of, address_of
+from bot.slack.listeners.context import ListenerContext, action_of, actor_of, address_of
 from bot.words import say
 
 OPENED = "app_home_opened"
@@ -81,7 +81,7 @@ def _offer_prompts(desk: ListenerContext, event: Mapping[str, Any], actor: Actor
 
 
 async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
-    action, found = _action(body), body.get("view")
+    action, found = action_of(body), body.get("view")
     name = action.get("action_id")
     match name:
         case view.TEST:
@@ -127,14 +127,6 @@ def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
             return HomeState(show=Shown.DECIDED)
         case _:
             raise InvalidInputError("this button")
-
-
-def _action(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = body.get("actions")
-    action = found[0] if isinstance(found, list) and found else None
-    if not isinstance(action, dict):
-        raise InvalidInputError("this button")
-    return action
 
 
 async def _send_test(desk: ListenerContext, actor: Actor) -> None:

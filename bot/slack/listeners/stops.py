@@ -14,7 +14,7 @@ from bot.core.talk.incoming import Incoming
 from bot.core.talk.stops import STOP
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.slack.listeners.context import ListenerContext, address_of
+from bot.slack.listeners.context import ListenerContext, action_of, address_of
 from bot.words import say
 
 _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")
@@ -47,10 +47,7 @@ def stop_of(body: Mapping[str, Any], context: AsyncBoltContext, team_id: str) ->
     Raises:
         InvalidInputError: The payload is not one that our button sends.
     """
-    actions = body.get("actions")
-    action = actions[0] if isinstance(actions, list) and actions else None
-    if not isinstance(action, dict):
-        raise InvalidInputError("this button")
+    action = action_of(body)
     place = _THREAD.fullmatch(str(action.get("value")))
     ts, user_id = action.get("action_ts"), context.user_id
     if place is None or place["team"] != team_id or not user_id or not ts:
