@@ -19,10 +19,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bot.layout.action_ids import ActionId
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
 from tests.chaos.agent import EFFECTS, KINDS, effects
+from tests.scenario.calls.batch_agents import EFFECTS as REFUNDS
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.ports import free_port
 from tests.support.sizes import size
@@ -38,7 +40,8 @@ TOLD = {"Rosa": "approve your own request", "Gus": "Guests can't"}
 class Bots:
     """Two bots on one database."""
 
-    def __init__(self, sandbox: Sandbox, uri: str, directory: Path) -> None:
+    def __init__(self, sandbox: Sandbox, uri: str, directory: Path, **environ: str) -> None:
+        self._environ = environ
         self._sandbox = sandbox
         self._uri = uri
         self._drivers = cycle(DRIVERS)
@@ -63,6 +66,7 @@ class Bots:
             "MONGODB_URI": self._uri,
             "COUNTERSIGN_MONGO_DRIVER": next(self._drivers),
             EFFECTS: str(self.file),
+            **self._environ,
         }
         with (self._directory / f"bot-{port}.log").open("wb") as log:
             child = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
@@ -188,6 +192,52 @@ async def test_i3_i5_i7_many_clicks_on_each_card_during_a_rolling_restart(
     assert sorted(done[1] for done in effects(bots.file)) == sorted(
         f"job-{number * KINDS}-1" for number in range(CARDS)
     )
+
+
+@pytest.mark.mongo
+async def test_i3_i5_i7_a_card_of_several_that_people_decide_at_once_in_two_bots(
+    sandbox: Sandbox, mongo_server: MongoServer, tmp_path: Path
+) -> None:
+    """Whoever was first for each of them, each runs once, and the card of all says so."""
+    file = tmp_path / "refunds"
+    agent = {"COUNTERSIGN_AGENT": "tests.scenario.calls.batch_agents:clerk", REFUNDS: str(file)}
+    bots = Bots(sandbox, mongo_server.new_uri(), tmp_path, **agent)
+    street = Street(sandbox, channels_of(sandbox)[:1])
+    (channel,) = street.channels
+    try:
+        await asyncio.gather(bots.start(), bots.start())
+        await sandbox.say(sandbox.user_id("Rosa"), channel, "@countersign refund 5")
+        await sandbox.until(lambda: has_button(sandbox, channel, ActionId.APPROVE_ALL), timeout=20)
+        (card,) = cards_of_several(sandbox, channel)
+        payloads = [
+            (who, sandbox.payload_of_click(sandbox.user_id(who), channel, card["ts"], press))
+            for who in ("Ada", "Ben", "Mia")
+            for press in (ActionId.APPROVE_ALL, ActionId.BATCH, ActionId.APPROVE_ALL)
+        ]
+        await asyncio.gather(*(street.press(0, who, payload) for who, payload in payloads))
+        await sandbox.until(
+            lambda: "4 ran, 1 failed" in str(cards_of_several(sandbox, channel)), timeout=60
+        )
+    finally:
+        bots.close()
+    (card,) = cards_of_several(sandbox, channel)
+    assert [one for one in buttons(card) if one != ActionId.BATCH_DETAILS] == []
+    assert sorted(file.read_text().split()) == ["1234", "1240", "1251", "1262", "1270"]
+    assert street.cards() == [], "nothing left it"
+
+
+def cards_of_several(sandbox: Sandbox, channel: str) -> list[dict[str, Any]]:
+    """The cards of several in a channel."""
+    return [
+        message
+        for message in sandbox.messages(channel)
+        if (message.get("metadata") or {}).get("event_type") == "countersign_batch"
+    ]
+
+
+def has_button(sandbox: Sandbox, channel: str, press: str) -> bool:
+    """Whether the cards of several have a button."""
+    return any(press in buttons(one) for one in cards_of_several(sandbox, channel))
 
 
 async def everybody_clicks(street: Street, bots: Bots) -> None:

@@ -13,6 +13,8 @@ import pytest
 from pymongo import MongoClient
 
 from bot.commands.cli import main
+from bot.layout.action_ids import ActionId
+from tests.scenario.calls.batch_agents import RAN
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.stage import Stage, a_stage, buttons
 
@@ -90,6 +92,19 @@ async def stage(place: Place, tmp_path: Path) -> AsyncIterator[Stage]:
         yield opened
 
 
+async def back_to_copy(stage: Stage, place: Place) -> str:
+    """Lose the database, put the copy back, and start again; return what the command said."""
+    await stage.stop_bot()
+    place.lose()
+    said: list[str] = []
+    argv, environ = place.argv, dict(place.environ)
+    code = await asyncio.to_thread(main, argv, environ=environ, say=said.append)
+    assert (code, len(said)) == (0, 1), said
+    stage.clock.follow()  # the command has its time from the system
+    await stage.start_bot()
+    return said[0]
+
+
 async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_after_the_restore(
     stage: Stage, place: Place
 ) -> None:
@@ -101,16 +116,8 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     await stage.click("Ada", card, APPROVE)
     await stage.said("1.4.2 is live in production", within=30)
     assert buttons(await stage.card(word="Approved", within=30)) == []
-    await stage.stop_bot()
-    place.lose()
-
-    said: list[str] = []
-    argv, environ = place.argv, dict(place.environ)
-    code = await asyncio.to_thread(main, argv, environ=environ, say=said.append)
-    assert (code, len(said)) == (0, 1), said
-    assert "1 pending request will be asked again" in said[0]
-    stage.clock.follow()  # the command has its time from the system
-    await stage.start_bot()
+    said = await back_to_copy(stage, place)
+    assert "1 pending request will be asked again" in said
 
     again = await stage.card(word="Asked again", within=30)
     assert len(stage.cards()) == 1
@@ -120,3 +127,37 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     await stage.click("Ada", again, APPROVE)
     await stage.card(word="Approved", within=30)
     assert buttons(stage.cards()[0]) == []
+
+
+async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once(
+    tmp_path: Path,
+) -> None:
+    """Each got a card of its own after the copy, which knows nothing of that: they are found."""
+    place = an_embedded(tmp_path)
+    agent = {"COUNTERSIGN_AGENT": "tests.scenario.calls.batch_agents:clerk"}
+    async with a_stage(tmp_path, "socket", **place.environ, **agent) as shop:
+        await shop.say("Rosa", "@countersign refund 3")
+        card = await shop.card(word="need approval", within=60)
+        await shop.rest()
+        shop.clock.forward(seconds=16)  # a copy with a lease in it is refused
+        await asyncio.to_thread(place.copy)
+        await shop.choose("Ada", card, ActionId.BATCH_SPLIT)
+        own = [await shop.card(number=one, word=APPROVE) for one in (2, 3, 4)]
+        await shop.click("Ada", own[1], APPROVE)
+        await shop.card(number=3, word="Approved")
+        await shop.rest()
+        RAN.clear()
+
+        assert "3 pending requests will be asked again" in await back_to_copy(shop, place)
+        again = [await shop.card(number=one, word="Asked again", within=30) for one in (2, 3, 4)]
+        await shop.rest()
+        assert [one["ts"] for one in again] == [one["ts"] for one in own]
+        assert len(shop.cards()) == 4
+        assert buttons(shop.cards()[0]) == []
+        assert "its own card" in str(shop.cards()[0])
+        assert all(re.search(BACK, str(one["blocks"])) for one in again)
+        for one in again:
+            assert buttons(one)[0] == APPROVE
+            await shop.click("Ada", one, APPROVE)
+        await shop.sandbox.until(lambda: len(RAN) == 3, timeout=30)
+        assert len(shop.cards()) == 4

@@ -124,7 +124,7 @@ class Drawing:
         is_posted = copy.ts not in {"", UNKNOWN_TS}
         if is_posted and await self.notifier.update_copy(copy, newest=newest):
             return copy
-        look_first = not (is_posted or visit.is_born or copy.key in visit.fresh)
+        look_first = not (is_posted or visit.is_first(approval, copy.key))
         try:
             return await self.notifier.post_copy(
                 approval, copy, look_first=look_first, newest=newest
@@ -149,7 +149,7 @@ class Drawing:
             is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
             return approval if is_new else await self.approvals.get(approval.approval_id)
 
-        look_first = approval.post_tried and not visit.is_born
+        look_first = approval.post_tried and not visit.is_first(approval)
         if approval.card_ts:
             drawn = await self.notifier.update_card(approval, newest=newest)
             if drawn is not None:

@@ -39,6 +39,13 @@ class Visit:
     keepers: set[str] = field(default_factory=set)
     again_ms: int | None = None
 
+    def is_first(self, approval: Approval, key: str = "") -> bool:
+        """Whether nobody can have posted a card of it before; or the message of a key.
+
+        After a restore, that is not known of anything.
+        """
+        return (self.is_born or key in self.fresh) and not approval.restored_to_ms
+
     def knows(self, approval: Approval) -> bool:
         """Whether the thread knows how it was decided; not when that came during the visit."""
         return self.is_told and approval.decision == self.hold.record.decision

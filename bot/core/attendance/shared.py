@@ -145,7 +145,9 @@ class SharedCards:
         if approval.is_batched and not stays(approval):
             if not await self._mark(approval, leaves=True):
                 return None
-            approval = replace(approval, batch_left=True, post_tried=False)
+            # After a restore, it may have left before, and have a card of its own in Slack.
+            post_tried = bool(approval.restored_to_ms)
+            approval = replace(approval, batch_left=True, post_tried=post_tried)
         if approval.batch == approval.approval_id:
             return approval if await self._draw(approval, visit) else None
         if approval.revision > 1 and (approval.is_batched or not approval.card_ts):
@@ -171,10 +173,10 @@ class SharedCards:
                 extra={"action": "batch_split", "approval_id": keeper.approval_id},
             )
             visit.keepers.update(await self.split(keeper))
-        await self._draw_copies(keeper, items, visit)
+        await self._draw_copies(keeper, items, is_new=visit.is_first(keeper))
         return True
 
-    async def _draw_copies(self, keeper: Approval, items: Items, visit: Visit) -> None:
+    async def _draw_copies(self, keeper: Approval, items: Items, *, is_new: bool) -> None:
         """Bring the card in direct messages to what all records say; it keeps no other back.
 
         Raises:
@@ -186,7 +188,7 @@ class SharedCards:
             if copy.kind != BATCH:
                 continue
             try:
-                kept[number] = await self._show_copy(keeper, copy, items, is_new=visit.is_born)
+                kept[number] = await self._show_copy(keeper, copy, items, is_new=is_new)
             except DeliveryError as error:
                 fault = fault or error
         text = write_beside(one for one in kept if one is not None)
@@ -225,7 +227,7 @@ class SharedCards:
             # Gone. This is on record before another is posted: see `Drawing`.
             if not await self._mark(keeper, batch_ts=UNKNOWN_TS):
                 return False
-        look_first = not (visit.is_born or is_posted)
+        look_first = not (visit.is_first(keeper) or is_posted)
         ts = await self.cards.post_batch(keeper, items, look_first=look_first)
         if await self._mark(keeper, batch_ts=ts):
             return True

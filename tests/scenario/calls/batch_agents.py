@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import AsyncIterator
 from decimal import Decimal
+from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
 from pydantic_ai.models import Model
@@ -15,6 +17,8 @@ from agents import Agent, ChatModelAgent, tool
 
 RAN: list[str] = []
 """The orders that were refunded; a test that looks at it clears it first."""
+EFFECTS = "COUNTERSIGN_TEST_REFUNDS"
+"""Names a file that gets a line for each refund, where several processes refund."""
 AMOUNTS = ("20.00", "12.50", "120.50", "9.90", "31.00")
 
 
@@ -35,6 +39,9 @@ def refund(order: str, amount: Decimal, currency: str = "EUR") -> str:
         currency: Of which money.
     """
     RAN.append(order)
+    if path := os.environ.get(EFFECTS):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{order}\n")
     if order == "1251":
         raise ValueError("the shop does not answer")
     return f"refunded {amount} {currency}"
