@@ -26,7 +26,7 @@ from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
-from bot.slack.app import _bolt, register
+from bot.slack.app import bolt_app, register
 from bot.slack.home.homes import Composer, Homes
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 from bot.slack.reach import Identity, Slack
@@ -172,7 +172,7 @@ class Counter:
             prompts=prompts,
             patience=patience,
         )
-        bolt = _bolt(
+        bolt = bolt_app(
             Slack(
                 token="xoxb-listener-test",
                 signing_secret=SECRET,

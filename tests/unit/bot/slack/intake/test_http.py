@@ -16,7 +16,7 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
-from bot.slack.app import _bolt
+from bot.slack.app import bolt_app
 from bot.slack.intake.http import SLACK_PATH, serve, web_app
 from bot.slack.reach import Identity, Slack
 
@@ -34,7 +34,7 @@ def a_bolt() -> AsyncApp:
         api_url="http://127.0.0.1:9/api/",
         identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
     )
-    return _bolt(slack)
+    return bolt_app(slack)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from bot.core.tasks import Tasks
 from bot.layout.action_ids import ActionId
 from bot.observability.telemetry import NO_TELEMETRY
-from bot.slack.app import _answering
+from bot.slack.app import answering
 from bot.slack.intake.http import SLACK_PATH, serve, web_app
 from storage.records import Status
 from tests.unit.bot.counter_stage import Counter, a_click, is_untouched, signed
@@ -186,7 +186,7 @@ class Spawning:
         app = web_app(
             cast(AsyncApp, self),
             is_ready,
-            answering=lambda: _answering(self.tasks, NO_TELEMETRY),
+            answering=lambda: answering(self.tasks, NO_TELEMETRY),
         )
 
         async def on_prepare(*_: object) -> None:

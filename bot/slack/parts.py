@@ -1,0 +1,494 @@
+"""The parts of the bot: the use cases, and what people see of them, joined.
+
+Each is made when it is first asked for, of the others that it needs: so they may need each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, Protocol
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import Agent, Runner
+from agents.chat.explaining import Explains
+from agents.gates.rulings import Judgement
+from bot.core.approvals import Approvals
+from bot.core.attendance.consideration import Consideration
+from bot.core.attendance.digests import Digests
+from bot.core.attendance.explaining import AgentAnswers
+from bot.core.attendance.planning import ListPlans
+from bot.core.attendance.signs import Signs
+from bot.core.attendance.visits import Attendance
+from bot.core.attendance.wishes import Wishes
+from bot.core.catalog import Catalog
+from bot.core.decisions.emergencies import Alarm
+from bot.core.decisions.explanations import Explanations
+from bot.core.decisions.grants import Grants
+from bot.core.decisions.overview import Overviews
+from bot.core.edits import Edits
+from bot.core.outbox import Outbox
+from bot.core.runs.cards import policy_of_cards
+from bot.core.runs.entries import HeldEntries, NotedFirst
+from bot.core.runs.granted import GrantUses
+from bot.core.runs.history import ThreadHistory
+from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
+from bot.core.runs.starts import Starts
+from bot.core.runs.witness import Witness
+from bot.core.scheduler import Sweep
+from bot.core.talk.inbox import ThreadInbox
+from bot.core.talk.roster import Roster
+from bot.core.talk.summaries import Summaries
+from bot.core.tasks import Tasks
+from bot.core.threads import Threads
+from bot.core.turns import Turns
+from bot.core.upkeep.forgetting import Forgetting, Retention
+from bot.core.upkeep.sealing import Sealer
+from bot.core.work import TakenLeases
+from bot.people.access import Access
+from bot.people.in_force import PolicyNow
+from bot.ports import BatchCards, BatchWords, Notices, Notifier
+from bot.questions.record import Rules
+from bot.slack.agentview.prompts import SuggestedPrompts
+from bot.slack.agentview.sessions import AgentSessions
+from bot.slack.agentview.tasks import SlackTaskBoard
+from bot.slack.bot import Process
+from bot.slack.calls import Poster
+from bot.slack.cards.choose import is_folded
+from bot.slack.directory import RecentDirectory, SlackDirectory
+from bot.slack.home.homes import Composer, Homes
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.messages.signs import SignCalls, SlackRootSigns
+from bot.slack.messages.waitlists import SlackLists
+from bot.slack.presence import SlackPresence
+from storage.base import Storage
+from storage.records import Approval, Thread
+
+QUICK_CALL = timedelta(milliseconds=300)
+"""The length of a call up to which cards say only what came of it."""
+
+ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
+"""Asks the tool of some calls for its words for all of them."""
+
+
+class Messenger(Notifier, Poster, SignCalls, Protocol):
+    """The notifier, with what stands beside the cards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackSide:
+    """Slack, as the parts reach it.
+
+    Attributes:
+        team_id: The workspace where the app is installed.
+        client: Opens modals and Homes; never waits long.
+        directory: Where people are looked up.
+        notifier: Shows records.
+        notices: Shows what is no card of one approval.
+        batches: Makes who shows the cards of several, with the words of tools.
+    """
+
+    team_id: str
+    client: AsyncWebClient
+    directory: SlackDirectory
+    notifier: Messenger
+    notices: Notices
+    batches: Callable[[ToolWords], BatchCards]
+
+
+@dataclass(kw_only=True)
+class Parts:
+    """The parts of one bot.
+
+    Args:
+        slack: Slack, as they reach it.
+        storage: Where records are kept; open.
+        roster: The agents that work in the threads.
+        rules: Who decides, and how long it may take.
+        process: Where all this runs.
+        tasks: Work that runs.
+        policy: Gives the policy in force; None where none is judged by.
+    """
+
+    slack: SlackSide
+    storage: Storage
+    roster: Roster
+    rules: Rules
+    process: Process
+    tasks: Tasks
+    policy: Callable[[], InForce] | None = None
+
+    # What all of them share.
+
+    @cached_property
+    def taken(self) -> TakenLeases[Approval]:
+        """The leases of approvals that writes of this process took along."""
+        return self._leases()
+
+    @cached_property
+    def woken(self) -> TakenLeases[Thread]:
+        """The leases of threads that writes of this process took along."""
+        return self._leases()
+
+    def _leases(self) -> TakenLeases[Any]:
+        return TakenLeases(self.process.owner, self.process.clock, lambda: self.tasks.is_closed)
+
+    @cached_property
+    def entries(self) -> HeldEntries:
+        """Entries of the audit that the next write takes along."""
+        return HeldEntries(self.storage.audit, self.tasks.spawn)
+
+    @cached_property
+    def recent(self) -> RecentDirectory:
+        """The directory for lists: what it says may be a minute old."""
+        return RecentDirectory(self.slack.directory, self.process.clock)
+
+    @cached_property
+    def policy_now(self) -> PolicyNow:
+        """The policy in force, as cards and votes ask it."""
+        return policy_of_cards(self.policy, self._judge)
+
+    async def _judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        return await self.catalog.judge(approval, arguments)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """The agents' texts, and private answers."""
+        return Outbox(
+            storage=self.storage,
+            notifier=self.slack.notifier,
+            clock=self.process.clock,
+            owner=self.process.owner,
+            spawn=self.tasks.spawn,
+        )
+
+    # Approvals.
+
+    @cached_property
+    def attendance(self) -> Attendance:
+        """All that is due for an approval."""
+        storage, clock = self.storage, self.process.clock
+        return Attendance(
+            storage=storage,
+            directory=self.slack.directory,
+            notifier=self.slack.notifier,
+            clock=clock,
+            owner=self.process.owner,
+            wake=self.wake,
+            remind_after=self.rules.remind_after,
+            policy=self.policy_now,
+            alarm=Alarm(lambda: self.approvals.votes, self.slack.notices, self.tasks.spawn),
+            signs=Signs(storage.approvals, SlackRootSigns(self.slack.notifier), clock),
+            batches=self.slack.batches(self._batch_words),
+            visited=self._visited,
+            taken=self.taken,
+            woken=self.woken,
+            consideration=Consideration(
+                wishes=self.wishes, plans=self.plans if self.process.has_lists else None
+            ),
+            answers=self.agent_answers,
+            grant=self.grants.complete,
+            entries=self.entries,
+        )
+
+    @cached_property
+    def agent_answers(self) -> AgentAnswers:
+        """The answers of agents about their calls."""
+        return AgentAnswers(
+            storage=self.storage,
+            clock=self.process.clock,
+            explain=self.explanations.answer,
+            spawn=self.tasks.spawn,
+            attend=self._attend,
+        )
+
+    @cached_property
+    def explanations(self) -> Explanations:
+        """Asks agents about their calls."""
+        return Explanations(agent=self._explainer, log=self.storage.log)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Decisions."""
+        return Approvals(
+            storage=self.storage,
+            access=Access(self.slack.directory),
+            clock=self.process.clock,
+            folded=is_folded,
+            attendance=self.attendance,
+            policy=self.policy_now,
+        )
+
+    @cached_property
+    def grants(self) -> Grants:
+        """Standing grants."""
+        return Grants(
+            storage=self.storage,
+            notices=self.slack.notices,
+            clock=self.process.clock,
+            votes=lambda: self.approvals.votes,
+        )
+
+    async def _attend(self, approval_id: str) -> None:
+        await self.attendance.attend(approval_id)
+
+    def _attend_soon(self, approval_id: str) -> None:
+        self.tasks.spawn(self.attendance.attend(approval_id))
+
+    def _visited(self) -> None:
+        self.homes.changed()
+
+    async def _batch_words(self, items: Sequence[Approval]) -> BatchWords:
+        return await self.catalog.batch_words(items)
+
+    async def _explainer(self, approval: Approval) -> Explains | None:
+        return await self.catalog.explainer(approval)
+
+    # Runs of agents.
+
+    @cached_property
+    def witness(self) -> Witness:
+        """Keeps approvals true about what they let run."""
+        return Witness(
+            self.storage.approvals,
+            self.entries,
+            self.process.clock,
+            self._attend_soon,
+            quick=QUICK_CALL,
+            taken=self.taken,
+        )
+
+    @cached_property
+    def starts(self) -> Starts:
+        """Whether an approved call may still start."""
+        return Starts(
+            storage=self.storage,
+            votes=lambda: self.approvals.votes,
+            clock=self.process.clock,
+            max_age=self.rules.max_age,
+            known=self.witness.watched,
+            attend=self._attend_soon,
+            sleep=self.process.sleep,
+        )
+
+    @cached_property
+    def house(self) -> PolicyHouse | None:
+        """Judges each call of each tool; None where no policy is in force."""
+        if self.policy is None:
+            return None
+        return PolicyHouse(
+            storage=self.storage,
+            audit=self.entries,
+            clock=self.process.clock,
+            members=GroupMembers(self.slack.directory, self.process.clock),
+            in_force=self.policy,
+            grants=GrantUses(self.grants, self.tasks.spawn),
+            patience=self.starts.wait,
+        )
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The agents, each with its runner."""
+        return Catalog(
+            self.roster.agents,
+            descriptions=self.roster.descriptions,
+            make_runner=self._runner_of,
+            checkpoints=self.storage.checkpoints,
+            channel_name=self.slack.directory.channel_name,
+        )
+
+    def _runner_of(self, agent: Agent) -> Runner:
+        return Runner(
+            agent,
+            checkpoint_store=NotedFirst(self.storage.checkpoints, self.entries),
+            message_log=ThreadHistory(self.storage.log),
+            durability="step",
+            streaming=True,
+            before_start=self.starts,
+            recorder=self.witness,
+            policy=self.house,
+            era=self.process.era,
+        )
+
+    @cached_property
+    def turns(self) -> Turns:
+        """The agents' turns."""
+        notifier, process = self.slack.notifier, self.process
+        return Turns(
+            storage=self.storage,
+            runners=self.catalog.runner,
+            attendance=self.attendance,
+            outlook=self.approvals.outlook(self.rules.channels),
+            notifier=notifier,
+            outbox=self.outbox,
+            rules=self.rules,
+            clock=process.clock,
+            spawn=self.tasks.spawn,
+            witness=self.witness,
+            entries=self.entries,
+            telemetry=process.telemetry,
+            presence=SlackPresence(
+                notifier.try_call,
+                process.clock,
+                self.tasks.spawn,
+                process.sleep,
+                sessions=AgentSessions(notifier.try_call),
+            ),
+            board=SlackTaskBoard(notifier.try_call),
+        )
+
+    # Threads and their messages.
+
+    @cached_property
+    def inbox(self) -> ThreadInbox:
+        """People's messages."""
+        return ThreadInbox(
+            storage=self.storage,
+            access=self.approvals.access,
+            approvals=self.approvals,
+            outbox=self.outbox,
+            clock=self.process.clock,
+            stop=self.turns.stopping.stop,
+            spoken_to=self.catalog.spoken_to,
+            woken=self.woken,
+        )
+
+    @cached_property
+    def threads(self) -> Threads:
+        """The agents' work in threads."""
+        return Threads(
+            storage=self.storage,
+            inbox=self.inbox,
+            turns=self.turns,
+            outbox=self.outbox,
+            clock=self.process.clock,
+            owner=self.process.owner,
+            woken=self.woken,
+            summaries=Summaries(self.storage, self.slack.notices, self.process.clock),
+        )
+
+    def wake(self, thread_id: str) -> None:
+        """Start the work on a thread."""
+        self.tasks.spawn(self.threads.work(thread_id))
+
+    async def catch_up(self) -> None:
+        """Do what had to wait while Slack refused the app."""
+        await self.attendance.catch_up()
+        for thread_id in await self.threads.catch_up():
+            self.wake(thread_id)
+
+    # Lists of what waits.
+
+    @cached_property
+    def wishes(self) -> Wishes:
+        """When people are not to be messaged."""
+        return Wishes(
+            storage=self.storage,
+            access=Access(self.recent),
+            policy=self.policy_now,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def plans(self) -> ListPlans:
+        """When people are sent a list."""
+        return ListPlans(
+            storage=self.storage,
+            wishes=self.wishes,
+            team_id=self.slack.team_id,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def overviews(self) -> Overviews:
+        """All that somebody has to do with."""
+        return Overviews(
+            storage=self.storage,
+            directory=self.recent,
+            policy=self.policy_now,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def homes(self) -> Homes:
+        """The open Homes, and the lists that people ask for."""
+        composer = Composer(
+            overviews=self.overviews,
+            channel_name=self.slack.directory.channel_name,
+            unseen=lambda approval, user_id: self.approvals.unseen(approval, user_id) is not None,
+            team_id=self.slack.team_id,
+            has_slack=lambda: not self.slack.notifier.is_refused,
+        )
+        return Homes(composer, self.slack.client, self.tasks.spawn)
+
+    @cached_property
+    def digests(self) -> Digests:
+        """Sends people lists of what waits for them."""
+        board = SlackLists(
+            poster=self.slack.notifier,
+            directory=self.recent,
+            channel_name=self.slack.directory.channel_name,
+            policy=self.policy_now,
+        )
+        return Digests(
+            storage=self.storage,
+            overviews=self.overviews,
+            plans=self.plans,
+            board=board,
+            team_id=self.slack.team_id,
+            clock=self.process.clock,
+        )
+
+    # What begins work: payloads, and the tick.
+
+    @cached_property
+    def desk(self) -> ListenerContext:
+        """The use cases behind the listeners."""
+        return ListenerContext(
+            storage=self.storage,
+            approvals=self.approvals,
+            inbox=self.inbox,
+            threads=self.threads,
+            check_call=self.catalog.check_call,
+            judge=self.catalog.judge,
+            facts=self.catalog.facts,
+            explains=self.explanations.offered,
+            edits=Edits(self.storage, self.approvals, self.rules, self.process.clock),
+            grants=self.grants,
+            wishes=self.wishes,
+            outbox=self.outbox,
+            homes=self.homes,
+            client=self.slack.client,
+            clock=self.process.clock,
+            spawn=self.tasks.spawn,
+            prompts=SuggestedPrompts(self.slack.notifier.try_call, self.roster.offered()),
+            patience=self.process.patience,
+        )
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Finds due work."""
+        clock, owner = self.process.clock, self.process.owner
+        return Sweep(
+            storage=self.storage,
+            attendance=self.attendance,
+            threads=self.threads,
+            outbox=self.outbox,
+            clock=clock,
+            spawn=self.tasks.spawn,
+            retention=self._retention(),
+            sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
+            grants=self.grants,
+            lists=self.homes.refresh,
+            digests=self.digests if self.process.has_lists else None,
+        )
+
+    def _retention(self) -> Retention | None:
+        keep, process = self.process.retention, self.process
+        if keep is None:
+            return None
+        forgetting = Forgetting(storage=self.storage, clock=process.clock, owner=process.owner)
+        return Retention(forgetting=forgetting, keep=keep)
