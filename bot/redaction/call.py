@@ -18,6 +18,19 @@ from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, masks_in
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.places import Search, searches
 from bot.redaction.rules import own_spans, print_of
+from bot.redaction.writing import ObjectWithMasks, TextWithMasks, as_data, quoted, write, written
+
+__all__ = [
+    "INLINE",
+    "PLAIN",
+    "is_empty",
+    "mask_call",
+    "mask_data",
+    "mask_title",
+    "mask_value",
+    "masked_once",
+    "written",
+]
 
 PLAIN = re.compile(r"[A-Za-z0-9_.+/=-]{1,200}")
 """The texts that may be masked by a guess."""
@@ -27,20 +40,6 @@ _RUN = re.compile(r"[A-Za-z0-9_.+/=-]+")
 _KEY_BEGINS = ("-----BEGIN", "---- BEGIN", "----BEGIN", "----- BEGIN", "PuTTY-")
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{32,200}")
 """A line of a private key; nothing that runs is written like this."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text of JSON data in which something is masked."""
-
-    words: Words
-
-
-@dataclass(frozen=True, slots=True)
-class _Object:
-    """An object of JSON data in which something is masked."""
-
-    pairs: tuple[tuple[Words, object], ...]
 
 
 @contextmanager
@@ -108,13 +107,13 @@ def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
 def _mask_value(name: str, value: object, names: Names) -> Words:
     masked = _masked_argument(name, value, names)
     if isinstance(masked, str):
-        return (_quoted(masked),)
-    if isinstance(masked, _Text):
+        return (quoted(masked),)
+    if isinstance(masked, TextWithMasks):
         return masked.words
-    inline = tuple(_written(masked, indent=None))
-    if not isinstance(masked, dict | list | tuple | _Object) or length(inline) <= INLINE:
+    inline = tuple(write(masked, indent=None))
+    if not isinstance(masked, dict | list | tuple | ObjectWithMasks) or length(inline) <= INLINE:
         return inline
-    return tuple(_written(masked, indent=2))
+    return tuple(write(masked, indent=2))
 
 
 def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
@@ -130,9 +129,9 @@ def mask_data(data: object, names: Names = NO_NAMES) -> object:
         names: What the tool's author says of the arguments.
     """
     if not isinstance(data, dict):
-        return _plain(_masked_argument("", data, names))
+        return as_data(_masked_argument("", data, names))
     pairs = ((mask_call(key), _masked_argument(key, item, names)) for key, item in data.items())
-    return _plain(_Object(tuple(pairs)))
+    return as_data(ObjectWithMasks(tuple(pairs)))
 
 
 def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
@@ -174,17 +173,12 @@ def _leaves(value: object) -> Iterator[str]:
             yield value if isinstance(value, str) else json.dumps(value)
 
 
-def written(words: Words) -> str:
-    """Write a text with its masks."""
-    return "".join(map(str, words))
-
-
 # ---- data --------------------------------------------------------------------------------------
 
 
 def _masked_argument(name: str, value: object, names: Names) -> object:
     if name in names.secret:
-        return value if is_empty(value) else _Text((_declared(value),))
+        return value if is_empty(value) else TextWithMasks((_declared(value),))
     if name in names.shown or names.is_open:
         return _masked(value, "", is_open=True)
     return _masked(value, name)
@@ -221,9 +215,9 @@ def _masked(value: object, key: str, *, is_open: bool = False) -> object:
 
 def _masked_text(value: str, key: str, *, is_open: bool) -> object:
     if not is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
-        return _Text((Mask.of(value, is_guess=True),))
+        return TextWithMasks((Mask.of(value, is_guess=True),))
     words = mask_call(value, is_open=is_open)
-    return value if words == (value,) else _Text(words)
+    return value if words == (value,) else TextWithMasks(words)
 
 
 def _names_secret(key: str, value: object) -> bool:
@@ -233,9 +227,9 @@ def _names_secret(key: str, value: object) -> bool:
 def _masked_number(value: object, key: str) -> object:
     clear = json.dumps(value)
     if _names_secret(key, value) and PLAIN.fullmatch(clear):
-        return _Text((Mask.of(clear, is_guess=True),))
+        return TextWithMasks((Mask.of(clear, is_guess=True),))
     words = mask_call(clear) if isinstance(value, int) and len(clear) < 30 else (clear,)
-    return value if words == (clear,) else _Text(words)
+    return value if words == (clear,) else TextWithMasks(words)
 
 
 def _masked_object(value: dict[str, object], key: str, *, is_open: bool) -> object:
@@ -255,7 +249,7 @@ def _masked_object(value: dict[str, object], key: str, *, is_open: bool) -> obje
         masked = _masked(item, place, is_open=is_open)
         is_same = is_same and masked is item and words == (name,)
         pairs.append((words, masked))
-    return value if is_same else _Object(tuple(pairs))
+    return value if is_same else ObjectWithMasks(tuple(pairs))
 
 
 def _masked_list(items: Sequence[object], key: str, *, is_open: bool) -> object:
@@ -312,81 +306,3 @@ def _replaced(word: str | Mask, clear: str, mask: Mask) -> Iterator[str | Mask]:
             yield mask
         if part:
             yield part
-
-
-# ---- writing -----------------------------------------------------------------------------------
-
-
-def _quoted(text: str) -> str:
-    """Put a text in quotes that would be taken for another value, or for nothing at all."""
-    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
-
-
-_SCALAR = re.compile(
-    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|-?Infinity|NaN|\".*\"", re.DOTALL
-)
-
-
-def _needs_quotes(text: str) -> bool:
-    return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
-
-
-def _written(value: object, indent: int | None, depth: int = 1) -> Iterator[str | Mask]:
-    """Write masked JSON data as `json.dumps` does, with the masks in it."""
-    match value:
-        case _Text(words=words):
-            yield from _between('"', words) if any(isinstance(w, str) for w in words) else words
-        case _Object(pairs=pairs):
-            items = [
-                (*_between('"', name), ": ", *_written(item, indent, depth + 1))
-                for name, item in pairs
-            ]
-            yield from _joined(items, "{}", indent, depth)
-        case list() | tuple() if any(
-            isinstance(one, _Text | _Object | list | tuple) for one in value
-        ):
-            items = [tuple(_written(item, indent, depth + 1)) for item in value]
-            yield from _joined(items, "[]", indent, depth)
-        case _:
-            text = json.dumps(value, ensure_ascii=False, indent=indent)
-            yield text.replace("\n", "\n" + " " * (indent or 0) * (depth - 1))
-
-
-def _joined(
-    items: Sequence[Words], brackets: str, indent: int | None, depth: int
-) -> Iterator[str | Mask]:
-    if not items:
-        yield brackets
-        return
-    gap = "" if indent is None else "\n" + " " * indent * depth
-    yield brackets[0]
-    for number, item in enumerate(items):
-        yield ("," + (gap or " ") if number else gap) or ""
-        yield from item
-    yield ("" if indent is None else "\n" + " " * indent * (depth - 1)) + brackets[1]
-
-
-def _between(quote: str, words: Words) -> Iterator[str | Mask]:
-    yield quote
-    for part in words:
-        yield part if isinstance(part, Mask) else json.dumps(part, ensure_ascii=False)[1:-1]
-    yield quote
-
-
-def _plain(value: object) -> object:
-    """Masked data as JSON data, with masks as texts."""
-    match value:
-        case _Text(words=words):
-            return written(words)
-        case _Object(pairs=pairs):
-            made: dict[str, object] = {}
-            for words, item in pairs:
-                name = key = written(words)
-                while key in made:
-                    key = f"{name} ({len(made) + 1})"
-                made[key] = _plain(item)
-            return made
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case _:
-            return value

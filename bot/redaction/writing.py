@@ -1,0 +1,110 @@
+"""How JSON data with masks in it is written for people: as `json.dumps` writes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.redaction.masks import Mask, Words
+
+
+@dataclass(frozen=True, slots=True)
+class TextWithMasks:
+    """A text of JSON data in which something is masked."""
+
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWithMasks:
+    """An object of JSON data in which something is masked."""
+
+    pairs: tuple[tuple[Words, object], ...]
+
+
+def written(words: Words) -> str:
+    """Write a text with its masks."""
+    return "".join(map(str, words))
+
+
+def quoted(text: str) -> str:
+    """Put a text in quotes that would be taken for another value, or for nothing at all."""
+    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
+
+
+_SCALAR = re.compile(
+    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|-?Infinity|NaN|\".*\"", re.DOTALL
+)
+
+
+def _needs_quotes(text: str) -> bool:
+    return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
+
+
+def write(value: object, indent: int | None, depth: int = 1) -> Iterator[str | Mask]:
+    """Write masked JSON data as `json.dumps` does, with the masks in it.
+
+    Args:
+        value: JSON data, with texts and objects with masks.
+        indent: Spaces of one step; None for all on one line.
+        depth: Steps of what is inside.
+    """
+    match value:
+        case TextWithMasks(words=words):
+            yield from _between('"', words) if any(isinstance(w, str) for w in words) else words
+        case ObjectWithMasks(pairs=pairs):
+            items = [
+                (*_between('"', name), ": ", *write(item, indent, depth + 1))
+                for name, item in pairs
+            ]
+            yield from _joined(items, "{}", indent, depth)
+        case list() | tuple() if any(
+            isinstance(one, TextWithMasks | ObjectWithMasks | list | tuple) for one in value
+        ):
+            items = [tuple(write(item, indent, depth + 1)) for item in value]
+            yield from _joined(items, "[]", indent, depth)
+        case _:
+            text = json.dumps(value, ensure_ascii=False, indent=indent)
+            yield text.replace("\n", "\n" + " " * (indent or 0) * (depth - 1))
+
+
+def _joined(
+    items: Sequence[Words], brackets: str, indent: int | None, depth: int
+) -> Iterator[str | Mask]:
+    if not items:
+        yield brackets
+        return
+    gap = "" if indent is None else "\n" + " " * indent * depth
+    yield brackets[0]
+    for number, item in enumerate(items):
+        yield ("," + (gap or " ") if number else gap) or ""
+        yield from item
+    yield ("" if indent is None else "\n" + " " * indent * (depth - 1)) + brackets[1]
+
+
+def _between(quote: str, words: Words) -> Iterator[str | Mask]:
+    yield quote
+    for part in words:
+        yield part if isinstance(part, Mask) else json.dumps(part, ensure_ascii=False)[1:-1]
+    yield quote
+
+
+def as_data(value: object) -> object:
+    """Masked data as JSON data, with masks as texts."""
+    match value:
+        case TextWithMasks(words=words):
+            return written(words)
+        case ObjectWithMasks(pairs=pairs):
+            made: dict[str, object] = {}
+            for words, item in pairs:
+                name = key = written(words)
+                while key in made:
+                    key = f"{name} ({len(made) + 1})"
+                made[key] = as_data(item)
+            return made
+        case list() | tuple():
+            return [as_data(item) for item in value]
+        case _:
+            return value
