@@ -30,6 +30,30 @@ HUGE_TEXTS = {
 }
 
 
+def _rows(count: int) -> list[object]:
+    return [{"id": n, "name": f"customer {n}", "paid": True} for n in range(count)]
+
+
+HUGE_VALUES: dict[str, Callable[[int], object]] = {
+    "objects of three fields": _rows,
+    "objects of ten fields": lambda count: [
+        {f"field {k}": f"a few words, {n}" for k in range(10)} for n in range(count)
+    ],
+    "one object": lambda count: {f"field {n}": f"value {n}" for n in range(count)},
+    "words": lambda count: [f"item {n}" for n in range(count)],
+    "whole numbers": lambda count: [*range(10_000, 10_000 + count)],
+    "pairs of numbers": lambda count: [[n, n + 1] for n in range(count)],
+    "addresses and phone numbers": lambda count: [
+        {"mail": f"u{n}@example.com", "phone": f"+49 30 {n:07}"} for n in range(count)
+    ],
+    "names and passwords": lambda count: [
+        {"user": f"u{n}", "password": f"hunter{n}"} for n in range(count)
+    ],
+    "texts with a password each": lambda count: [f"password: hunter{n}" for n in range(count)],
+    "card numbers": lambda count: [4111111111111111 + 10 * n for n in range(count)],
+}
+
+
 def least_ms(draw: Callable[[], Card], rounds: int = ROUNDS) -> float:
     """The least processor time of several drawings, in milliseconds."""
     times = []
@@ -46,13 +70,20 @@ def with_huge(text: str) -> Approval:
     return an_approval(arguments_json=json.dumps({"data": whole}))
 
 
+def with_parts(make: Callable[[int], object]) -> Approval:
+    """An approval with an argument of many parts."""
+    each = len(json.dumps(make(1_000))) / 1_000
+    return an_approval(arguments_json=json.dumps({"data": make(int(HUGE / each))}))
+
+
 def main() -> None:
     """Print a table."""
     samples = {name: least_ms(draw) for name, draw in CARDS.items()}
     slowest = max(samples, key=lambda name: samples[name])
     rows = [("sample cards, the slowest: " + slowest, samples[slowest], LIMIT_MS)]
-    for name, text in HUGE_TEXTS.items():
-        huge = with_huge(text)
+    huge_ones = {name: with_huge(text) for name, text in HUGE_TEXTS.items()}
+    huge_ones |= {name: with_parts(make) for name, make in HUGE_VALUES.items()}
+    for name, huge in huge_ones.items():
         found = least_ms(lambda huge=huge: card_for(huge, approvers_text=APPROVERS), rounds=5)
         rows.append((f"{HUGE:,} characters: {name}", found, LIMIT_HUGE_MS))
     for words, took, limit in rows:

@@ -42,7 +42,9 @@ class _Compiled(Protocol):
     def programsize(self) -> int: ...
     def finditer(self, text: str) -> Iterator[_Match]: ...
     def fullmatch(self, text: str) -> _Match | None: ...
-    def search(self, text: str) -> _Match | None: ...
+    def search(
+        self, text: str | bytes, pos: int | None = None, endpos: int | None = None
+    ) -> _Match | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,20 @@ class Pattern:
     def finds(self, text: str) -> bool:
         """Tell whether it finds something in a text."""
         return self._compiled.search(_readable(text)) is not None
+
+    def first_in(self, data: bytes, begin: int) -> tuple[int, int] | None:
+        """Begin and end of the first that it finds in what `utf8` made, from a place on.
+
+        Returns:
+            None where it finds nothing.
+        """
+        found = self._compiled.search(data, begin)
+        return None if found is None else found.span()
+
+
+def utf8(text: str) -> bytes:
+    """A text as it is searched: half of a character is read as U+FFFD."""
+    return _readable(text).encode()
 
 
 def _readable(text: str) -> str:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 
+from bot.redaction.once import read_strictly
+
 
 def read_object(text: str) -> dict[str, object] | None:
     """Read a JSON object; None when it is damaged, too deep, or something else."""
-    try:
-        found = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return None
+    found = read_strictly(text)
     return found if isinstance(found, dict) else None
-
-
-def _refuse(name: str) -> object:
-    raise ValueError(name)
 
 
 def read_pairs(text: str) -> list[tuple[str, object]]:

@@ -279,7 +279,7 @@ def _simple(value: object) -> str | None:
         case str():
             return _text(value)
         case int() | float():
-            return json.dumps(value)
+            return repr(value) if type(value) is int else json.dumps(value)
         case list() | tuple():
             return _listed(value)
         case _:
@@ -297,9 +297,13 @@ def _text(value: str) -> str | None:
     return value
 
 
+_DATA_BEGINS = frozenset("-0123456789[{NI")
+"""The first characters of numbers, among them `NaN` and `Infinity`, of lists, and of objects."""
+
+
 def _is_data(text: str) -> bool:
     """Whether a text would read as a number, or as data that has parts."""
-    if len(text) > _MOST_READ:
+    if len(text) > _MOST_READ or text.lstrip()[:1] not in _DATA_BEGINS:
         return False
     try:
         found = json.loads(text)
@@ -314,9 +318,13 @@ def _listed(values: Sequence[object]) -> str | None:
         return say("line.none")
     if len(values) == 1 or any(one in ("", None) for one in values):
         return None  # it would read as a text, or as nothing at all
-    texts = [_simple(one) for one in values if not isinstance(one, list | tuple | dict)]
-    whole = [one for one in texts if one and ", " not in one and "\n" not in one]
-    return ", ".join(whole) if len(whole) == len(values) else None
+    texts: list[str] = []
+    for one in values:
+        text = None if isinstance(one, list | tuple | dict) else _simple(one)
+        if not text or ", " in text or "\n" in text:
+            return None
+        texts.append(text)
+    return ", ".join(texts)
 
 
 def _moment(value: str) -> str:

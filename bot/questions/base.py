@@ -33,6 +33,7 @@ from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Words
+from bot.redaction.once import read_data
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
@@ -171,7 +172,7 @@ class RecordQuestion(ABC):
 
     def agreed_parts(self) -> list[tuple[str, Words]]:
         """All that a yes agrees to, by name, masked."""
-        if not isinstance(_loaded(self.approval.arguments_json), dict):
+        if not isinstance(read_data(self.approval.arguments_json), dict):
             return [("arguments", mask_call(self.approval.arguments_json))]
         parts = [
             (name, (*mask_call(name), *mask_value(name, value, self.ask.masks)))
@@ -415,13 +416,6 @@ def _check_shown(approval: Approval, brief: Brief) -> None:
     arguments = json.loads(approval.arguments_json)
     if not approval.edited_by or edited_digest(approval, arguments) != approval.digest:
         raise ResumeDataError(say("reason.other_call", id=approval.approval_id))
-
-
-def _loaded(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _in_words(duration_ms: int) -> str:

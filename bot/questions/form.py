@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import cast
 
 from agents import call_digest
 from agents.core.codec import Json
 from bot.redaction.masks import Names
+from bot.redaction.once import read_data
 from bot.words import for_all, say
 from storage.records import Approval, Kind
 
@@ -175,7 +175,8 @@ def _ask_in(text: str, is_question: bool) -> AnswerForm:  # noqa: FBT001 - the k
 
 def arguments_of(approval: Approval) -> dict[str, object]:
     """Read the arguments of a record; empty when they cannot be read."""
-    return cast("dict[str, object]", _read(approval.arguments_json))
+    found = read_data(approval.arguments_json)
+    return found if isinstance(found, dict) else {}
 
 
 def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:

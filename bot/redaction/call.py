@@ -10,15 +10,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, masks_in
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
-from bot.redaction.places import Search, searches
+from bot.redaction.once import made_now
+from bot.redaction.places import OWN, Search, forms_in, gates_now, searches
 from bot.redaction.rules import own_spans, print_of
-from bot.redaction.writing import ObjectWithMasks, TextWithMasks, as_data, quoted, write, written
+from bot.redaction.sweep import ALL, Suspects, suspects_in
+from bot.redaction.writing import (
+    ListWithMasks,
+    ObjectWithMasks,
+    TextWithMasks,
+    as_data,
+    joined_words,
+    quoted,
+    write,
+    written,
+)
 
 __all__ = [
     "INLINE",
@@ -28,7 +36,6 @@ __all__ = [
     "mask_data",
     "mask_title",
     "mask_value",
-    "masked_once",
     "written",
 ]
 
@@ -42,16 +49,6 @@ _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{32,200}")
 """A line of a private key; nothing that runs is written like this."""
 
 
-@contextmanager
-def masked_once() -> Iterator[None]:
-    """Mask each text and each value once inside of this block: a card needs them several times."""
-    token = _made.set(_Made())
-    try:
-        yield
-    finally:
-        _made.reset(token)
-
-
 def mask_call(text: str, *, is_open: bool = False) -> Words:
     """Mask what looks like a secret in a text about a call.
 
@@ -59,30 +56,23 @@ def mask_call(text: str, *, is_open: bool = False) -> Words:
         text: Any text.
         is_open: Whether guesses are shown.
     """
-    made = _made.get()
+    return _words_of(text, is_open=is_open)
+
+
+def _words_of(text: str, *, is_open: bool, forms: int | None = None) -> Words:
+    made = made_now()
     if made is None:
-        return _mask_call(text, is_open=is_open)
+        return _mask_call(text, is_open=is_open, forms=forms)
     if (text, is_open) not in made.texts:
-        made.texts[text, is_open] = _mask_call(text, is_open=is_open)
+        made.texts[text, is_open] = _mask_call(text, is_open=is_open, forms=forms)
     return made.texts[text, is_open]
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """All that was masked for one drawing: texts, and arguments that are objects or lists."""
-
-    texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
-    values: dict[tuple[str, str, Names], Words] = field(default_factory=dict)
-
-
-_made: ContextVar[_Made | None] = ContextVar("made", default=None)
-
-
-def _mask_call(text: str, *, is_open: bool) -> Words:
+def _mask_call(text: str, *, is_open: bool, forms: int | None) -> Words:
     words = _cut((text,), own_spans, is_guess=False)
     if is_open:
         return words
-    for search in searches(text):
+    for search in searches(text, forms_in(text) if forms is None else forms):
         words = _cut(words, search, is_guess=True)
     return words
 
@@ -95,13 +85,16 @@ def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
         value: JSON data of any depth.
         names: What the tool's author says of its arguments.
     """
-    made = _made.get()
+    made = made_now()
     if made is None or not isinstance(value, dict | list):
         return _mask_value(name, value, names)
-    key = (name, json.dumps(value), names)
-    if key not in made.values:
-        made.values[key] = _mask_value(name, value, names)
-    return made.values[key]
+    itself = (name, id(value), names)
+    if itself not in made.same:
+        key = (name, json.dumps(value), names)
+        if key not in made.values:
+            made.values[key] = _mask_value(name, value, names)
+        made.same[itself] = (value, made.values[key])  # as long as it is kept, its id is its own
+    return made.same[itself][1]
 
 
 def _mask_value(name: str, value: object, names: Names) -> Words:
@@ -110,10 +103,11 @@ def _mask_value(name: str, value: object, names: Names) -> Words:
         return (quoted(masked),)
     if isinstance(masked, TextWithMasks):
         return masked.words
-    inline = tuple(write(masked, indent=None))
-    if not isinstance(masked, dict | list | tuple | ObjectWithMasks) or length(inline) <= INLINE:
+    inline = joined_words(write(masked, indent=None))
+    has_parts = isinstance(masked, dict | list | tuple | ObjectWithMasks | ListWithMasks)
+    if not has_parts or length(inline) <= INLINE:
         return inline
-    return tuple(write(masked, indent=2))
+    return joined_words(write(masked, indent=2))
 
 
 def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
@@ -179,9 +173,11 @@ def _leaves(value: object) -> Iterator[str]:
 def _masked_argument(name: str, value: object, names: Names) -> object:
     if name in names.secret:
         return value if is_empty(value) else TextWithMasks((_declared(value),))
-    if name in names.shown or names.is_open:
-        return _masked(value, "", is_open=True)
-    return _masked(value, name)
+    is_open = name in names.shown or names.is_open
+    if not isinstance(value, dict | list | tuple):
+        return _Masking(ALL, is_open=is_open).masked(value, "" if is_open else name)
+    masking = _Masking(suspects_in(value, OWN, gates_now(is_open=is_open)), is_open=is_open)
+    return masking.masked(value, "" if is_open else name)
 
 
 def is_empty(value: object) -> bool:
@@ -196,72 +192,100 @@ def _declared(value: object) -> Mask:
     return Mask(len(clear), fingerprint, is_guess=False, clear=clear)
 
 
-def _masked(value: object, key: str, *, is_open: bool = False) -> object:
-    """Mask JSON data; what has nothing to mask is given back as it is."""
-    match value:
-        case str():
-            return _masked_text(value, key, is_open=is_open)
-        case dict():
-            return _masked_object(value, key, is_open=is_open)
-        case list() | tuple():
-            return _masked_list(value, key, is_open=is_open)
-        case bool() | None:
-            return value
-        case _ if is_open:
-            return value
-        case _:
-            return _masked_number(value, key)
-
-
-def _masked_text(value: str, key: str, *, is_open: bool) -> object:
-    if not is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
-        return TextWithMasks((Mask.of(value, is_guess=True),))
-    words = mask_call(value, is_open=is_open)
-    return value if words == (value,) else TextWithMasks(words)
-
-
 def _names_secret(key: str, value: object) -> bool:
     return is_secret_key(key) and not is_harmless(key, value)
 
 
-def _masked_number(value: object, key: str) -> object:
-    clear = json.dumps(value)
-    if _names_secret(key, value) and PLAIN.fullmatch(clear):
-        return TextWithMasks((Mask.of(clear, is_guess=True),))
-    words = mask_call(clear) if isinstance(value, int) and len(clear) < 30 else (clear,)
-    return value if words == (clear,) else TextWithMasks(words)
+class _Masking:
+    """The masking of one argument; what has nothing to mask is given back as it is.
 
+    Args:
+        suspects: What may have something to be masked in it.
+        is_open: Whether guesses are shown.
+    """
 
-def _masked_object(value: dict[str, object], key: str, *, is_open: bool) -> object:
-    # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
-    label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
-    secret_label = label if isinstance(label, str) and is_secret_key(label) else ""
-    inherited = key if is_secret_key(key) else ""
-    fields = secret_fields(value)
-    pairs: list[tuple[Words, object]] = []
-    is_same = True
-    for name, item in value.items():
-        words = (name,) if is_open else mask_call(name)
-        place = secret_label if secret_label and name.lower() == "value" else name
-        place = "secret" if name in fields else place
-        if inherited and not is_secret_key(place):
-            place = inherited
-        masked = _masked(item, place, is_open=is_open)
-        is_same = is_same and masked is item and words == (name,)
-        pairs.append((words, masked))
-    return value if is_same else ObjectWithMasks(tuple(pairs))
+    def __init__(self, suspects: Suspects, *, is_open: bool) -> None:
+        self._suspects = suspects
+        self._is_open = is_open
 
+    def masked(self, value: object, key: str) -> object:
+        """Mask JSON data that have a name."""
+        match value:
+            case str():
+                return self._text(value, key)
+            case dict():
+                return self._object(value, key)
+            case list() | tuple():
+                return self._list(value, key)
+            case bool() | None:
+                return value
+            case _ if self._is_open:
+                return value
+            case _:
+                return self._number(value, key)
 
-def _masked_list(items: Sequence[object], key: str, *, is_open: bool) -> object:
-    masked: list[object] = []
-    option = ""
-    for item in items:
-        masked.append(_masked(item, option or key, is_open=is_open))
-        # ["--password", "…"]: the arguments of a command
-        is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
-        option = str(item) if is_option else ""
-    is_same = all(one is item for one, item in zip(masked, items, strict=True))
-    return items if is_same else masked
+    def _text(self, value: str, key: str) -> object:
+        if not self._is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
+            return TextWithMasks((Mask.of(value, is_guess=True),))
+        words = self._words(value)
+        return value if words == (value,) else TextWithMasks(words)
+
+    def _words(self, text: str) -> Words:
+        forms = self._suspects.forms(text)
+        return (text,) if forms == 0 else _words_of(text, is_open=self._is_open, forms=forms)
+
+    def _number(self, value: object, key: str) -> object:
+        is_secret = _names_secret(key, value)
+        if not is_secret and self._suspects.forms(value) == 0:
+            return value
+        clear = json.dumps(value)
+        if is_secret and PLAIN.fullmatch(clear):
+            return TextWithMasks((Mask.of(clear, is_guess=True),))
+        words = mask_call(clear) if isinstance(value, int) and len(clear) < 30 else (clear,)
+        return value if words == (clear,) else TextWithMasks(words)
+
+    def _has_none(self, key: str, *parts: Iterable[object]) -> bool:
+        """Whether plain values that have a name have nothing to mask, found out quickly."""
+        if not self._is_open and is_secret_key(key):
+            return False
+        try:
+            return all(self._suspects.has_none_of(some) for some in parts)
+        except TypeError:  # there are parts of parts
+            return False
+
+    def _object(self, value: dict[str, object], key: str) -> object:
+        if self._has_none(key, value, value.values()):
+            return value
+        # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
+        label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
+        secret_label = label if isinstance(label, str) and is_secret_key(label) else ""
+        inherited = key if is_secret_key(key) else ""
+        fields = secret_fields(value)
+        pairs: list[tuple[Words, object]] = []
+        is_same = True
+        for name, item in value.items():
+            words = (name,) if self._is_open else self._words(name)
+            place = secret_label if secret_label and name.lower() == "value" else name
+            place = "secret" if name in fields else place
+            if inherited and not is_secret_key(place):
+                place = inherited
+            masked = self.masked(item, place)
+            is_same = is_same and masked is item and words == (name,)
+            pairs.append((words, masked))
+        return value if is_same else ObjectWithMasks(tuple(pairs))
+
+    def _list(self, items: Sequence[object], key: str) -> object:
+        if self._has_none(key, items):
+            return items
+        masked: list[object] = []
+        option = ""
+        for item in items:
+            masked.append(self.masked(item, option or key))
+            # ["--password", "…"]: the arguments of a command
+            is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
+            option = str(item) if is_option else ""
+        is_same = all(one is item for one, item in zip(masked, items, strict=True))
+        return items if is_same else ListWithMasks(tuple(masked))
 
 
 # ---- texts -------------------------------------------------------------------------------------

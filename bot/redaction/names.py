@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
+from agents.core.patterns import Pattern
 from bot.redaction.patterns import is_login
-from bot.redaction.rules import rules_now, words_of
+from bot.redaction.rules import MaskRules, rules_now, words_of
 
 
 def _set(words: str) -> frozenset[str]:
@@ -49,6 +51,17 @@ _SECRET_ENDS = (
     *("secret", "credentials", "privatekey", "accesskey", "secretkey", "accountkey"),
 )
 """The ends of names that are written as one word: `PGPASSWORD`."""
+
+
+def _needles() -> Iterator[str]:
+    """Yield texts of which each name of a secret has one, in small letters or capitals."""
+    yield from (*_SECRET_WORDS, *_SECRET_LAST, *_SECRET_ENDS)
+    for pair in _SECRET_PAIRS:
+        yield "key" if any(word.startswith("key") for word in pair) else max(pair, key=len)
+
+
+NAME_GATE = Pattern("(?i)" + "|".join(sorted({*_needles()})))
+"""A text in which it finds nothing is no name of a secret, but for the operator's."""
 _HARMLESS_NAMES = frozenset({("image", "pull", "secret"), ("image", "pull", "secrets")})
 """They refer to secrets that are elsewhere."""
 _HARMLESS_ENDS = _set(
@@ -62,8 +75,18 @@ _HARMLESS_ENDS = _set(
 
 def is_secret_key(key: str) -> bool:
     """Tell whether the name of a key says that its value is a secret."""
+    is_secret = _is_secret if len(key) <= _MOST_KEPT else _is_secret.__wrapped__
+    return is_secret(key, rules_now().keys)
+
+
+_MOST_KEPT = 64
+"""Characters of a name of which is kept whether it is secret: most names come again and again."""
+
+
+@lru_cache(maxsize=4_096)
+def _is_secret(key: str, keys: tuple[tuple[str, ...], ...]) -> bool:
     words = words_of(key)
-    if rules_now().has_key(words):
+    if MaskRules(keys=keys).has_key(words):
         return True
     if words and (words[-1] in _HARMLESS_ENDS or tuple(words) in _HARMLESS_NAMES):
         return False

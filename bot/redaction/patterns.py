@@ -45,11 +45,15 @@ class Look:
     hint: re.Pattern[str] | None = None
     gate: str = ""
 
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have this form, found out quickly."""
+        if self.needles and not has_any(self.needles, text):
+            return False
+        return self.hint is None or self.hint.search(text) is not None
+
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield begin and end of each secret of this form, in order."""
-        if self.needles and not has_any(self.needles, text):
-            return
-        if self.hint is not None and self.hint.search(text) is None:
+        if not self.may_be_in(text):
             return
         has_keep = "keep" in self.pattern.groupindex
         for found in self.pattern.finditer(text):
@@ -73,10 +77,10 @@ def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def looks_for(text: str) -> Iterator[Look]:
     """Yield, in order, the forms that a text may have; found out quickly."""
-    if _FIRST_GATE.finds(text):
-        yield from _FIRST
-    if _MORE_GATE.finds(text):
-        yield from _MORE
+    if FIRST_GATE.finds(text):
+        yield from (*FIRST_LOOKS, *CARD_LOOK)
+    if MORE_GATE.finds(text):
+        yield from MORE_LOOKS
 
 
 def mask_looks(text: str) -> str:
@@ -166,7 +170,7 @@ _PEM = r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 _PEM_END = r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 _GAP = "[ .\u00a0\u2009\u2011-]"
 
-_FIRST = (
+FIRST_LOOKS = (
     Look(("BEGIN",), re.compile(rf"{_PEM}.*?(?:{_PEM_END}|\Z)", re.DOTALL)),
     Look(
         ("PuTTY-User-Key-File-",),
@@ -224,6 +228,9 @@ _FIRST = (
         ),
         _is_credential,
     ),
+)
+
+CARD_LOOK = (
     Look(
         (),
         re.compile(
@@ -234,11 +241,14 @@ _FIRST = (
         ),
         _is_card,
         hint=re.compile("[2-6][0-9]{3}"),
-        gate="[2-6][0-9]{3}",
+        gate=(
+            rf"[2-6][0-9]{{3}}(?:[0-9]{{9}}|{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}"
+            rf"|{_GAP}[0-9]{{6}}{_GAP}[0-9]{{4}})"
+        ),
     ),
 )
 
-_MORE = (
+MORE_LOOKS = (
     _token("gsk_", "r8_", "ntn_", form="(?:gsk|r8|ntn)_[A-Za-z0-9]{20,}+"),
     _token("xai-", "pplx-", form="(?:xai|pplx)-[A-Za-z0-9]{20,}+"),
     _token("secret_", form="secret_[A-Za-z0-9]{43}", whole=True),
@@ -314,7 +324,9 @@ def _gate(looks: tuple[Look, ...]) -> Pattern:
     return Pattern("|".join(dict.fromkeys(gate for each in gates for gate in each)))
 
 
-_FIRST_GATE, _MORE_GATE = _gate(_FIRST), _gate(_MORE)
+FIRST_GATE, MORE_GATE = _gate((*FIRST_LOOKS, *CARD_LOOK)), _gate(MORE_LOOKS)
+TOKEN_GATE, CARD_GATE = _gate(FIRST_LOOKS), _gate(CARD_LOOK)
+"""The parts of `FIRST_GATE`."""
 
-LOOKS = (*_FIRST, *_MORE)
+LOOKS = (*FIRST_LOOKS, *CARD_LOOK, *MORE_LOOKS)
 """In the order in which they are tried: what is longer and surer first."""

@@ -6,14 +6,27 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TypeAlias
 
-from agents.core.patterns import Pattern
-from bot.redaction.names import is_counted, is_harmless_text, is_secret_key
-from bot.redaction.patterns import REDACTED, is_random, looks_for, mask_spans
+from agents.core.patterns import Pattern, PatternError
+from bot.redaction.names import NAME_GATE, is_counted, is_harmless_text, is_secret_key
+from bot.redaction.patterns import (
+    CARD_GATE,
+    CARD_LOOK,
+    FIRST_GATE,
+    FIRST_LOOKS,
+    MORE_GATE,
+    MORE_LOOKS,
+    REDACTED,
+    TOKEN_GATE,
+    has_any,
+    is_random,
+    mask_spans,
+)
 from bot.redaction.rules import joined, rules_now
+from bot.redaction.sweep import Gates
 
 NAMES_GATE = Pattern(
     "(?i)pass|pw|secret|token|key|cookie|credential|authorization|bearer|jwt|otp|cvc|cvv|kennwort"
@@ -48,13 +61,19 @@ class Place:
         before: Matches the name, as a group, and what stands between it and the value.
         value: Matches the value.
         follow: What has to follow a value that is one plain token.
+        needles: A text with this place has at least one of them. Empty: try it on every text.
         is_prose: Whether it is a sentence: its end is kept, and the value has to look secret.
     """
 
     before: re.Pattern[str]
     value: re.Pattern[str]
     follow: re.Pattern[str]
+    needles: tuple[str, ...] = ()
     is_prose: bool = False
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have this place, found out quickly."""
+        return not self.needles or has_any(self.needles, text)
 
     def mask(self, text: str) -> str:
         """Mask the values with secret names; a value without one may have names in it."""
@@ -133,6 +152,10 @@ def _end_of(sentence: str) -> str:
 class Manifest:
     """The values of a Secret of Kubernetes, written as YAML."""
 
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have them, found out quickly."""
+        return "kind:" in text
+
     def mask(self, text: str) -> str:
         """Mask the values."""
         return mask_spans(text, self._spans(text))
@@ -170,6 +193,10 @@ _LINE = re.compile(
 @dataclass(frozen=True, slots=True)
 class Nested:
     """An object or a list with a secret name, in text that is JSON or looks like it."""
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have one, found out quickly."""
+        return "[" in text or "{" in text
 
     def mask(self, text: str) -> str:
         """Mask such values, whole."""
@@ -227,6 +254,7 @@ PLACES = (
         ),
         re.compile(r"\S[^\n]{0,4000}+"),
         _END_OF_LINE,
+        (":",),
     ),
     Place(  # the password for the database is …
         re.compile(
@@ -245,11 +273,13 @@ PLACES = (
         re.compile(r"(?<![\w-])--?(?!no-)(?P<name>[A-Za-z][\w-]{1,63}+)[ \t]{1,3}"),
         re.compile(rf"{_QUOTED}|[^\s\"'-]\S{{0,2000}}+"),
         _END_OF_WORD,
+        ("-",),
     ),
     Place(
         re.compile(r"<(?P<name>[\w:.-]{1,64}+)>"),
         re.compile(r"[^<\n]{1,2000}+"),
         _END_OF_ELEMENT,
+        ("<",),
     ),
     Place(
         re.compile(
@@ -261,6 +291,7 @@ PLACES = (
         ),
         re.compile(rf"{_QUOTED}|[^\s\"',;&]{{1,4000}}+"),
         _END_OF_WORD,
+        (":", "="),
     ),
 )
 ALL_PLACES: tuple[Place | Manifest | Nested, ...] = (Manifest(), Nested(), *PLACES)
@@ -276,15 +307,81 @@ CURL = re.compile(
 Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
 """Finds begin and end of what looks like a secret, in order."""
 
+OWN, TOKEN, CARD, MORE, PLACE, LOGIN, RULE = (1 << number for number in range(7))
+"""Groups of what may be secret in a text, each a bit: the bot's own secrets, and guesses."""
 
-def searches(text: str) -> Iterator[Search]:
-    """Yield what guesses at secrets, one form after the other; only what may be in this text."""
-    yield from (look.spans for look in looks_for(text))
-    if rules_now().keys or NAMES_GATE.finds(text):
-        yield from (place.plain_spans for place in ALL_PLACES)
-    if CURL_GATE.finds(text):
+
+def forms_in(text: str) -> int:
+    """The groups of which something may be in a text, as bits; found out quickly."""
+    return (
+        OWN
+        | (TOKEN | CARD) * FIRST_GATE.finds(text)
+        | MORE * MORE_GATE.finds(text)
+        | PLACE * (bool(rules_now().keys) or NAMES_GATE.finds(text))
+        | LOGIN * CURL_GATE.finds(text)
+        | RULE
+    )
+
+
+def gates_now(*, is_open: bool = False) -> Gates | None:
+    """The gates of all groups that are guessed at, for `sweep`; None where nobody can know.
+
+    Args:
+        is_open: Whether guesses are shown.
+    """
+    rules = rules_now()
+    return () if is_open else _gates(rules.keys, rules.patterns)
+
+
+@lru_cache(maxsize=16)
+def _gates(keys: tuple[tuple[str, ...], ...], patterns: tuple[Pattern, ...]) -> Gates | None:
+    words = [key[0] for key in keys]
+    if not all(map(str.isascii, words)) or not all(map(is_free, patterns)):
+        return None
+    try:
+        more = [Pattern("(?i)" + "|".join(map(re.escape, words)))] if words else []
+    except PatternError:  # of so many words
+        return None
+    return (
+        (TOKEN, TOKEN_GATE),
+        (CARD, CARD_GATE),
+        (MORE, MORE_GATE),
+        (LOGIN, CURL_GATE),
+        *((PLACE, gate) for gate in (_NAMES, *more)),
+        *((RULE, pattern) for pattern in patterns),
+    )
+
+
+_NAMES = Pattern(f"{NAMES_GATE.text}|{NAME_GATE.text}|auth")
+"""The names in a text, and all that `names` looks at: a login of a registry stands under *auth*."""
+
+
+_BOUND = re.compile(r"\\[^dDsSwWnrtfavpPx.*+?()\[\]{}|/:_-]|\$|(?<!(?<!\\)\[)\^")
+"""All that may say where in a text something stands. In doubt, it does."""
+
+
+def is_free(pattern: Pattern) -> bool:
+    """Whether a pattern finds in a text what it finds in a longer one around it."""
+    return _BOUND.search(pattern.text) is None
+
+
+def searches(text: str, forms: int) -> Iterator[Search]:
+    """Yield what guesses at secrets, one form after the other; only what may be in this text.
+
+    Args:
+        text: This one.
+        forms: The groups that are looked for, as bits.
+    """
+    groups = ((TOKEN, FIRST_LOOKS), (CARD, CARD_LOOK), (MORE, MORE_LOOKS))
+    for group, looks in groups:
+        if forms & group:
+            yield from (look.spans for look in looks if look.may_be_in(text))
+    if forms & PLACE:
+        yield from (place.plain_spans for place in ALL_PLACES if place.may_be_in(text))
+    if forms & LOGIN:
         yield _curl_spans
-    yield from (partial(joined, pattern) for pattern in rules_now().patterns)
+    if forms & RULE:
+        yield from (partial(joined, pattern) for pattern in rules_now().patterns)
 
 
 def _curl_spans(text: str) -> Iterator[tuple[int, int]]:

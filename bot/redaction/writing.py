@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.redaction.masks import Mask, Words
@@ -22,6 +22,13 @@ class ObjectWithMasks:
     """An object of JSON data in which something is masked."""
 
     pairs: tuple[tuple[Words, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListWithMasks:
+    """A list of JSON data in which something is masked."""
+
+    items: tuple[object, ...]
 
 
 def written(words: Words) -> str:
@@ -43,6 +50,19 @@ def _needs_quotes(text: str) -> bool:
     return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
 
 
+def joined_words(words: Iterable[str | Mask]) -> Words:
+    """Words of which no two texts stand beside each other."""
+    made: list[str | Mask] = []
+    texts: list[str] = []
+    for word in words:
+        if isinstance(word, str):
+            texts.append(word)
+            continue
+        made += ["".join(texts), word] if texts else [word]
+        texts = []
+    return (*made, "".join(texts)) if texts else tuple(made)
+
+
 def write(value: object, indent: int | None, depth: int = 1) -> Iterator[str | Mask]:
     """Write masked JSON data as `json.dumps` does, with the masks in it.
 
@@ -60,10 +80,8 @@ def write(value: object, indent: int | None, depth: int = 1) -> Iterator[str | M
                 for name, item in pairs
             ]
             yield from _joined(items, "{}", indent, depth)
-        case list() | tuple() if any(
-            isinstance(one, TextWithMasks | ObjectWithMasks | list | tuple) for one in value
-        ):
-            items = [tuple(write(item, indent, depth + 1)) for item in value]
+        case ListWithMasks(items=parts):
+            items = [tuple(write(item, indent, depth + 1)) for item in parts]
             yield from _joined(items, "[]", indent, depth)
         case _:
             text = json.dumps(value, ensure_ascii=False, indent=indent)
@@ -104,7 +122,9 @@ def as_data(value: object) -> object:
                     key = f"{name} ({len(made) + 1})"
                 made[key] = as_data(item)
             return made
-        case list() | tuple():
-            return [as_data(item) for item in value]
+        case ListWithMasks(items=items):
+            return [as_data(item) for item in items]
+        case tuple():
+            return list(value)
         case _:
             return value

@@ -409,7 +409,10 @@ def _position(choices: tuple[object, ...], value: object) -> str:
 def _json_text(value: object) -> str:
     if value is Missing.MISSING:
         return ""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) > MOST_TEXT * MOST_PARTS:  # none has room for it, on one line or several
+        return line
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    if len(text) > MOST_TEXT * MOST_PARTS or is_plain(text):  # none has room for so long a text
+    if len(text) > MOST_TEXT * MOST_PARTS or is_plain(text):
         return text
     return json.dumps(value, indent=2)

@@ -9,7 +9,8 @@ from bot.layout.blocks import HEADER, Card
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
 from bot.questions.shown import shown_question
-from bot.redaction.call import mask_call, masked_once
+from bot.redaction.call import mask_call
+from bot.redaction.once import masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import describe, pending_card
 from bot.slack.cards.decided import decided_card
@@ -50,7 +51,8 @@ def card_for(
 
 def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
-    return not _is_surely_whole(question_of(approval)) and describe(approval).hidden > 0
+    with masked_once():
+        return not _is_surely_whole(question_of(approval)) and describe(approval).hidden > 0
 
 
 def _is_surely_whole(question: RecordQuestion) -> bool:

@@ -98,11 +98,19 @@ def fits_details(question: ShownQuestion) -> bool:
 
 def _is_huge(question: ShownQuestion) -> bool:
     """Whether what can be seen of a value is more than a form takes, however it is written."""
-    text, secret = question.approval.arguments_json, question.ask.secret
+    text = question.approval.arguments_json
     if len(text) <= MOST_BYTES:
         return False
-    values = [one for name, one in read_pairs(text) if name not in secret and isinstance(one, str)]
+    names = {*question.ask.secret, *question.laid_out()}
+    values = [_in_full(one) for name, one in read_pairs(text) if name not in names]
     return any(len(one) - sum(map(one.count, " \n\t")) > MOST_BYTES for one in values)
+
+
+def _in_full(value: object) -> str:
+    """A value as a form shows it, but for white space: a text as it is, what has parts as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _leaves_out(approval: Approval) -> bool:

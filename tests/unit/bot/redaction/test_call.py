@@ -15,11 +15,11 @@ from bot.redaction.call import (
     mask_data,
     mask_title,
     mask_value,
-    masked_once,
     written,
 )
 from bot.redaction.mask import REDACTED, in_force, print_key
 from bot.redaction.masks import Mask, Names, has_guess, masks_in
+from bot.redaction.once import masked_once
 from bot.redaction.rules import NO_RULES, read_rules
 
 HIDING = [
