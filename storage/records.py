@@ -277,6 +277,8 @@ class Approval:
     """Whether who made that edit cannot approve it, too."""
     editors_json: str = "[]"
     """JSON list of user ids: who edited it before that, and wrote a part of it."""
+    voided_json: str = "[]"
+    """JSON list of user ids: whose votes an edit made void, as they were for another call."""
     counted_json: str = "[]"
     """JSON list of user ids: who has agreed to this call in another gate of it, or under another
     rule, and so cannot agree to it here."""

@@ -22,6 +22,7 @@ from bot.people.meanwhile import read_claim
 from bot.people.progress import is_critical
 from bot.people.requesters import editors_of
 from bot.people.terms_of import steps_of, terms_of
+from bot.policy.ballot import read_votes
 from bot.policy.refusals import RefusalCode
 from bot.ports import Actor, CheckedCall, Clock
 from bot.questions.base import check_decision
@@ -159,6 +160,7 @@ class Edits:
             policy_file=self.approvals.policy.file_hash,
             editors_json=_editors(approval, by),
             votes_json="[]",
+            voided_json=_voided(approval),
             stage=0,
             steps=0,
             ladder_ms=now,
@@ -172,6 +174,12 @@ def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
     """The edit as an answer, to see whether the record takes it at all."""
     digest, arguments = edited_digest(approval, call.arguments), in_order(call.arguments)
     return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
+
+
+def _voided(approval: Approval) -> str:
+    """Those whose votes, for this or an earlier state of the call, do not count after the edit."""
+    voters = [one.by for one in read_votes(approval.votes_json)]
+    return json.dumps([*dict.fromkeys((*json.loads(approval.voided_json), *voters))])
 
 
 def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:

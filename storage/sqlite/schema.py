@@ -98,6 +98,7 @@ CREATE TABLE IF NOT EXISTS approvals (
     edited_by TEXT NOT NULL,
     editors_excluded INTEGER NOT NULL,
     editors_json TEXT NOT NULL,
+    voided_json TEXT NOT NULL,
     counted_json TEXT NOT NULL,
     seen_json TEXT NOT NULL,
     said_json TEXT NOT NULL,
@@ -423,6 +424,7 @@ ALTER TABLE approvals ADD COLUMN original_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN edited_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN editors_excluded INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN editors_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN voided_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN counted_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN seen_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN said_json TEXT NOT NULL DEFAULT '[]';

@@ -92,8 +92,8 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{EVERY}::test_each_button_has_a_label_that_begins_with_its_words",
     ),
     "17 the menu has at most five options": (f"{EVERY}::test_each_menu_has_at_most_five_options",),
-    "18 a claim is on all copies, locks nobody out, ends by itself": (
-        f"{LADDER}::test_a_claim_shows_on_all_copies_and_ends_by_itself",
+    "18 a claim is on all copies within 2 s, locks nobody out, ends by itself": (
+        f"{LADDER}::test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself",
         (
             f"{DECISIONS}/test_clicks_beside.py"
             "::test_a_vote_ends_a_claim_and_others_can_vote_meanwhile"
@@ -106,10 +106,10 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "20 an edit voids the votes and says so": (
         f"{DECISIONS}/test_votes.py::test_an_edit_voids_the_votes_and_the_card_says_so",
     ),
-    "21 words of the requester mark the card": (
+    "21 words of the requester mark the card within 2 s": (
         (
             f"{DECISIONS}/test_withdrawals.py"
-            "::test_what_a_requester_writes_stands_on_the_card_and_reaches_the_agent"
+            "::test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches_the_agent"
         ),
     ),
     "22 a question and its answer are on the card; the deadline goes on": (

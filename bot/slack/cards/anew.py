@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 from bot.core.decisions.withdrawals import said_of
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
 from bot.layout.data import read_object
 from bot.layout.facts import Naming, changed
-from bot.layout.parts import Body, spoken
+from bot.layout.parts import MOST_PEOPLE, Body, spoken
 from bot.layout.text import clip, show
 from bot.people.meanwhile import read_claim
+from bot.people.progress import progress_of
 from bot.questions.form import ask_of
 from bot.redaction.mask import mask_text
+from bot.slack.cards.who import all_of
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention, utc
 from storage.records import Approval, Status
@@ -36,9 +40,19 @@ def anew(approval: Approval) -> list[Block]:
         blocks.append(context(plain(f"🔁 {say('line.again', why=why)}{nothing}")))
     if approval.edited_by:
         key = "line.edited_others" if approval.editors_excluded else "line.edited_by"
-        words = say(key, who=mention(approval.edited_by))
-        blocks.append(context(mrkdwn(f"✏️ {words}")))
+        words = f"{say(key, who=mention(approval.edited_by))} {void_words(approval)}"
+        blocks.append(context(mrkdwn(f"✏️ {words}".rstrip())))
     return [*blocks, *changes_of(approval).blocks]
+
+
+def void_words(approval: Approval) -> str:
+    """Say whose votes an edit made void, of those who have not voted since; empty for nobody's."""
+    again = {one.by for one in progress_of(approval).votes}
+    names = [mention(str(one)) for one in json.loads(approval.voided_json) if one not in again]
+    if more := names[MOST_PEOPLE:]:
+        names = [*names[:MOST_PEOPLE], say("line.more_people", n=len(more))]
+    count = len(names) if not more else len(more) + MOST_PEOPLE
+    return say("line.void", n=count, who=all_of(names)) if names else ""
 
 
 def changes_of(approval: Approval, *, most: int = 0) -> Body:

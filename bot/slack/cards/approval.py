@@ -17,7 +17,7 @@ from bot.layout.titles import title_hidden, title_of
 from bot.questions.shown import ShownQuestion, shown_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.cards.anew import anew, claimed, wrote_since, wrote_words
+from bot.slack.cards.anew import anew, claimed, void_words, wrote_since, wrote_words
 from bot.slack.cards.buttons import choices
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.dialog import dialog
@@ -152,4 +152,4 @@ def _text(question: ShownQuestion, state: str) -> str:
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
     why = stuck_words(approval) if approval.stuck else ""
-    return spoken(state, why, edited, wrote_words(approval))
+    return spoken(state, why, edited, void_words(approval), wrote_words(approval))

@@ -71,7 +71,7 @@ def _left_in_peace(approval: Approval, lines: str) -> list[str]:
     values = read_snoozes(approval.snoozes_json).items()
     names = [say("line.snoozed", who=mention(one), time=clock(until)) for one, until in values]
     hidden = [one for one in names if one not in lines]
-    return [f"{_all_of(hidden[:_MOST_SNOOZING])}."] if hidden else []
+    return [f"{all_of(hidden[:_MOST_SNOOZING])}."] if hidden else []
 
 
 def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:
@@ -205,11 +205,11 @@ def _needed(approval: Approval, names: Sequence[str]) -> str:
     if count < 2:
         return ""
     if len(found) == 1 and names:
-        return say("line.quorum", n=count, groups=_all_of([_part(approval, one) for one in names]))
-    return say("line.quorum", n=count, groups=_all_of([_so_many(approval, one) for one in found]))
+        return say("line.quorum", n=count, groups=all_of([_part(approval, one) for one in names]))
+    return say("line.quorum", n=count, groups=all_of([_so_many(approval, one) for one in found]))
 
 
-def _all_of(names: Sequence[str]) -> str:
+def all_of(names: Sequence[str]) -> str:
     """Names of which each is needed."""
     if len(names) < 2:
         return "".join(names)

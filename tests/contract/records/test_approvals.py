@@ -625,6 +625,7 @@ def rebound(**changes: object) -> Approval:
         "edited_by": "UADA",
         "editors_excluded": True,
         "editors_json": '["UCLEO"]',
+        "voided_json": '["UEVE"]',
         "counted_json": '["UBEN"]',
         "stuck": "nobody is left",
         "expires_ms": 9_000,

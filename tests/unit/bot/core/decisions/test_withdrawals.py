@@ -173,15 +173,16 @@ async def test_a_call_that_waits_for_values_is_withdrawn_by_who_asked(
 # ---- words ------------------------------------------------------------------------------------
 
 
-async def test_what_a_requester_writes_stands_on_the_card_and_reaches_the_agent(
+async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches_the_agent(
     storage: SqliteStorage,
 ) -> None:
     office = Office(storage, [PAY, say("Paid."), say("I read it.")])
     await office.hear(ASK)
-    approval = await office.the_approval()
+    approval, heard_ms = await office.the_approval(), office.clock()
     await office.hear("it is *6*, <!channel>", ts=ts(2))
 
     card = office.notifier.cards[approval.approval_id]
+    assert office.clock() - heard_ms <= 2_000  # by the message's own work: no tick was needed
     assert [(one.by, one.text) for one in said_of(card)] == [(ROSA, "it is *6*, <!channel>")]
     shown = drawn(card)
     assert "*<@UROSA>* wrote since: read it first." in shown
