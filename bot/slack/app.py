@@ -107,7 +107,6 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
     looking = slack.client(timeout_s=QUICK_S, telemetry=process.telemetry, session=process.lookups)
     notifier = SlackNotifier(
         patient,
-        team_id=team_id,
         clock=clock,
         pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
         healed=healed,

@@ -38,7 +38,7 @@ from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
 from bot.slack.app import build
 from bot.slack.bot import Countersign, Process
-from bot.slack.messages.notifier import TEXT_EVENT
+from bot.slack.messages.texts import TEXT_EVENT
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.mongo import MongoStorage

@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import call, say
 from bot.errors import DeliveryError
-from bot.slack.messages.notifier import lost_text
+from bot.slack.messages.private import lost_text
 from storage.records import Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ROSA, THREAD_ID, Office

@@ -151,7 +151,7 @@ async def a_scene() -> AsyncIterator[Scene]:
         assert TOKEN not in repr(slack)
         client: AsyncWebClient = slack.client(timeout_s=5)
         clock = FakeClock()
-        notifier = SlackNotifier(client, team_id=team, clock=clock, pacer=a_pacer())
+        notifier = SlackNotifier(client, clock=clock, pacer=a_pacer())
         yield Scene(clock, sandbox, notifier, thread, approval)
 
 
@@ -260,7 +260,7 @@ async def test_nobody_listens() -> None:
     client = AsyncWebClient(
         token=TOKEN, base_url="http://127.0.0.1:9/api/", timeout=2, retry_handlers=[]
     )
-    notifier = SlackNotifier(client, team_id="T1", clock=FakeClock(), pacer=a_pacer())
+    notifier = SlackNotifier(client, clock=FakeClock(), pacer=a_pacer())
     with pytest.raises(DeliveryError, match="connection failed"):
         await notifier.remind(an_approval(approval_id=APPROVAL_ID), look_first=False, go=yes)
     with pytest.raises(DeliveryError, match="connection failed"):

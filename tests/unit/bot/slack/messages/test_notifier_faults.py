@@ -313,9 +313,7 @@ def test_when_it_is_certain_that_nothing_was_done(error: Exception, is_certain: 
 
 async def test_nobody_listens_so_nothing_was_done() -> None:
     nobody = AsyncWebClient(base_url="http://127.0.0.1:9/api/", timeout=2, retry_handlers=[])
-    notifier = SlackNotifier(
-        nobody, team_id="T1", clock=FakeClock(), pacer=Pacer(lambda: 0, asyncio.sleep)
-    )
+    notifier = SlackNotifier(nobody, clock=FakeClock(), pacer=Pacer(lambda: 0, asyncio.sleep))
     with pytest.raises(DeliveryError) as raised:
         await notifier.send_ephemeral("C1", "U1", "not shown")
     assert raised.value.took_no_effect

@@ -1,0 +1,129 @@
+"""Calls to Slack, each when its turn has come."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.work import TURN_PATIENCE
+from bot.errors import DeliveryError
+from bot.slack.calls import retry_after, slack_fault, took_no_effect
+from bot.slack.ratelimit import Pacer, TooSoonError
+
+NO_PATIENCE = timedelta(0)
+OPTIONAL = frozenset({"reactions.add", "reactions.remove", "assistant.threads.setStatus"})
+"""Methods that the app can do without."""
+_WITHOUT = frozenset({"missing_scope", "not_allowed_token_type"})
+Arguments = dict[str, Any]
+
+
+class PacedCalls:
+    """The calls of one workspace, at Slack's pace; it is known whether Slack refuses the app.
+
+    Args:
+        client: Makes the calls; without retries after a lost connection.
+        pacer: Keeps Slack's rate limits.
+        healed: Told when Slack takes a call after it had refused the app.
+    """
+
+    def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
+        self._client = client
+        self._pacer = pacer
+        self._healed = healed
+        self._is_refused = False
+
+    @property
+    def is_refused(self) -> bool:
+        return self._is_refused
+
+    async def try_call(
+        self, method: str, channel_id: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Call a method that the app can do without.
+
+        That its scope is missing does not mean that Slack refuses the app.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer, or the turn is too far away.
+        """
+
+        async def ready() -> Arguments:
+            return dict(arguments)
+
+        return await self._send(method, channel_id, ready, patience=NO_PATIENCE, tries=1)
+
+    async def _call(
+        self, method: str, arguments: Arguments, *, patience: timedelta = TURN_PATIENCE
+    ) -> dict[str, Any]:
+        async def ready() -> Arguments:
+            return arguments
+
+        return await self._send(method, str(arguments["channel"]), ready, patience=patience)
+
+    async def _send(
+        self,
+        method: str,
+        channel_id: str,
+        make: Callable[[], Awaitable[Arguments | None]],
+        *,
+        patience: timedelta = TURN_PATIENCE,
+        tries: int = 2,
+    ) -> dict[str, Any]:
+        """Make a call when its turn has come; what it says is read only then.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer, or the turn is too far away.
+        """
+        while True:
+            await self._wait(method, channel_id, patience)
+            arguments = await make()
+            if arguments is None:
+                return {}
+            try:
+                return await self._ask(method, arguments)
+            except DeliveryError as error:
+                if error.retry_after is None:
+                    raise
+                self._pacer.hold(method, channel_id, error.retry_after)
+                tries -= 1
+                if not tries:
+                    raise
+
+    async def _wait(self, method: str, channel_id: str, patience: timedelta) -> None:
+        try:
+            await self._pacer.slot(method, channel_id, patience=patience)
+        except TooSoonError as error:
+            raise DeliveryError(
+                method, "has to wait its turn", retry_after=error.wait, took_no_effect=True
+            ) from error
+
+    async def _ask(self, method: str, arguments: Arguments) -> dict[str, Any]:
+        try:
+            if method.startswith("chat.") and method != "chat.getPermalink":
+                answer = await self._client.api_call(method, json=arguments)
+            else:
+                answer = await self._client.api_call(method, params=arguments)
+        except (SlackClientError, aiohttp.ClientError, OSError, TimeoutError) as error:
+            fault = DeliveryError(
+                method,
+                slack_fault(error),
+                retry_after=retry_after(error),
+                took_no_effect=took_no_effect(error),
+            )
+            is_optional = method in OPTIONAL and fault.reason in _WITHOUT
+            self._is_refused = self._is_refused or (fault.is_refusal and not is_optional)
+            raise fault from error
+        except AttributeError as error:  # slack_sdk stumbles over answers that are not JSON
+            raise DeliveryError(method, "an answer that is not JSON") from error
+        data = answer.data
+        if not isinstance(data, dict):
+            raise DeliveryError(method, "an answer that is not JSON")
+        if self._is_refused:
+            self._is_refused = False
+            self._healed()
+        return data

@@ -1,0 +1,307 @@
+"""Messages of ours: posted, drawn again, removed, and found again by the id in their metadata.
+
+A post whose answer was lost is found before it is repeated: a second card would be worse than a
+late one.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from cachetools import LRUCache
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.errors import DeliveryError
+from bot.layout.blocks import Card
+from bot.ports import SideMessage
+from bot.redaction.mask import mask_text
+from bot.slack.calls import Putting
+from bot.slack.messages.pacing import Arguments, PacedCalls
+from bot.slack.placing import Spot
+from bot.slack.ratelimit import Pacer
+from bot.words.mrkdwn import is_person
+from storage.records import Approval, Thread
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED = 1_000
+"""Messages of which this process knows the address."""
+GONE = frozenset(
+    {"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message"}
+)
+
+
+class Posts(PacedCalls):
+    """The messages of one workspace.
+
+    Args:
+        client: See `PacedCalls`.
+        pacer: See `PacedCalls`.
+        healed: See `PacedCalls`.
+    """
+
+    def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
+        super().__init__(client, pacer, healed)
+        self._links: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
+
+    async def put(self, putting: Putting, card: Card) -> str:
+        """Show a message over the one at its `ts`; without one, over what an earlier try posted.
+
+        Returns:
+            The `ts` of the message.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        if is_person(putting.channel_id):
+            opened = await self._ask("conversations.open", {"users": putting.channel_id})
+            channel_id = str((opened.get("channel") or {}).get("id") or putting.channel_id)
+            putting = replace(putting, channel_id=channel_id)
+        ts = putting.ts
+        if not ts and (putting.thread_ts or putting.looks):
+            ts = await self._look_for(putting)
+        shown: Arguments = {"text": card.text, "blocks": card.blocks}
+        if ts and putting.stays:
+            return ts
+        if ts and (await self._draw_over(putting.channel_id, ts, shown) or putting.is_last):
+            return ts
+        metadata = metadata_of(putting.event, putting.record_id, mentions=putting.mentions)
+        posting: Arguments = {
+            "channel": putting.channel_id,
+            **({"thread_ts": putting.thread_ts} if putting.thread_ts else {}),
+            **shown,
+            "unfurl_links": False,
+            "unfurl_media": False,
+            "metadata": metadata,
+        }
+        return str((await self._call("chat.postMessage", posting))["ts"])
+
+    async def post_late(
+        self,
+        putting: Putting,
+        make: Callable[[], Awaitable[Card]],
+        *,
+        broadcast: bool = False,
+    ) -> str:
+        """Post a message that is drawn when its turn has come; return its `ts`.
+
+        Args:
+            putting: Where.
+            make: Draws it.
+            broadcast: Whether its channel shows it, too.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+
+        async def arguments() -> Arguments:
+            spot = Spot(channel_id=putting.channel_id, thread_ts=putting.thread_ts)
+            about = putting.event, putting.record_id
+            posting = self._posting(spot, await make(), *about, mentions=putting.mentions)
+            return {**posting, "reply_broadcast": True} if broadcast else posting
+
+        return str((await self._send("chat.postMessage", putting.channel_id, arguments))["ts"])
+
+    async def update_late(self, putting: Putting, make: Callable[[], Awaitable[Card]]) -> bool:
+        """Draw the message at `putting.ts` again, when its turn has come; False when it is gone.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+
+        async def arguments() -> Arguments:
+            card = await make()
+            place = {"channel": putting.channel_id, "ts": putting.ts}
+            return {**place, "text": card.text, "blocks": card.blocks}
+
+        try:
+            await self._send("chat.update", putting.channel_id, arguments)
+        except DeliveryError as error:
+            if error.reason in GONE:
+                return False
+            raise
+        return True
+
+    async def delete(self, putting: Putting) -> None:
+        """Remove a message; nothing when it is gone.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        with suppress_gone():
+            await self._call("chat.delete", {"channel": putting.channel_id, "ts": putting.ts})
+
+    async def _draw_over(self, channel_id: str, ts: str, shown: Arguments) -> bool:
+        """Show something in a message of ours; False when that is gone."""
+        try:
+            await self._call("chat.update", {"channel": channel_id, "ts": ts, **shown})
+        except DeliveryError as error:
+            if error.reason not in GONE:
+                raise
+            return False
+        return True
+
+    async def _look_for(self, putting: Putting) -> str:
+        """The `ts` of a message that an earlier try posted; better twice than not at all."""
+        try:
+            return await self._find(putting, putting.event, putting.record_id)
+        except DeliveryError:
+            if putting.thread_ts:
+                raise
+            return ""
+
+    async def find(self, place: Spot, event: str, record_id: str) -> str:
+        """The `ts` of a message of ours; empty when there is none.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        return await self._find(place, event, record_id)
+
+    async def with_channel(self, message: SideMessage) -> SideMessage:
+        """A message with the channel of its direct message.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        if message.channel or not message.user:
+            return message
+        answer = await self._ask("conversations.open", {"users": message.user})
+        return replace(message, channel=str((answer.get("channel") or {}).get("id") or ""))
+
+    async def link(self, approval: Approval) -> str:
+        """The address of a card; empty when Slack does not tell it."""
+        return await self._link(approval)
+
+    async def _link(self, approval: Approval, card: SideMessage | None = None) -> str:
+        """The address of a card, or of the first; empty when Slack does not tell it."""
+        channel = card.channel if card is not None else approval.channel_id
+        return await self._permalink(channel, card.ts if card is not None else approval.card_ts)
+
+    async def thread_link(self, approval: Approval) -> str:
+        """The address of the message that a thread began with."""
+        return await self._permalink(approval.channel_id, approval.thread_ts)
+
+    async def _permalink(self, channel_id: str, ts: str) -> str:
+        """The address of a message, which never changes; empty when Slack does not tell it."""
+        if not ts:
+            return ""
+        known: str | None = self._links.get((channel_id, ts))
+        if known is not None:
+            return known
+        place = {"channel": channel_id, "message_ts": ts}
+        try:
+            link = str((await self._call("chat.getPermalink", place)).get("permalink") or "")
+        except DeliveryError as error:
+            logger.info("no link: %s", error, extra={"action": "link_failed"})
+            return ""
+        if link:
+            self._links[channel_id, ts] = link
+        return link
+
+    @staticmethod
+    def _posting(
+        place: Approval | Thread | Spot,
+        card: Card,
+        event: str = "",
+        record_id: str = "",
+        **about: object,
+    ) -> Arguments:
+        metadata = metadata_of(event, record_id, **about)
+        return {
+            "channel": place.channel_id,
+            **({"thread_ts": place.thread_ts} if place.thread_ts else {}),
+            "text": card.text,
+            "blocks": card.blocks,
+            "unfurl_links": False,
+            "unfurl_media": False,
+            **({"metadata": metadata} if event else {}),
+        }
+
+    async def _find(
+        self,
+        place: Approval | Thread | Spot | Putting,
+        event: str,
+        record_id: str,
+        *,
+        begun: str = "",
+        key: str = "",
+    ) -> str:
+        """The `ts` of the message that an earlier try made; empty when there is none.
+
+        Args:
+            place: In which thread.
+            event: Of which kind.
+            record_id: As in its metadata.
+            key: Which of the messages of the record.
+            begun: A text: also a stream that shows the beginning of it, and has no metadata yet.
+        """
+        growing: list[str] = []
+        async for message in self._replies(place):
+            metadata = message.get("metadata") or {}
+            payload = metadata.get("event_payload") or {}
+            ours = (metadata.get("event_type"), payload.get("id"), payload.get("key") or "")
+            if ours == (event, record_id, key):
+                return str(message["ts"])
+            if begun and message.get("streaming_state") and _shows_part_of(begun, message):
+                growing.append(str(message["ts"]))
+        return growing[0] if len(growing) == 1 else ""
+
+    async def _replies(
+        self, place: Approval | Thread | Spot | Putting
+    ) -> AsyncIterator[dict[str, Any]]:
+        """All messages of apps in a thread; outside of threads, the newest ones."""
+        if not place.thread_ts:
+            where = {"channel": place.channel_id, "include_all_metadata": True, "limit": 200}
+            answer = await self._call("conversations.history", where)
+            for message in answer.get("messages", []):
+                if message.get("bot_id"):
+                    yield message
+            return
+        cursor = ""
+        while True:
+            arguments: Arguments = {
+                "channel": place.channel_id,
+                "ts": place.thread_ts,
+                "include_all_metadata": True,
+                "limit": 200,
+                "cursor": cursor,
+            }
+            answer = await self._call("conversations.replies", arguments)
+            for message in answer.get("messages", []):
+                if message.get("bot_id"):
+                    yield message
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+
+@contextmanager
+def suppress_gone() -> Iterator[None]:
+    """Nothing has to be done about a message that is gone."""
+    try:
+        yield
+    except DeliveryError as error:
+        if error.reason not in GONE:
+            raise
+
+
+def metadata_of(event: str, record_id: str, **about: object) -> dict[str, Any]:
+    """The metadata of a message: of which kind it is, of which record, and what else is known."""
+    given = {name: value for name, value in about.items() if value}
+    return {"event_type": event, "event_payload": {"id": record_id, **given}}
+
+
+def _shows_part_of(text: str, message: dict[str, Any]) -> bool:
+    """Whether a growing message shows the beginning of a text, whatever marks stand between."""
+    shown = _words(str(message.get("text") or ""))
+    return bool(shown) and _words(mask_text(text)).startswith(shown)
+
+
+def _words(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text)

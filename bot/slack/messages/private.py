@@ -1,0 +1,89 @@
+"""Words that one person alone reads: answers where they clicked or wrote, and of lost places."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import aiohttp
+
+from bot.errors import DeliveryError
+from bot.layout.blocks import Card, section
+from bot.ports import NO_OFFER, Offer
+from bot.slack.beside.offer import choice_card
+from bot.slack.beside.withdrawal import withdrawal_card
+from bot.slack.calls import Addresses, post_json, slack_fault
+from bot.slack.messages.pacing import Arguments
+from bot.slack.messages.posts import Posts
+from bot.slack.placing import Spot
+from bot.words import said_to_all, say
+from storage.records import Approval, Thread
+
+LOST_EVENT = "countersign_lost"
+"""Of a direct message that says that a thread cannot be written into any more."""
+
+
+class PrivateWords(Posts, ABC):
+    """The private words of one workspace."""
+
+    @staticmethod
+    @abstractmethod
+    def bare_card(approval: Approval) -> Card:
+        """Draw the card of a record, for its buttons alone."""
+
+    @cached_property
+    def _addresses(self) -> Addresses:
+        return Addresses(self._client.base_url)
+
+    async def send_ephemeral(
+        self,
+        channel_id: str,
+        user_id: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        offer: Offer = NO_OFFER,
+    ) -> None:
+        place = {"thread_ts": thread_ts} if thread_ts else {}
+        arguments: Arguments = {"channel": channel_id, "user": user_id, "text": text, **place}
+        if offer.withdraw:
+            arguments["blocks"] = withdrawal_card(text, offer.withdraw).blocks
+        elif offer.decide:
+            arguments["blocks"] = choice_card(text, offer.decide, self.bare_card).blocks
+        await self._call("chat.postEphemeral", arguments)
+
+    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
+        if not self._addresses.are_slacks(address):
+            raise DeliveryError("response_url", "it is no address of Slack's")
+        place = {"thread_ts": thread_ts} if thread_ts else {}
+        answer = {"response_type": "ephemeral", "replace_original": False, "text": text, **place}
+        try:
+            await post_json(self._client, address, answer)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise DeliveryError("response_url", slack_fault(error)) from error
+
+    @said_to_all
+    async def lose(self, place: Approval | Thread, reason: str) -> None:
+        channel_id = place.channel_id
+        if channel_id.startswith("D"):
+            return  # the only place where that person could read it
+        opened = await self._ask("conversations.open", {"users": place.requester_id})
+        direct = Spot(channel_id=str((opened.get("channel") or {}).get("id") or ""))
+        if not direct.channel_id or await self._find(direct, LOST_EVENT, place.thread_id):
+            return
+        words = lost_text(reason, f"<#{channel_id}>")
+        card = Card(text=words, blocks=[section(words)])
+        await self._call(
+            "chat.postMessage", self._posting(direct, card, LOST_EVENT, place.thread_id)
+        )
+
+
+def lost_text(reason: str, channel: str) -> str:
+    """Say why nothing can be written into a thread any more, and what that means."""
+    match reason:
+        case "is_archived" | "is_inactive":
+            return say("message.lost_archived", channel=channel)
+        case "thread_not_found":
+            return say("message.lost_thread", channel=channel)
+        case _:
+            return say("message.lost_removed", channel=channel)
