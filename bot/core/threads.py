@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -230,16 +230,14 @@ class Threads:
 
     async def _advance(self, work: ThreadPass) -> None:
         work.thread = await self._comeback.settle(work.thread)
-        if work.left is None:  # who left it in order left no text behind
+        if work.left is None:  # who left it in order left no text behind, and no turn half begun
+            await self.turns.open_left(work)
             work.thread = await self._finish_posts(work.thread)
         while True:
             admitted = await self._sorted(work)
             was_open = work.thread.turn_open
-            if not was_open:
-                await self.turns.close_answered(work.thread)
-                if not admitted:
-                    return
-                await self.turns.begin(work)
+            if not await self._has_turn(work, admitted):
+                return
             progress = await self.turns.step(work, admitted)
             if progress is Progress.WAITING:
                 return
@@ -250,6 +248,16 @@ class Threads:
                     work.has_ended_turn, work.running = True, ()
                     return
                 await self.turns.end(work)
+
+    async def _has_turn(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
+        """Whether a turn is open; the next one begins where there is something for it."""
+        if work.thread.turn_open:
+            return True
+        await self.turns.close_answered(work.thread)
+        if admitted:
+            self.turns.begin(work)
+            return True
+        return await self.turns.open_left(work)  # who slept may just have taken messages for it
 
     async def _sum_up(self, work: ThreadPass) -> None:
         """Show what became of the thread's requests, before its turn is over on record."""
@@ -328,7 +336,7 @@ class Threads:
         )
         newest = await self.storage.threads.get(thread.thread_id)
         current = replace(newest, fence=thread.fence)  # ours: not that of who may have taken over
-        if not current.turn_open and not await self._has_new(thread):
+        if not (current.turn_open or await self._has_new(thread) or await self._has_left(current)):
             return  # nobody waits for anything
         await note(
             self.storage.audit,
@@ -352,6 +360,10 @@ class Threads:
     async def _has_new(self, thread: Thread) -> bool:
         """Whether people wrote something that nobody has read."""
         return bool(await self.storage.inbox.new(thread.thread_id, limit=1))
+
+    async def _has_left(self, thread: Thread) -> bool:
+        """Whether messages were taken for a turn that was not opened yet."""
+        return bool(await self.storage.inbox.of_turn(thread.thread_id, thread.turn + 1))
 
     async def _has_last_word(self, thread: Thread) -> bool:
         """Say what is left to be said; whether some of it has to be said later."""

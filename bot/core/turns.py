@@ -141,10 +141,28 @@ class Turns:
             spawn=self.spawn,
         )
 
-    async def begin(self, work: ThreadPass) -> None:
-        """Open the next turn; its input is taken from the inbox by the first step."""
-        work.thread = await self._set_turn(work.thread, turn=work.thread.turn + 1, turn_open=True)
+    def begin(self, work: ThreadPass) -> None:
+        """Begin the next turn: the first step takes its input from the inbox, then opens it."""
+        work.thread = replace(work.thread, turn=work.thread.turn + 1, turn_open=True)
         work.is_new_turn, work.messages, work.running, work.decided = True, None, (), 0
+
+    async def open_left(self, work: ThreadPass) -> bool:
+        """Open the next turn if a process before this one has taken messages for it.
+
+        Returns:
+            Whether it did, and died, or slept over its lease, before it opened the turn.
+
+        Raises:
+            CheckpointConflictError: The lease was lost.
+        """
+        thread = work.thread
+        if work.left is not None or thread.turn_open:
+            return False
+        turn = thread.turn + 1
+        if not await self.storage.inbox.of_turn(thread.thread_id, turn):
+            return False
+        work.thread = await self._set_turn(thread, turn=turn, turn_open=True)
+        return True
 
     async def end(self, work: ThreadPass) -> None:
         """Record that the turn is over."""
@@ -317,6 +335,7 @@ class Turns:
         Who began the turn before may be asleep, not dead, and store its run at any moment. So its
         messages are taken once: what came later waits for the next turn, whoever stores the run.
         And who is asleep until others have taken over begins nothing: they may just be taking more.
+        A new turn is opened once its messages are taken; until then nobody can store a run of it.
         """
         work.messages = messages = await self._taken(work, admitted)
         if not messages:
@@ -324,7 +343,7 @@ class Turns:
         runner = await self.runners(work.thread)
         grown = await self._requesters.grown(work, (message.user_id for message in messages))
         turn = work.thread.turn
-        work.thread = await self._set_turn(  # still ours?
+        work.thread = await self._set_turn(  # opens a new one; and is it still ours?
             work.thread, turn=turn, turn_open=True, requesters_json=grown
         )
         work.is_new_turn, work.running = False, ()
@@ -356,7 +375,8 @@ class Turns:
             if taken:
                 return taken
         taken = await inbox.take(admitted, turn=thread.turn)
-        if len(taken) == len(admitted):
+        is_known = work.left is not None or not work.is_new_turn  # who has taken some of them
+        if is_known and len(taken) == len(admitted):
             return taken
         return await inbox.of_turn(thread.thread_id, thread.turn)
 

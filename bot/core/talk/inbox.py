@@ -178,7 +178,8 @@ class ThreadInbox:
         self, incoming: Incoming, thread: Thread, words: str, waiting: Sequence[Approval]
     ) -> str | None:
         """Keep the word by which somebody stops the agent, and stop it; or say why not."""
-        if not thread.turn_open and not await self.storage.inbox.new(thread.thread_id, limit=1):
+        is_idle = not thread.turn_open and thread.leased_until_ms <= self.clock()
+        if is_idle and not await self.storage.inbox.new(thread.thread_id, limit=1):
             await self._refuse_reply(incoming, words, say("message.stop_nothing"))
             return None
         if not await self.stops.may_stop(thread, incoming.user_id, waiting):

@@ -73,17 +73,24 @@ class Comeback:
             return thread
         status = await self._status(thread)
         waits = status is CheckpointStatus.PENDING
-        is_cut = thread.turn_open and status in {None, CheckpointStatus.RUNNING}
+        is_cut = await self._is_begun(thread) and status in {None, CheckpointStatus.RUNNING}
         if waits:
             await self._ask_anew(thread)
         elif is_cut:
             await self._cut(thread)
-            thread = replace(thread, turn_open=False)
+            turn = thread.turn if thread.turn_open else thread.turn + 1
+            thread = replace(thread, turn=turn, turn_open=False)
         await self._leave_alone(thread, is_told=is_cut)
         turn = thread.turn if waits else 0
         if not await self.storage.restoring.settle(thread.thread_id, fence=thread.fence, turn=turn):
             raise CheckpointConflictError(thread.checkpoint_id)
         return replace(thread, restored_ms=0, restored_turn=turn)
+
+    async def _is_begun(self, thread: Thread) -> bool:
+        """Whether a turn was going on; its messages are taken before it is open."""
+        if thread.turn_open:
+            return True
+        return bool(await self.storage.inbox.of_turn(thread.thread_id, thread.turn + 1))
 
     async def _status(self, thread: Thread) -> CheckpointStatus | None:
         if not thread.turn_open:
@@ -108,7 +115,8 @@ class Comeback:
 
     async def _cut(self, thread: Thread) -> None:
         """End the turn; whether what people had let run has run is not known."""
-        for approval in await self.storage.approvals.of_turn(thread.checkpoint_id):
+        asked = await self.storage.approvals.of_turn(thread.checkpoint_id)
+        for approval in asked if thread.turn_open else ():
             if approval.open and approval.status is not Status.PENDING:
                 await self.turns.doubt(thread, approval.address)
         await self.turns.give_up(thread, cut_text(thread.restored_to_ms))

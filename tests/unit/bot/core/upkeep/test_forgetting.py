@@ -107,6 +107,7 @@ async def test_a_thread_that_somebody_works_on_is_not_forgotten(storage: SqliteS
 async def test_a_message_that_nobody_has_read_keeps_its_thread(storage: SqliteStorage) -> None:
     office = await an_ended_thread(storage)
     await office.inbox.receive(an_incoming("<@UBOT> hello", ts="1800000009.000001"))
+    office.clock.forward(seconds=15)  # who took it has died
 
     forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
     assert forecast.refusal == "a message has not been read yet"

@@ -251,6 +251,26 @@ async def test_a_message_that_the_copy_has_as_unread_is_left_alone(drill: Drill)
     assert office.shown()[-1] == "Hello."
 
 
+async def test_a_turn_that_the_copy_has_as_begun_and_not_open_is_ended(drill: Drill) -> None:
+    """Its messages were taken: what is written since begins a turn of its own."""
+    office = await drill.start()
+    await office.inbox.receive(an_incoming(ASK))
+    (message,) = await office.storage.inbox.new(THREAD_ID, limit=9)
+    await office.storage.inbox.take([message.message_id], turn=1)
+    await drill.make_copy()
+
+    office = await drill.go_back(office, say("Hello."))
+    await look(office)
+    assert office.model.calls == 0
+    assert "I ended it, and nothing more of it runs" in office.shown()[-1]
+
+    await office.hear("<@UBOT> hello", ts="1800099999.000001")
+    assert office.shown()[-1] == "Hello."
+    thread = await office.storage.threads.get(THREAD_ID)
+    assert (thread.turn, thread.turn_open, thread.due_ms) == (2, False, None)
+    assert len(await office.storage.inbox.of_turn(THREAD_ID, 2)) == 1
+
+
 async def test_i4_a_message_since_the_restore_is_read(drill: Drill) -> None:
     office = await drill.start()
     await office.hear(ASK)
