@@ -10,7 +10,7 @@ from datetime import timedelta
 from agents.policy import PolicyCall
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
-from bot.core.decisions.grants import Grants, a_grant, uses_of
+from bot.core.decisions.grants import Grants, a_grant
 from bot.core.runs.granted import GrantUses, NewCall
 from bot.people.access import Access
 from bot.policy.ballot import APPROVE, CastVote, write_votes
@@ -18,6 +18,7 @@ from bot.policy.granting import Allowance
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
+from storage.uses import uses_of
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
 

@@ -32,6 +32,7 @@ from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, AuditEntry, Grant, Kind, Status
+from storage.uses import is_over, is_void, uses_of
 
 logger = logging.getLogger(__name__)
 
@@ -355,11 +356,6 @@ def a_grant(approval: Approval, allowance: Allowance) -> Grant:
     )
 
 
-def is_void(grant: Grant) -> bool:
-    """Whether a grant never began: when it was made, who gave it could not give it any more."""
-    return grant.ended_ms is not None and grant.ended_ms <= grant.created_ms
-
-
 def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
     """The entry that says that a grant was given, or was not; the same whoever writes it."""
     if is_void(grant):
@@ -401,17 +397,6 @@ def _ended_entry(grant: Grant, approval: Approval) -> AuditEntry:
         grant=grant.grant_id,
         used=len(uses_of(grant)),
     )
-
-
-def is_over(grant: Grant, now_ms: int) -> bool:
-    """Whether nothing starts by it any more: it was ended, used up, or its time is over."""
-    is_used_up = len(uses_of(grant)) >= grant.max_uses
-    return grant.ended_ms is not None or is_used_up or now_ms >= grant.until_ms
-
-
-def uses_of(grant: Grant) -> list[str]:
-    """The calls that a grant was used for."""
-    return [str(one) for one in json.loads(grant.uses_json)]
 
 
 def agent_at(address: str) -> str:

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 
 from agents.core.digest import canonical_json
 from agents.policy.base import PolicyCall
-from bot.core.decisions.grants import (
-    Grants,
-    agents_at,
-    granted_entry,
-    has_approved,
-    uses_of,
-)
+from bot.core.decisions.grants import Grants, agents_at, granted_entry, has_approved
 from bot.errors import DeliveryError, DirectoryError
 from bot.policy.ballot import read_votes
 from bot.policy.granting import fixed_part, limits_of
@@ -23,6 +17,7 @@ from bot.policy.terms import GrantTerms, Terms
 from bot.ports import Spawn
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Grant
+from storage.uses import uses_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 
-from bot.core.decisions.grants import is_void
 from bot.layout.action_ids import ActionId, encode, encode_option
 from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.shape import closed_card, state_line
@@ -17,6 +16,7 @@ from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import clock, day_and_time, mention
 from storage.records import Approval, Grant
+from storage.uses import is_void
 
 _NAMES = 300
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.core.decisions.grants import uses_of
 from bot.core.decisions.overview import GivenGrant, Vitals
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
@@ -26,6 +25,7 @@ from bot.questions.shown import shown_question, what_runs
 from bot.slack.home.times import TimeReader
 from bot.words import say
 from storage.records import Approval, Kind, Status
+from storage.uses import uses_of
 
 _TITLE = 200
 _NAME = 60

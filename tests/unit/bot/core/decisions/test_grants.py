@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from agents.models import Turn, call, say
-from bot.core.decisions.grants import agent_at, agents_at, grant_id_of, uses_of
+from bot.core.decisions.grants import agent_at, agents_at, grant_id_of
 from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.layout.action_ids import ActionId
@@ -18,6 +18,7 @@ from bot.slack.cards.choose import card_for
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Grant, Status
 from storage.sqlite import SqliteStorage
+from storage.uses import uses_of
 from tests.support.force import Forced, forced
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import (
