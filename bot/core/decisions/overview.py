@@ -259,10 +259,10 @@ class Overviews:
             mine += [one for one in page if is_requester(one, actor.user_id)]
             waiting += await look.among(page)
             if len(page) < PAGE:
-                return waiting, mine, False
+                return sorted(waiting, key=_urgency), mine, False
             looked += len(page)
             after = (page[-1].expires_ms, page[-1].approval_id)
-        return waiting, mine, True
+        return sorted(waiting, key=_urgency), mine, True
 
     async def _given(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
         """Read what grants were given with; one that was deleted since is not there."""
@@ -279,6 +279,11 @@ class Overviews:
 
     def _waits(self) -> Waits:
         return Waits(self.directory, self.policy, self.clock, self.storage.delegations)
+
+
+def _urgency(approval: Approval) -> tuple[int, int, int]:
+    """The earliest deadline first; of one turn, as they stand on their card."""
+    return approval.expires_ms, approval.created_ms, approval.position
 
 
 def _ended_ms(approval: Approval) -> int:

@@ -13,7 +13,7 @@ from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
 from bot.slack.home.waitlist import approvals_of, waitlist_card
 from bot.words import speaking
-from storage.records import Status
+from storage.records import UNKNOWN_TS, Approval, Status
 
 LIST_EVENT = "countersign_digest"
 
@@ -41,7 +41,11 @@ class SlackLists:
         approvals = [one.approval for one in approvals_of(shown)]
         names = await names_of(approvals, self.directory, self.channel_name)
         pending = [one for one in approvals if one.status is Status.PENDING]
-        links = {one.approval_id: await self.poster.link(one) for one in pending}
+        at = {one.approval_id: one.batch_ts for one in approvals}
+        links = {
+            one.approval_id: await self.poster.link(_at_card(one, at.get(one.batch, "")))
+            for one in pending
+        }
         with speaking(shown.person.locale):
             card = waitlist_card(shown, names, reader, links)
         putting = Putting(
@@ -59,3 +63,9 @@ class SlackLists:
             total=shown.total,
             mark=shown.mark,
         )
+
+
+def _at_card(approval: Approval, batch_ts: str) -> Approval:
+    """An approval with the card that people look at: its own, or one that it shares."""
+    is_shared = approval.is_batched and batch_ts != UNKNOWN_TS
+    return replace(approval, card_ts=batch_ts) if is_shared else approval

@@ -16,6 +16,7 @@ from bot.errors import DeliveryError
 from bot.policy.terms import QuietHours
 from storage.records import Decision, PersonRecord, Status
 from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
 from tests.unit.bot.core.attendance.lists_stage import (
     MIA,
     ask,
@@ -26,7 +27,7 @@ from tests.unit.bot.core.attendance.lists_stage import (
     sent,
     terms,
 )
-from tests.unit.bot.office import ADA, BEN, ROSA, Office
+from tests.unit.bot.office import ADA, BEN, ROSA, Office, an_actor
 
 MONDAY = "2026-11-23"
 
@@ -469,3 +470,21 @@ async def test_people_of_another_workspace_are_not_ours(storage: SqliteStorage) 
     await storage.people.put(stranger)
     await office.digests.attend(replace(stranger, revision=1))
     assert (await storage.people.of("T9", ["UX"]))["UX"].revision == 1
+
+
+async def test_what_one_turn_asks_for_stands_as_on_its_card(storage: SqliteStorage) -> None:
+    """Their deadline is the same, and their ids are of chance."""
+    office = lists_office(storage, f"{MONDAY} 08:00")
+    for number in range(4):
+        approval = an_approval(
+            approval_id=f"apr_{9 - number:032x}",
+            interrupt_id=f"{number:032x}",
+            position=number,
+            requester_id=ROSA,
+            terms_json=terms(ADA).to_text(),
+            created_ms=office.clock(),
+            expires_ms=office.clock() + 3_600_000,
+        )
+        await storage.approvals.add(approval)
+    found = await office.digests.overviews.of(an_actor(ADA), team_id="T1")
+    assert [one.position for one in found.waiting] == [0, 1, 2, 3]

@@ -18,7 +18,7 @@ from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.slack.home.waitlist import waitlist_card
 from bot.slack.messages.waitlists import SlackLists
-from storage.records import Approval, Decision, Status
+from storage.records import UNKNOWN_TS, Approval, Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 
@@ -144,24 +144,42 @@ class Poster:
 
     def __init__(self) -> None:
         self.put_in: list[Putting] = []
+        self.linked: list[str] = []
 
     async def put(self, putting: Putting, _: object) -> str:
         self.put_in.append(putting)
         return putting.ts or "1.1"
 
-    async def link(self, _: Approval) -> str:
+    async def link(self, approval: Approval) -> str:
+        self.linked.append(approval.card_ts)
         return LINK
+
+
+def a_board(poster: Poster) -> SlackLists:
+    async def name(_: str) -> str:
+        return "ops"
+
+    return SlackLists(
+        poster=poster, directory=FakeDirectory(), channel_name=name, policy=NoPolicy()
+    )
+
+
+async def test_what_is_on_a_card_with_others_leads_to_that() -> None:
+    poster, keeper = Poster(), f"apr_{1:032x}"
+    first = waiting(1, batch=keeper, batch_ts="7.000001", card_ts="")
+    second = waiting(2, batch=keeper, card_ts="")
+    left = waiting(3, batch=keeper, batch_left=True, card_ts="8.000001")
+    await a_board(poster).show(a_list(first, second, left), where=PostedList())
+    assert poster.linked == ["7.000001", "7.000001", "8.000001"]
+    poster.linked.clear()
+    alone = replace(first, batch_ts=UNKNOWN_TS)
+    await a_board(poster).show(a_list(alone, second), where=PostedList())
+    assert poster.linked == ["", ""], "it is not posted"
 
 
 async def test_a_new_list_is_looked_for_and_a_posted_one_is_not_posted_again() -> None:
     poster = Poster()
-
-    async def name(_: str) -> str:
-        return "ops"
-
-    board = SlackLists(
-        poster=poster, directory=FakeDirectory(), channel_name=name, policy=NoPolicy()
-    )
+    board = a_board(poster)
     shown = a_list(waiting())
     posted = await board.show(shown, where=PostedList())
     assert (posted.ts, posted.mark, posted.total) == ("1.1", shown.mark, 1)
