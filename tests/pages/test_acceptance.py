@@ -182,6 +182,11 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "35 a direct message decides the same record; all copies are redrawn": (
         f"{LADDER}::test_people_who_are_not_in_the_channel_get_the_card_themselves",
+        "tests/unit/bot/core/attendance/test_copies.py::test_all_copies_say_how_it_ended",
+        (
+            "tests/scenario/calls/test_own_copies.py"
+            "::test_a_card_in_a_direct_message_decides_the_same_and_both_say_so"
+        ),
         "tests/browser/test_means.py::test_direct_messages_are_redrawn_together",
     ),
     "36 the root shows each end": (

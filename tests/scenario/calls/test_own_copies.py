@@ -1,0 +1,99 @@
+"""Cards by direct message to who asks for them in Home, through Slack's own payloads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL
+from bot.slack.home.view import MESSAGES
+from tests.scenario.calls.batch_agents import RAN
+from tests.support.stage import Stage, a_stage, buttons
+
+ADA = "U0ADALINDQ"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    RAN.clear()
+    agent = "tests.scenario.calls.batch_agents:clerk"
+    async with a_stage(
+        tmp_path, "socket", COUNTERSIGN_AGENT=agent, COUNTERSIGN_APPROVERS=ADA
+    ) as opened:
+        yield opened
+
+
+def direct(stage: Stage) -> list[dict[str, Any]]:
+    """The cards in Ada's direct messages."""
+    channel = stage.sandbox.workspace.direct_message(ADA).id
+    events = {"countersign_card", "countersign_batch"}
+    return [
+        one
+        for one in stage.sandbox.messages(channel)
+        if (one.get("metadata") or {}).get("event_type") in events
+    ]
+
+
+async def ask_for_cards(stage: Stage) -> None:
+    """Tick the box in Home."""
+    stage.sandbox.open_home(ADA)
+    await stage.sandbox.until(lambda: MESSAGES in str(stage.sandbox.home(ADA)))
+    home = stage.sandbox.home(ADA)
+    assert home is not None
+    await stage.sandbox.click_in_view(ADA, home, MESSAGES)
+    form = await stage.modal("Ada")
+    assert form["callback_id"] == MESSAGES_FORM
+    yes = {"text": {"type": "plain_text", "text": "x"}, "value": "yes"}
+    values = {
+        FROM: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
+        UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
+        COPIES: {ActionId.VALUE: {"type": "checkboxes", "selected_options": [yes]}},
+        LIST: {ActionId.VALUE: {"type": "checkboxes", "selected_options": [yes]}},
+    }
+    assert "errors" not in await stage.sandbox.submit(ADA, form, values)
+
+
+async def copied(stage: Stage, word: str) -> dict[str, Any]:
+    """Wait until the card in Ada's direct messages has a word."""
+    await stage.sandbox.until(lambda: word in str(direct(stage)), timeout=20)
+    (card,) = direct(stage)
+    return card
+
+
+async def press(stage: Stage, card: dict[str, Any], action: str) -> None:
+    """Press a button of the card in Ada's direct messages."""
+    channel = stage.sandbox.workspace.direct_message(ADA).id
+    await stage.sandbox.click(ADA, channel, card["ts"], action)
+
+
+async def test_a_card_in_a_direct_message_decides_the_same_and_both_say_so(stage: Stage) -> None:
+    await ask_for_cards(stage)
+    await stage.say("Rosa", "@countersign refund 1")
+    assert (await stage.card(word="Needs approval", within=60))["ts"]
+    card = await copied(stage, "Open the thread")
+    assert "in <#" in str(card["blocks"])
+    await press(stage, card, ActionId.APPROVE)
+    await stage.said("All done", within=20)
+    await copied(stage, "Approved by")
+    shown = [*stage.cards(), *direct(stage)]
+    assert [buttons(one) for one in shown] == [[], []]
+    assert RAN == ["1234"]
+
+
+async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
+    await ask_for_cards(stage)
+    await stage.say("Rosa", "@countersign refund 3")
+    await stage.card(word="3 need approval", within=60)
+    card = await copied(stage, "3 need approval")
+    assert "Open the thread" in str(card["blocks"])
+    await press(stage, card, ActionId.APPROVE_ALL)
+    await stage.said("All done", within=20)
+    await copied(stage, "2 ran, 1 failed")
+    await stage.card(word="2 ran, 1 failed", within=20)
+    shown = [*stage.cards(), *direct(stage)]
+    assert [buttons(one) for one in shown] == [[], []]
+    assert sorted(RAN) == ["1234", "1240", "1251"]
