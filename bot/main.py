@@ -11,7 +11,7 @@ import socket
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
@@ -143,58 +143,72 @@ async def start(
     roster = load_roster(settings, load_model(settings.model))
     stack.enter_context(workspace_language(settings.language))
     storage = outside.storage if outside else settings.make_storage()
-    stack.push_async_callback(_in_time, "the database", storage.close)
-    await storage.open()
-    await storage.reconsider()
+    await _open(storage, stack)
     telemetry, show = _telemetry(settings, stack)
     slack = outside.slack if outside else await reach_slack(settings)
     stack.enter_context(working_for(settings.company or slack.identity.team))
-    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     lookups = await stack.enter_async_context(lookup_session())
+    process = Process(
+        owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+        clock=clock,
+        telemetry=telemetry,
+        limits=outside.limits if outside else SLACK_LIMITS,
+        retention=settings.retention,
+        era=str(await storage.restoring.era() or ""),
+        lookups=lookups,
+        has_lists=settings.daily_list,
+    )
     policy = await load_policy(
         settings,
         world_of(roster.agents.values()),
         facts_of_slack(slack, clock, telemetry=telemetry, session=lookups),
-        PolicyRecorder(
-            audit=storage.audit,
-            telemetry=telemetry,
-            clock=clock,
-            team_id=slack.identity.team_id,
-            owner=owner,
-        ),
+        _recorder(process, storage, slack.identity.team_id),
         is_demo=is_demo,
     )
     countersign = build(
         slack=slack,
         storage=storage,
         roster=roster,
-        rules=Rules(
-            approvers=settings.approvers,
-            channels=settings.channels,
-            self_approval=settings.self_approval,
-            remind_after=settings.remind_after,
-            escalate_after=settings.escalate_after,
-            escalate_to=settings.escalate_to,
-            expire_after=settings.expire_after,
-            max_age=settings.max_age,
-            exclude_editors=settings.exclude_editors,
-        ),
-        process=Process(
-            owner=owner,
-            clock=clock,
-            telemetry=telemetry,
-            limits=outside.limits if outside else SLACK_LIMITS,
-            retention=settings.retention,
-            era=str(await storage.restoring.era() or ""),
-            lookups=lookups,
-            policy=policy,
-            has_lists=settings.daily_list,
-        ),
+        rules=_rules(settings),
+        process=replace(process, policy=policy),
         policy=lambda: policy.held,
     )
     await show(storage, countersign.tasks, clock)
     await _start(settings, countersign, storage, stack)
     return countersign
+
+
+async def _open(storage: Storage, stack: AsyncExitStack) -> None:
+    """Open the database; the stack closes it."""
+    stack.push_async_callback(_in_time, "the database", storage.close)
+    await storage.open()
+    await storage.reconsider()
+
+
+def _recorder(process: Process, storage: Storage, team_id: str) -> PolicyRecorder:
+    """Writes into the audit which policy is in force."""
+    return PolicyRecorder(
+        audit=storage.audit,
+        telemetry=process.telemetry,
+        clock=process.clock,
+        team_id=team_id,
+        owner=process.owner,
+    )
+
+
+def _rules(settings: Settings) -> Rules:
+    """The settings of who decides, and of how long it may take."""
+    return Rules(
+        approvers=settings.approvers,
+        channels=settings.channels,
+        self_approval=settings.self_approval,
+        remind_after=settings.remind_after,
+        escalate_after=settings.escalate_after,
+        escalate_to=settings.escalate_to,
+        expire_after=settings.expire_after,
+        max_age=settings.max_age,
+        exclude_editors=settings.exclude_editors,
+    )
 
 
 async def start_demo(settings: Settings, stack: AsyncExitStack, clock: MovableClock) -> Countersign:
