@@ -111,8 +111,8 @@ class Census:
         """The delegations that hold now, where the terms let them count (6.1)."""
         if self.delegations is None or not terms.delegation:
             return ()
-        now = self.clock()
-        return delegations_of(await self.delegations.current(approval.team_id, now_ms=now))
+        found = await self.delegations.current(approval.team_id, now_ms=self.clock())
+        return delegations_of(found) if found else ()
 
     def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:
         """The frozen and the present definition of a group: only who is in both counts."""

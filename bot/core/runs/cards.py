@@ -12,7 +12,7 @@ from agents.gates.rulings import Judgement
 from bot.core.runs.house import InForce
 from bot.errors import DirectoryError
 from bot.people.in_force import NoPolicy, PolicyNow
-from bot.policy.judging.asking import AskingError, defaults_of, group_of, terms_of
+from bot.policy.judging.asking import AskingError, defaults_of, terms_of
 from bot.policy.judging.evaluate import DEFAULT
 from bot.policy.judging.world import ToolFacts
 from bot.policy.model import PolicyFile
@@ -47,8 +47,7 @@ class PolicyOfCards:
 
     def groups(self) -> Mapping[str, Group]:
         """The definitions of the file."""
-        file = self.in_force().rulebook.file
-        return {name: group_of(entry, file) for name, entry in file.groups.items()}
+        return self.in_force().rulebook.groups
 
     def defaults(self, channel_id: str) -> str:
         """See `PolicyNow`; where a form lets people edit, they may."""

@@ -22,7 +22,7 @@ from bot.policy.judging.matching import GroupPeople, PolicyRule
 from bot.policy.judging.merge import Permit, Refusal, Verdict, names_of
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
 from bot.policy.model import PolicyFile, Then
-from bot.policy.terms import Terms
+from bot.policy.terms import Group, Terms
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +124,15 @@ class Rulebook:
         self.file = file
         self._rules = tuple(PolicyRule.of(entry) for entry in file.rules)
         self._benches: dict[tuple[ToolFacts, bool], _Bench] = {}
+
+    @cached_property
+    def groups(self) -> Mapping[str, Group]:
+        """The definitions of the file's groups.
+
+        Raises:
+            AskingError: A rotation has no zone.
+        """
+        return {name: group_of(entry, self.file) for name, entry in self.file.groups.items()}
 
     async def judge(
         self, question: PolicyQuestion, members: Members, code: Sequence[Ruling] = ()
