@@ -31,7 +31,7 @@ from bot.demo.commands import (
     read_command,
     with_answer,
 )
-from bot.demo.replies import Done, is_answer, report
+from bot.demo.replies import Done, brief_report, is_answer, report
 
 INTRODUCTION = "I am a rule-based demo, not a language model."
 HELP = """\
@@ -169,7 +169,7 @@ def _react(turn: _Turn, draft: _Draft) -> None:
     """Go on after the results of calls."""
     told = [done for done in turn.results if done.tool != FOLLOW_UP_NAME]
     if told:
-        draft.texts.append(report(told))
+        draft.texts.append(brief_report(told))
     for done in turn.results:
         if done.tool == FOLLOW_UP_NAME:
             _go_on(done, turn, draft)

@@ -51,6 +51,11 @@ _NAMES = {
     "send_mail": "The e-mail to {to}",
     "transfer_funds": "The transfer of {amount} from {from_account} to {to_account}",
 }
+_AFTER = {
+    "deploy": "To go back: “roll back {service} in {environment}”.",
+    "roll_back": "“status of {service}” says what runs now.",
+}
+"""Words that follow a call that ran: the next thing that people might want."""
 _REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re.DOTALL)
 
 _MAY_ASK_AGAIN = {
@@ -88,10 +93,44 @@ def report(results: Sequence[Done]) -> str:
     return "\n".join(["This is how it ended:", *(f"- {one}" for one in told)])
 
 
+def brief_report(results: Sequence[Done]) -> str:
+    """The same below the cards of the calls: what these say is not said again.
+
+    A call that a policy lets run without a card is told as briefly; what changes nothing has none,
+    and is told as it is.
+    """
+    if len(results) == 1:
+        return _briefly(results[0], "It")
+    if all(_ran(one) for one in results):
+        return "Both are done." if len(results) == 2 else f"All {len(results)} are done."
+    told = [_briefly(one, _what(one), in_list=True) for one in results]
+    return "\n".join(["This is how it ended:", *(f"- {one}" for one in told)])
+
+
+def _briefly(done: Done, what: str, *, in_list: bool = False) -> str:
+    if quiet := _QUIET.match(done.result):
+        return _did_not_run(done, quiet, what=what, is_brief=True)
+    is_edited = done.result.startswith(_EDITED)
+    if not (is_edited or _ran(done)):
+        return _told(done)
+    how = ", as a person changed it" if is_edited else ""
+    if in_list:
+        return f"{what}: done{how}."
+    after = "" if is_edited else _AFTER.get(done.tool, "")
+    return f"Done{how}. {after.format_map(_shown(done))}".rstrip()
+
+
+def _ran(done: Done) -> bool:
+    """Whether it ran as it was asked for, and changed something."""
+    starts = (*_FAULTS, _EDITED)
+    is_known = _UNKNOWN not in done.result and not done.result.startswith(starts)
+    return is_known and _QUIET.match(done.result) is None and done.tool not in _LOOKS
+
+
 def _told(done: Done) -> str:
     quiet = _QUIET.match(done.result)
     if quiet:
-        return _did_not_run(done, quiet)
+        return _did_not_run(done, quiet, what=_what(done))
     for start, words in _FAULTS.items():
         if done.result.startswith(start):
             reason = _REASON.search(done.result) if start == _DENIED else None
@@ -106,29 +145,28 @@ def _told(done: Done) -> str:
     return _sentence(f"done: {done.result}")
 
 
-def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
+def _did_not_run(done: Done, quiet: re.Match[str], *, what: str, is_brief: bool = False) -> str:
+    """Say why a call did not run; its reason stands on its card, and is left out of a brief."""
     if done.tool == FOLLOW_UP_NAME:
         return _unanswered(quiet)
-    what = _what(done)
     found = _REASON.search(done.result)
     reason = " ".join(found[1].split()) if found else ""
+    why = f' The reason: "{reason}".' if reason and not is_brief else ""
     match quiet["kind"]:
         case "Rejected by a person":
-            why = f'The reason: "{reason}".' if reason else "No reason was given."
-            return f"{what} was rejected. {why} {_after_rejection(reason)}"
+            none_given = "" if reason or is_brief else " No reason was given."
+            return f"{what} was rejected.{why}{none_given} {_after_rejection(reason)}"
         case "Nobody answered in time":
             return (
                 f"{what} did not run, because nobody answered in time. "
                 "Nobody rejected it; you can ask me again."
             )
         case Withdrawn.fact:
-            why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was taken back, so it did not run.{why}"
         case Undecidable.fact:
             # The reason is on the card, whose mentions people can read.
             return f"{what} did not run: there is nobody here who may decide it. Its card says why."
         case _:
-            why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was cancelled, so it did not run.{why}"
 
 
@@ -164,8 +202,11 @@ def _edited(done: Done) -> str:
 
 def _what(done: Done) -> str:
     """Name a call in words."""
-    told = {name: _short(value) for name, value in done.arguments.items()}
-    return _NAMES.get(done.tool, f"The call to {done.tool}").format_map(told)
+    return _NAMES.get(done.tool, f"The call to {done.tool}").format_map(_shown(done))
+
+
+def _shown(done: Done) -> dict[str, str]:
+    return {name: _short(value) for name, value in done.arguments.items()}
 
 
 def _short(value: object) -> str:

@@ -121,7 +121,7 @@ def is_final(stage: Stage) -> bool:
 
 def is_live(stage: Stage) -> int:
     """How often the deployment took place, as the agent says."""
-    return sum("1.4.2 is live" in text for text in stage.texts())
+    return sum(text.startswith("Done.") for text in stage.texts())
 
 
 def turns_of(stage: Stage) -> int:

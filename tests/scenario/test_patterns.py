@@ -96,31 +96,31 @@ async def test_p1_approval_restarted(visit: Visit) -> None:
     assert str(ActionId.EDIT) not in buttons(card)
     await visit.restart()
     await visit.decide(card, ActionId.APPROVE)
-    await visit.stage.said("Done: Martin has a ticket to Beijing")
+    await visit.stage.said(r"^Done\.$")
     await visit.is_final(1, "Approved")
 
 
 async def test_p1_rejection(visit: Visit) -> None:
     await visit.ask("#approval")
     await visit.decide(await visit.next_card(), ActionId.REJECT, why="too far")
-    await visit.stage.said("The ticket to Beijing for Martin was rejected.*too far")
+    await visit.stage.said("^It was rejected")
     await visit.is_final(1, "Rejected")
 
 
 async def test_p2_review_and_edit(visit: Visit) -> None:
     await visit.ask("#review-edit")
     await visit.decide(await visit.next_card(), ActionId.EDIT, location="Rome")
-    await visit.stage.said("location Rome instead of Beijing.*Martin has a ticket to Rome")
+    await visit.stage.said(r"^Done, as a person changed it\.")
     await visit.is_final(1, "Rome")
 
 
 async def test_p2_no_need_to_edit_and_rejection(visit: Visit) -> None:
     await visit.ask("#review-edit")
     await visit.decide(await visit.next_card(), ActionId.APPROVE)
-    await visit.stage.said("Done: Martin has a ticket to Beijing")
+    await visit.stage.said(r"^Done\.$")
     await visit.ask("#review-edit", "book a ticket for Nora to Rome, phone 555-1234")
     await visit.decide(await visit.next_card("Nora"), ActionId.REJECT, why="no money left")
-    await visit.stage.said("for Nora was rejected.*no money left")
+    await visit.stage.said("^It was rejected")
 
 
 async def test_p3_feedback_loop(visit: Visit) -> None:
@@ -288,10 +288,10 @@ async def test_graph_approvals_side_by_side(visit: Visit) -> None:
 @pytest.mark.parametrize(
     ("action", "typed", "words"),
     [
-        (ActionId.APPROVE, {}, "Done: sent to nora@acme.example: the office moves on Monday"),
+        (ActionId.APPROVE, {}, r"^Done\.$"),
         (ActionId.IGNORE, {}, "put aside"),
         (ActionId.RESPOND, {"what": "call her"}, "I did not send it. I was told: call her"),
-        (ActionId.EDIT, {"text": "Tuesday"}, "sent to nora@acme.example: Tuesday"),
+        (ActionId.EDIT, {"text": "Tuesday"}, r"^Done, as a person changed it\."),
     ],
 )
 async def test_react(visit: Visit, action: ActionId, typed: dict[str, str], words: str) -> None:
@@ -300,6 +300,8 @@ async def test_react(visit: Visit, action: ActionId, typed: dict[str, str], word
     assert "Leaves Acme" in card["blocks"][0]["text"]["text"]
     await visit.decide(card, action, **typed)
     await visit.stage.said(words)
+    if words.startswith("^Done"):
+        await visit.is_final(1, typed.get("text", "the office moves on Monday"))
 
 
 async def test_elsewhere_the_on_call_agent_works(visit: Visit) -> None:

@@ -20,6 +20,7 @@ from tests.support.stage import Stage, a_stage, buttons
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"
+LIVE = r"^Done\. To go back: “roll back payments in production”"
 BACK = r"Asked again\.\* My database went back to a copy that ends at <!date\^\d+\^.* UTC>"
 
 
@@ -114,7 +115,7 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     await stage.rest()  # a copy with a lease in it is refused for as long as that lasts
     await asyncio.to_thread(place.copy)
     await stage.click("Ada", card, APPROVE)
-    await stage.said("1.4.2 is live in production", within=30)
+    await stage.said(LIVE, within=30)
     assert buttons(await stage.card(word="Approved", within=30)) == []
     said = await back_to_copy(stage, place)
     assert "1 pending request will be asked again" in said

@@ -12,7 +12,7 @@ from agents.gates.decorator import tool
 from agents.gates.human import HumanInterruptConfig
 from agents.prebuilt.react import create_react_agent
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
-from bot.demo.replies import Done, is_answer, report
+from bot.demo.replies import Done, brief_report, is_answer
 
 EXAMPLE = "write to nora@acme.example: the office moves on Monday"
 
@@ -60,5 +60,5 @@ def _ended(done: Done) -> str:
         return "The e-mail was put aside, so I did not send it."
     was_sent = done.result.startswith(("sent to", "A person changed"))
     if was_sent or not is_answer(done.result):
-        return report([done])
+        return brief_report([done])
     return f"I did not send it. I was told: {done.result}"

@@ -11,7 +11,7 @@ from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.gates.decorator import Gate, tool
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
-from bot.demo.replies import report
+from bot.demo.replies import brief_report
 
 EXAMPLE = "book a ticket for Martin, to Beijing, phone 1234567"
 INSTRUCTION = """\
@@ -61,7 +61,7 @@ def booking_agent(name: str, model: Model, gate: Gate) -> Agent:
 def book(seen: Seen) -> Reply:
     """Book what a message asks for, then say what became of it."""
     if seen.done:
-        return Reply(report(seen.done))
+        return Reply(brief_report(seen.done))
     text = seen.request
     who = found(r"\bfor\s+([^\W\d_][\w'-]*(?:\s+(?!to\b)[^\W\d_][\w'-]*)?)", text)
     where = found(

@@ -80,7 +80,7 @@ async def test_graph_one_no_is_enough() -> None:
 @pytest.mark.parametrize(
     ("answer", "words", "outcome"),
     [
-        (accept, "sent to nora@acme.example: the office moves on Monday", "ran"),
+        (accept, "Done.", "ran"),
         (lambda info: info.ignore(), "put aside", "rejected"),
         (
             lambda info: info.respond("call her instead"),
@@ -88,7 +88,7 @@ async def test_graph_one_no_is_enough() -> None:
             "answered",
         ),
         (Expired(), "nobody answered in time", "expired"),
-        (edit(text="It is on Tuesday"), "sent to nora@acme.example: It is on Tuesday", "ran"),
+        (edit(text="It is on Tuesday"), "Done, as a person changed it.", "ran"),
     ],
 )
 async def test_react(answer: Answer, words: str, outcome: str) -> None:

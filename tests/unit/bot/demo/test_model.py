@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent
 from bot.demo import DemoModel
 from bot.demo.model import HELP, INTRODUCTION
+from bot.demo.replies import Done, brief_report, report
 
 DEPLOY = ToolCallPart(
     "deploy",
@@ -104,7 +105,7 @@ async def test_status_is_told_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ("a 1.0.0 is live", "Done: a 1.0.0 is live."),
+        ("a 1.0.0 is live", "Done. To go back: “roll back payments in staging”."),
         ("The tool failed: OSError: disk", "did not work: OSError: disk."),
         ("The call to 'deploy' was refused, nothing ran: x.", "was not possible, and nothing ran"),
         ("There is no tool 'deploy'; nothing ran.", "was not possible, and nothing ran"),
@@ -121,15 +122,29 @@ async def test_call_of_another_model_is_named() -> None:
     assert said.startswith("The call to dance was not possible")
 
 
-async def test_edit_of_what_the_model_left_out() -> None:
-    call = ToolCallPart("deploy", {"service": "a", "version": "1"}, tool_call_id="c1")
+async def test_what_the_cards_say_is_not_said_again() -> None:
+    call = ToolCallPart("refund_order", {"order_id": "7"}, tool_call_id="c1")
+    assert await after("5.00 EUR were refunded for order 7", call=call) == "Done."
+    done = Done("restart", {"service": "a", "day": "2026-12-01"}, "the restart of a is planned")
+    assert brief_report([done, done]) == "Both are done."
+    assert brief_report([done, done, done]) == "All 3 are done."
+    failed = Done("restart", done.arguments, "The tool failed: OSError: disk")
+    assert brief_report([done, failed]) == (
+        "This is how it ended:\n- The restart of a on 2026-12-01: done.\n"
+        "- The restart of a on 2026-12-01 did not work: OSError: disk."
+    )
+
+
+def test_edit_of_what_the_model_left_out() -> None:
     told = (
         'A person changed the arguments to {"at": null, "replicas": 5, "service": "a", '
         '"version": "2"}. The tool ran with these. Result: ok'
     )
-    assert await after(told, call=call) == (
+    done = Done("deploy", {"service": "a", "version": "1"}, told)
+    assert report([done]) == (
         "Done, as a person changed it (replicas 5, version 2 instead of 1): ok."
     )
+    assert brief_report([done]) == "Done, as a person changed it."
 
 
 async def test_long_values_are_cut() -> None:

@@ -18,15 +18,14 @@ from tests.unit.bot.demo.pattern_room import Answer, Room, accept, approve, edit
 async def test_p1_approval() -> None:
     room = Room("#approval")
     await room.play(approve)
-    assert room.texts[-1] == "Done: Martin has a ticket to Beijing; the phone is 1234567."
+    assert room.texts[-1] == "Done."
     assert room.outcomes("book_ticket") == ["ran"]
 
 
 async def test_p1_rejection() -> None:
     room = Room("#approval")
     await room.play(reject)
-    assert "The ticket to Beijing for Martin was rejected" in room.texts[-1]
-    assert "too dear" in room.texts[-1]
+    assert room.texts[-1] == "It was rejected. It did not run, and I will not try it again."
     assert room.outcomes("book_ticket") == ["rejected"]
 
 
@@ -47,15 +46,15 @@ async def test_p1_a_second_request_in_the_same_thread() -> None:
     room = Room("#approval")
     await room.play(approve)
     await room.play(approve, text="book a ticket for Nora to Rome, phone 555-1234")
-    assert room.texts[-1] == "Done: Nora has a ticket to Rome; the phone is 555-1234."
+    assert room.texts[-1] == "Done."
     assert room.outcomes("book_ticket") == ["ran", "ran"]
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (accept, "Martin has a ticket to Beijing"),
-        (edit(location="Rome"), "(location Rome instead of Beijing): Martin has a ticket to Rome"),
+        (accept, "Done."),
+        (edit(location="Rome"), "Done, as a person changed it."),
         (reject, "was rejected"),
         (Expired(waited="8 hours"), "nobody answered in time"),
         (Cancelled(), "was cancelled"),

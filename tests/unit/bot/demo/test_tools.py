@@ -117,7 +117,7 @@ async def test_announcement_has_lines_and_channels(talk: Talk) -> None:
     assert info.title == "Announce in status, support"
     assert info.preview == ""
     said = await talk.decide(info.edit({**info.arguments, "channels": ["engineering"]}))
-    assert "channels engineering instead of status, support" in said
+    assert said == "Done, as a person changed it."  # its card says how
     assert talk.done == ["the message of 31 characters is in engineering"]
 
 
@@ -150,8 +150,8 @@ async def test_message_with_markup_is_only_text(talk: Talk) -> None:
     text = "<!channel> `rm -rf` *bold* <@U1> {service} {0}"
     await talk.say(f"announce {text}")
     assert talk.question(ReviewEditInfo).arguments["message"] == text
-    said = await talk.decide(talk.question(ReviewEditInfo).reject(text))
-    assert text in said
+    await talk.decide(talk.question(ReviewEditInfo).accept())
+    assert talk.done == [f"the message of {len(text)} characters is in status"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ async def test_the_root_says_what_waits_and_how_it_ended(tmp_path: Path) -> None
         card = await stage.card()
         await stage.sandbox.until(lambda: reactions(stage) == ["hourglass_flowing_sand"])
         await stage.click("Ada", card, "countersign:approve")
-        await stage.said("^Done: ")
+        await stage.said(r"^Done\. ")
         await stage.sandbox.until(lambda: reactions(stage) == ["white_check_mark"])
 
 
@@ -44,7 +44,7 @@ async def test_without_the_scope_a_line_in_the_channel_says_it(tmp_path: Path) -
         assert bool(lines) != is_broadcast
         await stage.rest()
         await stage.click("Ada", card, "countersign:approve")
-        await stage.said("^Done: ")  # and the app is not taken for refused
+        await stage.said(r"^Done\. ")  # and the app is not taken for refused
 
 
 async def test_who_are_you_is_answered_privately_and_costs_no_model(tmp_path: Path) -> None:
