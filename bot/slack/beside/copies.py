@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.core.attendance.held import BATCH, OWN
 from bot.layout.parts import asked_by
 from bot.layout.pieces import is_address
 from bot.people.named import asked_groups
@@ -12,7 +13,7 @@ from bot.ports import SideMessage
 from bot.questions.shown import shown_question
 from bot.slack.cards.who import who_line
 from bot.words import say
-from bot.words.mrkdwn import channel
+from bot.words.mrkdwn import channel, mention
 from storage.records import Approval
 
 
@@ -50,4 +51,8 @@ def _why(approval: Approval, copy: SideMessage) -> str:
     duties = [one.rotation for one in groups if one.rotation is not None]
     if any(on_duty(one, copy.since_ms) == copy.user for one in duties):
         return say("line.why_you_duty")
+    handles = {handle for one in groups for handle in one.usergroups}
+    is_open = any(one.here or one.channels for one in groups)
+    if copy.key.startswith((OWN, BATCH)) and len(handles) == 1 and not is_open:
+        return say("line.why_you", group=mention(*handles))  # looked up when it was sent
     return ""

@@ -61,6 +61,29 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here
     assert "; then nothing runs." in words
 
 
+@pytest.mark.parametrize(
+    ("key", "group", "is_told"),
+    [
+        ("own:", Group(usergroups=("S0SRE",)), True),
+        ("card:", Group(usergroups=("S0SRE",)), False),  # nobody has looked it up
+        ("own:", Group(usergroups=("S0SRE", "S0OPS")), False),
+        ("own:", Group(usergroups=("S0SRE",), here=True), False),
+    ],
+)
+async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
+    scene: Scene, key: str, group: Group, *, is_told: bool
+) -> None:
+    stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
+    terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
+    approval = replace(scene.approval, terms_json=terms.to_text())
+    copy = replace(card_for_ben(scene), key=f"{key}UBEN")
+    found = await scene.notifier.post_copy(
+        approval, copy, look_first=False, newest=reading(approval)
+    )
+    words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    assert ("You can decide because you're in <!subteam^S0SRE>." in words) is is_told
+
+
 async def test_the_address_of_a_message_is_asked_for_once(scene: Scene) -> None:
     approval = replace(scene.approval, card_ts=await scene.post_card())
     first = await scene.notifier.link(approval)
