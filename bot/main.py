@@ -36,7 +36,8 @@ from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
 from bot.slack.app import STOP_PATIENCE, build
-from bot.slack.bot import Countersign, Process
+from bot.slack.around import Process
+from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
 from bot.slack.intake.http import serve, web_app
 from bot.slack.intake.socketmode import SocketMode

@@ -22,7 +22,8 @@ from bot.errors import SettingsError
 from bot.observability.instrument import MeteredStorage
 from bot.observability.telemetry import Telemetry, Time
 from bot.questions.record import Rules
-from bot.slack.bot import Countersign, Process
+from bot.slack.around import Process, SlackSide
+from bot.slack.bot import Countersign
 from bot.slack.directory import SlackDirectory
 from bot.slack.listeners import (
     actions,
@@ -44,7 +45,8 @@ from bot.slack.listeners import (
 from bot.slack.listeners.context import ListenerContext, Press, Submit
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from bot.slack.messages.notifier import SlackNotifier
-from bot.slack.parts import Parts, SlackSide
+from bot.slack.messages.waitlists import SlackLists
+from bot.slack.parts import Parts
 from bot.slack.ratelimit import Pacer
 from bot.slack.reach import PATIENT_S, QUICK_S, Slack
 from storage.base import Storage
@@ -111,13 +113,15 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
         pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
         healed=healed,
     )
+    directory = SlackDirectory(looking, team_id=team_id, clock=clock)
     return SlackSide(
         team_id=team_id,
         client=quick,
-        directory=SlackDirectory(looking, team_id=team_id, clock=clock),
+        directory=directory,
         notifier=notifier,
         notices=SlackNotices(notifier),
         batches=partial(SlackBatchCards, notifier),
+        board=partial(SlackLists, poster=notifier, channel_name=directory.channel_name),
     )
 
 

@@ -5,30 +5,24 @@ Each is made when it is first asked for, of the others that it needs: so they ma
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Protocol
-
-from slack_sdk.web.async_client import AsyncWebClient
+from typing import Any
 
 from agents import Agent, Runner
 from agents.chat.explaining import Explains
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
-from bot.core.attendance.digests import Digests
 from bot.core.attendance.explaining import AgentAnswers
-from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
-from bot.core.attendance.wishes import Wishes
 from bot.core.catalog import Catalog
 from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.explanations import Explanations
 from bot.core.decisions.grants import Grants
-from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
@@ -50,53 +44,22 @@ from bot.core.upkeep.sealing import Sealer
 from bot.core.work import TakenLeases
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
-from bot.ports import BatchCards, BatchWords, Notices, Notifier
+from bot.ports import BatchWords
 from bot.questions.record import Rules
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.agentview.sessions import AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard
-from bot.slack.bot import Process
-from bot.slack.calls import Poster
+from bot.slack.around import Process, SlackSide
 from bot.slack.cards.choose import is_folded
-from bot.slack.directory import RecentDirectory, SlackDirectory
-from bot.slack.home.homes import Composer, Homes
 from bot.slack.listeners.context import ListenerContext
-from bot.slack.messages.signs import SignCalls, SlackRootSigns
-from bot.slack.messages.waitlists import SlackLists
+from bot.slack.lists import ListParts
+from bot.slack.messages.signs import SlackRootSigns
 from bot.slack.presence import SlackPresence
 from storage.base import Storage
 from storage.records import Approval, Thread
 
 QUICK_CALL = timedelta(milliseconds=300)
 """The length of a call up to which cards say only what came of it."""
-
-ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
-"""Asks the tool of some calls for its words for all of them."""
-
-
-class Messenger(Notifier, Poster, SignCalls, Protocol):
-    """The notifier, with what stands beside the cards."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlackSide:
-    """Slack, as the parts reach it.
-
-    Attributes:
-        team_id: The workspace where the app is installed.
-        client: Opens modals and Homes; never waits long.
-        directory: Where people are looked up.
-        notifier: Shows records.
-        notices: Shows what is no card of one approval.
-        batches: Makes who shows the cards of several, with the words of tools.
-    """
-
-    team_id: str
-    client: AsyncWebClient
-    directory: SlackDirectory
-    notifier: Messenger
-    notices: Notices
-    batches: Callable[[ToolWords], BatchCards]
 
 
 @dataclass(kw_only=True)
@@ -142,11 +105,6 @@ class Parts:
         return HeldEntries(self.storage.audit, self.tasks.spawn)
 
     @cached_property
-    def recent(self) -> RecentDirectory:
-        """The directory for lists: what it says may be a minute old."""
-        return RecentDirectory(self.slack.directory, self.process.clock)
-
-    @cached_property
     def policy_now(self) -> PolicyNow:
         """The policy in force, as cards and votes ask it."""
         return policy_of_cards(self.policy, self._judge)
@@ -187,7 +145,7 @@ class Parts:
             taken=self.taken,
             woken=self.woken,
             consideration=Consideration(
-                wishes=self.wishes, plans=self.plans if self.process.has_lists else None
+                wishes=self.lists.wishes, plans=self.lists.plans if self.process.has_lists else None
             ),
             answers=self.agent_answers,
             grant=self.grants.complete,
@@ -239,7 +197,7 @@ class Parts:
         self.tasks.spawn(self.attendance.attend(approval_id))
 
     def _visited(self) -> None:
-        self.homes.changed()
+        self.lists.homes.changed()
 
     async def _batch_words(self, items: Sequence[Approval]) -> BatchWords:
         return await self.catalog.batch_words(items)
@@ -380,66 +338,16 @@ class Parts:
         for thread_id in await self.threads.catch_up():
             self.wake(thread_id)
 
-    # Lists of what waits.
-
     @cached_property
-    def wishes(self) -> Wishes:
-        """When people are not to be messaged."""
-        return Wishes(
+    def lists(self) -> ListParts:
+        """The lists of what waits."""
+        return ListParts(
+            slack=self.slack,
             storage=self.storage,
-            access=Access(self.recent),
+            process=self.process,
+            tasks=self.tasks,
             policy=self.policy_now,
-            clock=self.process.clock,
-        )
-
-    @cached_property
-    def plans(self) -> ListPlans:
-        """When people are sent a list."""
-        return ListPlans(
-            storage=self.storage,
-            wishes=self.wishes,
-            team_id=self.slack.team_id,
-            clock=self.process.clock,
-        )
-
-    @cached_property
-    def overviews(self) -> Overviews:
-        """All that somebody has to do with."""
-        return Overviews(
-            storage=self.storage,
-            directory=self.recent,
-            policy=self.policy_now,
-            clock=self.process.clock,
-        )
-
-    @cached_property
-    def homes(self) -> Homes:
-        """The open Homes, and the lists that people ask for."""
-        composer = Composer(
-            overviews=self.overviews,
-            channel_name=self.slack.directory.channel_name,
             unseen=lambda approval, user_id: self.approvals.unseen(approval, user_id) is not None,
-            team_id=self.slack.team_id,
-            has_slack=lambda: not self.slack.notifier.is_refused,
-        )
-        return Homes(composer, self.slack.client, self.tasks.spawn)
-
-    @cached_property
-    def digests(self) -> Digests:
-        """Sends people lists of what waits for them."""
-        board = SlackLists(
-            poster=self.slack.notifier,
-            directory=self.recent,
-            channel_name=self.slack.directory.channel_name,
-            policy=self.policy_now,
-        )
-        return Digests(
-            storage=self.storage,
-            overviews=self.overviews,
-            plans=self.plans,
-            board=board,
-            team_id=self.slack.team_id,
-            clock=self.process.clock,
         )
 
     # What begins work: payloads, and the tick.
@@ -458,9 +366,9 @@ class Parts:
             explains=self.explanations.offered,
             edits=Edits(self.storage, self.approvals, self.rules, self.process.clock),
             grants=self.grants,
-            wishes=self.wishes,
+            wishes=self.lists.wishes,
             outbox=self.outbox,
-            homes=self.homes,
+            homes=self.lists.homes,
             client=self.slack.client,
             clock=self.process.clock,
             spawn=self.tasks.spawn,
@@ -482,8 +390,8 @@ class Parts:
             retention=self._retention(),
             sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
             grants=self.grants,
-            lists=self.homes.refresh,
-            digests=self.digests if self.process.has_lists else None,
+            lists=self.lists.homes.refresh,
+            digests=self.lists.digests if self.process.has_lists else None,
         )
 
     def _retention(self) -> Retention | None:

@@ -37,7 +37,8 @@ from bot.clock import system_clock
 from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
 from bot.slack.app import build
-from bot.slack.bot import Countersign, Process
+from bot.slack.around import Process
+from bot.slack.bot import Countersign
 from bot.slack.messages.texts import TEXT_EVENT
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage

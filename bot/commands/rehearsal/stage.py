@@ -38,7 +38,8 @@ from bot.sandbox.workspace.records import (
     SlackUser,
     UserGroup,
 )
-from bot.slack.bot import Countersign, Process
+from bot.slack.around import Process
+from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage

@@ -1,0 +1,101 @@
+"""The surroundings of the bot's parts: the process that it runs in, and Slack."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.attendance.waitlist import ListBoard
+from bot.core.work import CLICK_PATIENCE
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.people.in_force import PolicyNow
+from bot.policy.force import PolicyInForce
+from bot.ports import BatchCards, BatchWords, Clock, Directory, Notices, Notifier
+from bot.slack.calls import Poster
+from bot.slack.directory import SlackDirectory
+from bot.slack.messages.signs import SignCalls
+from bot.slack.ratelimit import SLACK_LIMITS, Limits
+from storage.records import Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """The process that the bot runs in.
+
+    Attributes:
+        owner: Name of this process in leases.
+        clock: The time now.
+        telemetry: Is told what happens.
+        limits: What Slack allows, by method.
+        retention: How long threads are kept; None for ever.
+        era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
+        lookups: A session with open connections, for calls that only read: a click waits for
+            them, and a new connection each time costs most of that. None: a session for each call.
+        sleep: Waits, in seconds: before a start that could not be checked is tried again, and
+            before and between the words of a status.
+        patience: The longest that a click may take in all.
+        policy: The policy in force; None where none is judged by.
+        has_lists: Whether people are sent one list a day of what waits for them.
+    """
+
+    owner: str
+    clock: Clock
+    telemetry: Telemetry = NO_TELEMETRY
+    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    retention: timedelta | None = None
+    era: str = ""
+    lookups: ClientSession | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    patience: timedelta = CLICK_PATIENCE
+    policy: PolicyInForce | None = None
+    has_lists: bool = True
+
+
+ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
+"""Asks the tool of some calls for its words for all of them."""
+
+
+class MakeBoard(Protocol):
+    """Makes who shows lists of what waits in direct messages."""
+
+    def __call__(self, *, directory: Directory, policy: PolicyNow) -> ListBoard:
+        """Return it.
+
+        Args:
+            directory: Where people are looked up for it.
+            policy: The policy in force.
+        """
+        ...
+
+
+class Messenger(Notifier, Poster, SignCalls, Protocol):
+    """The notifier, with what stands beside the cards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackSide:
+    """Slack, as the parts reach it.
+
+    Attributes:
+        team_id: The workspace where the app is installed.
+        client: Opens modals and Homes; never waits long.
+        directory: Where people are looked up.
+        notifier: Shows records.
+        notices: Shows what is no card of one approval.
+        batches: Makes who shows the cards of several, with the words of tools.
+        board: Makes who shows lists.
+    """
+
+    team_id: str
+    client: AsyncWebClient
+    directory: SlackDirectory
+    notifier: Messenger
+    notices: Notices
+    batches: Callable[[ToolWords], BatchCards]
+    board: MakeBoard

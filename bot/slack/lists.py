@@ -1,0 +1,100 @@
+"""The parts that say what waits for somebody: Homes, lists, and the wishes about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from bot.core.attendance.digests import Digests
+from bot.core.attendance.planning import ListPlans
+from bot.core.attendance.wishes import Wishes
+from bot.core.decisions.overview import Overviews
+from bot.core.tasks import Tasks
+from bot.people.access import Access
+from bot.people.in_force import PolicyNow
+from bot.slack.around import Process, SlackSide
+from bot.slack.directory import RecentDirectory
+from bot.slack.home.homes import Composer, Homes
+from storage.base import Storage
+from storage.records import Approval
+
+
+@dataclass(kw_only=True)
+class ListParts:
+    """The lists of one bot.
+
+    Args:
+        slack: Slack, as they reach it.
+        storage: Where records are kept; open.
+        process: Where all this runs.
+        tasks: Work that runs.
+        policy: The policy in force.
+        unseen: Whether somebody would agree to something that they have not seen.
+    """
+
+    slack: SlackSide
+    storage: Storage
+    process: Process
+    tasks: Tasks
+    policy: PolicyNow
+    unseen: Callable[[Approval, str], bool]
+
+    @cached_property
+    def recent(self) -> RecentDirectory:
+        """The directory for lists: what it says may be a minute old."""
+        return RecentDirectory(self.slack.directory, self.process.clock)
+
+    @cached_property
+    def wishes(self) -> Wishes:
+        """When people are not to be messaged."""
+        return Wishes(
+            storage=self.storage,
+            access=Access(self.recent),
+            policy=self.policy,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def plans(self) -> ListPlans:
+        """When people are sent a list."""
+        return ListPlans(
+            storage=self.storage,
+            wishes=self.wishes,
+            team_id=self.slack.team_id,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def overviews(self) -> Overviews:
+        """All that somebody has to do with."""
+        return Overviews(
+            storage=self.storage,
+            directory=self.recent,
+            policy=self.policy,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def homes(self) -> Homes:
+        """The open Homes, and the lists that people ask for."""
+        composer = Composer(
+            overviews=self.overviews,
+            channel_name=self.slack.directory.channel_name,
+            unseen=self.unseen,
+            team_id=self.slack.team_id,
+            has_slack=lambda: not self.slack.notifier.is_refused,
+        )
+        return Homes(composer, self.slack.client, self.tasks.spawn)
+
+    @cached_property
+    def digests(self) -> Digests:
+        """Sends people lists of what waits for them."""
+        return Digests(
+            storage=self.storage,
+            overviews=self.overviews,
+            plans=self.plans,
+            board=self.slack.board(directory=self.recent, policy=self.policy),
+            team_id=self.slack.team_id,
+            clock=self.process.clock,
+        )
