@@ -73,6 +73,19 @@ async def looking(browser: Browser, gallery: Gallery, look: str) -> AsyncIterato
         yield page
 
 
+UNDER_TOOLS = """
+() => [...document.querySelectorAll(".message.compact")].filter((message) => {
+  const tools = message.querySelector(".toolbar")?.getBoundingClientRect();
+  const words = document.createRange();
+  words.selectNodeContents(message.querySelector(".blocks")?.firstElementChild ?? message);
+  return tools && [...words.getClientRects()].some((line) =>
+    line.right > tools.left && line.bottom > tools.top + 1 && line.top < tools.bottom - 9
+    && line.width < message.clientWidth - 80);
+}).map((message) => message.textContent)
+"""
+"""The messages whose first line of text is under their tools."""
+
+
 async def test_cards_are_no_higher_than_they_have_to_be(browser: Browser, gallery: Gallery) -> None:
     heights, first = {}, next(iter(gallery[1].values()))
     async with looking(browser, gallery, "390-light") as page:
@@ -81,6 +94,8 @@ async def test_cards_are_no_higher_than_they_have_to_be(browser: Browser, galler
             assert box is not None
             heights[state] = box["height"]
         named = await page.get_by_test_id(f"message-{first}").bounding_box()
+        hidden = await page.evaluate(UNDER_TOOLS)
+    assert hidden == [], "the tools cover the line of state and risk"
     assert named is not None
     assert named["height"] <= DEPLOY
     over = {state: heights[state] for state in ENDED if state not in IN_FULL}
