@@ -9,11 +9,10 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 
 from bot.clock import MovableClock, system_clock
@@ -74,15 +73,38 @@ async def run(
         StoreUnavailableError: The database does not answer.
     """
     async with AsyncExitStack() as stack:
-        if demo is None:
-            countersign = await start(settings, stack)
-        else:
-            countersign = await start_demo(settings, stack, demo)
-        listen_to_hangups(countersign, stack)
-        if ready is not None:
-            ready.set()
+        async with _until(stop):
+            if demo is None:
+                countersign = await start(settings, stack)
+            else:
+                countersign = await start_demo(settings, stack, demo)
+            listen_to_hangups(countersign, stack)
+            if ready is not None:
+                ready.set()
         await stop.wait()
         logger.info("stopping", extra={"action": "stopping"})
+
+
+@asynccontextmanager
+async def _until(stop: asyncio.Event) -> AsyncIterator[None]:
+    """Leave the block, wherever it waits, as soon as the bot is told to stop."""
+    loop = asyncio.get_running_loop()
+
+    async def watch(limit: asyncio.Timeout) -> None:
+        await stop.wait()
+        limit.reschedule(loop.time())
+
+    limit = asyncio.timeout(None)
+    try:
+        async with limit:
+            watcher = asyncio.create_task(watch(limit))
+            try:
+                yield
+            finally:
+                watcher.cancel()
+    except TimeoutError:
+        if not limit.expired():
+            raise
 
 
 async def run_alone(
@@ -330,8 +352,8 @@ async def _connect(handler: SocketMode, stack: AsyncExitStack) -> None:
     """Open the Socket Mode connection."""
     stack.push_async_callback(_in_time, "the connection to Slack", handler.close_async)
     try:
-        await handler.client.connect()  # type: ignore[no-untyped-call] # not typed in slack_sdk
-    except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
+        await handler.open()
+    except SlackClientError as error:
         raise SettingsError(
             "SLACK_APP_TOKEN",
             f"Slack does not open a Socket Mode connection: {slack_fault(error)}",

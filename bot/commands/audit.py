@@ -58,10 +58,14 @@ async def _list(call: Call) -> None:
         outcome=arguments.outcome,
         thread_id=arguments.thread,
     )
+    is_empty = True
     async with _open(call) as storage:
         async for link in links(storage):
             if fits(link.entry, query):
+                is_empty = False
                 call.say(json_line(link.entry) if arguments.json else line(link.entry))
+    if is_empty and not arguments.json:
+        call.say("Nothing is on record, or nothing of what was asked for.")
 
 
 async def _verify(call: Call) -> None:

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from bot.errors import SettingsError
+from bot.main import run
 from tests.support.stage import Transport, a_stage, buttons
 
 APPROVE = "countersign:approve"
+
+
+async def test_a_wrong_token_of_the_app_is_said_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"SLACK_APP_TOKEN: .*invalid_auth; check"):
+        async with a_stage(tmp_path, "socket", SLACK_APP_TOKEN="xapp-another"):
+            pass
+
+
+async def test_a_bot_that_is_still_connecting_can_be_stopped(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        await stage.stop_bot()
+        stage.sandbox.fail("apps.connections.open", error="internal_error", times=1_000)
+        stop, ready, before = asyncio.Event(), asyncio.Event(), len(stage.sandbox.calls)
+        running = asyncio.create_task(run(stage.settings(), stop=stop, ready=ready))
+        await stage.sandbox.until(
+            lambda: any(
+                one.method == "apps.connections.open" for one in stage.sandbox.calls[before:]
+            )
+        )
+        assert not ready.is_set()
+        stop.set()
+        await asyncio.wait_for(running, 5)
+        assert not ready.is_set()
 
 
 @pytest.mark.parametrize("transport", ["socket", "http"])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext
 
+from aiohttp import ClientError
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackClientError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
+from bot.slack.calls import may_pass, took_no_effect
 from bot.slack.intake.http import UNREADABLE, Answering
 
 logger = logging.getLogger(__name__)
@@ -33,6 +36,22 @@ class SocketMode(AsyncSocketModeHandler):
     ) -> None:
         super().__init__(bolt, app_token, ping_interval=PING_S)
         self._answering = answering
+        self._app_token = app_token
+
+    async def open(self) -> None:
+        """Connect, and try for as long as it takes; a refusal of Slack's is no use to repeat.
+
+        Raises:
+            SlackApiError: Slack refuses the token.
+        """
+        client = self.client
+        try:
+            answer = await client.web_client.apps_connections_open(app_token=self._app_token)
+            client.wss_uri = str(answer["url"])
+        except (SlackClientError, ClientError, OSError, AttributeError) as error:
+            if took_no_effect(error) and not may_pass(error):
+                raise
+        await client.connect()  # type: ignore[no-untyped-call] # not typed in slack_sdk
 
     async def handle(  # type: ignore[override] # as in Bolt's own
         self, client: SocketModeClient, req: SocketModeRequest

@@ -118,7 +118,6 @@ def acts(lines: list[str]) -> list[str]:
         ("--until 2023-11-17T00:00+00:00", ["requested", "decided"]),
         ("--user UADA --tool sql", ["voted"]),
         ("--since 3650d --user UBEN", ["decided"]),
-        ("--tool nothing", []),
     ],
 )
 def test_entries_are_listed_by_what_they_say(place: Place, filters: str, found: list[str]) -> None:
@@ -133,6 +132,12 @@ def test_entries_are_listed_as_json(place: Place) -> None:
 def test_a_time_that_is_none_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.type("list", "--since", "soon", code=FAILED)
     assert "'soon' is no time; write 2026-11-22" in capsys.readouterr().err
+
+
+def test_a_list_without_entries_says_so(place: Place) -> None:
+    words = "Nothing is on record, or nothing of what was asked for."
+    assert place.type("list", "--tool", "nothing") == [words]
+    assert place.type("list", "--tool", "nothing", "--json") == []
 
 
 def test_c009_a_chain_that_holds(place: Place) -> None:
