@@ -221,7 +221,7 @@ class ListenerContext:
             digest=draft.digest,
             title=call.title if call is not None else "",
             preview=call.preview if call is not None else "",
-            allowance_json=_kept(approval, allowance),
+            allowance_json=_kept(approval, allowance) if allowance is not None else "",
         )
         return await self.approvals.decide(approval, decision, actor)
 
@@ -359,8 +359,6 @@ def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str
     return action
 
 
-def _kept(approval: Approval, allowance: Allowance | None) -> str:
+def _kept(approval: Approval, allowance: Allowance) -> str:
     """How much is allowed with a decision, as its record keeps it; nothing of what cannot be."""
-    if allowance is None or why_never(approval, allowance):
-        return ""
-    return allowance.to_text()
+    return "" if why_never(approval, allowance) else allowance.to_text()
