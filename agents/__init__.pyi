@@ -139,9 +139,7 @@ from .core.scope import (
     event_key as event_key,
     get_interrupt_state as get_interrupt_state,
     get_resume_context as get_resume_context,
-    granted_arguments as granted_arguments,
     idempotency_key as idempotency_key,
-    mark_started as mark_started,
     publish as publish,
     session_values as session_values,
     state_slot as state_slot,
@@ -322,6 +320,7 @@ from .tools.actions import (
     exit_tool as exit_tool,
     transfer_tool as transfer_tool,
 )
+from .tools.starting import granted_arguments as granted_arguments, mark_started as mark_started
 from .workflows import (
     LoopAgent as LoopAgent,
     LoopInfo as LoopInfo,

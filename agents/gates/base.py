@@ -40,7 +40,6 @@ from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
 from agents.core.scope import (
     Scope,
-    begin_call,
     current_address,
     current_checkpoint_id,
     current_scope,
@@ -48,10 +47,8 @@ from agents.core.scope import (
     entered,
     get_interrupt_state,
     get_resume_context,
-    granted_arguments,
     interrupt_info,
     is_checked,
-    mark_started,
     session_values,
     state_slot,
 )
@@ -74,6 +71,7 @@ from agents.gates.rulings import (
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
 from agents.tools.base import EXTERNAL, CallText, Tool, ToolSpec
+from agents.tools.starting import begin_call, granted_arguments, mark_started
 from agents.tools.texts import (
     cancelled_text,
     denied_text,

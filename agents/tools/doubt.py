@@ -19,10 +19,10 @@ from agents.core.scope import (
     get_interrupt_state,
     get_resume_context,
     interrupt_info,
-    may_start,
     state_slot,
 )
 from agents.tools.base import Tool
+from agents.tools.starting import may_start
 from agents.tools.texts import words_of
 
 _DOUBT = "doubt"

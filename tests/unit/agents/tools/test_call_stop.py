@@ -26,7 +26,6 @@ from agents.core.scope import (
     entered,
     get_interrupt_state,
     get_resume_context,
-    mark_started,
 )
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
@@ -35,6 +34,7 @@ from agents.models import ScriptedModel, call, say
 from agents.runs.document import ResumeParams
 from agents.tools.base import Tool
 from agents.tools.call import execute
+from agents.tools.starting import mark_started
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
