@@ -17,8 +17,8 @@ from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Group, Terms, TermsError
 from bot.ports import Actor, Clock, Directory, Person
-from storage.base import DelegationStore
 from storage.records import Approval
+from storage.rights import DelegationStore
 
 T = TypeVar("T")
 

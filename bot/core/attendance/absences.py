@@ -10,8 +10,9 @@ from bot.people.handed import absent_of, delegations_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports import Clock
-from storage.base import DelegationStore, Storage
+from storage.base import Storage
 from storage.records import Approval, DelegationRecord, Status
+from storage.rights import DelegationStore
 
 _PAGE = 100
 

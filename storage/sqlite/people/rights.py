@@ -32,7 +32,7 @@ RETURNING 1
 
 
 class SqliteDelegationStore:
-    """See `storage.base.DelegationStore`."""
+    """See `storage.rights.DelegationStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -92,7 +92,7 @@ _TAKE = "UPDATE grants SET due_ms = :until WHERE grant_id = :id AND due_ms = :wa
 
 
 class SqliteGrantStore:
-    """See `storage.base.GrantStore`."""
+    """See `storage.rights.GrantStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
