@@ -110,14 +110,15 @@ def brief_report(results: Sequence[Done]) -> str:
 def _briefly(done: Done, what: str, *, in_list: bool = False) -> str:
     if quiet := _QUIET.match(done.result):
         return _did_not_run(done, quiet, what=what, is_brief=True)
-    is_edited = done.result.startswith(_EDITED)
-    if not (is_edited or _ran(done)):
+    if done.result.startswith(_EDITED):  # its card has the changes in place of the result
+        _, result = _parts_of(done)
+        told = _sentence(f"done, as a person changed it: {result}")
+        return f"{what}: {told[:1].lower()}{told[1:]}" if in_list else told
+    if not _ran(done):
         return _told(done)
-    how = ", as a person changed it" if is_edited else ""
     if in_list:
-        return f"{what}: done{how}."
-    after = "" if is_edited else _AFTER.get(done.tool, "")
-    return f"Done{how}. {after.format_map(_shown(done))}".rstrip()
+        return f"{what}: done."
+    return f"Done. {_AFTER.get(done.tool, '').format_map(_shown(done))}".rstrip()
 
 
 def _ran(done: Done) -> bool:
@@ -187,8 +188,7 @@ def _unanswered(quiet: re.Match[str]) -> str:
 
 
 def _edited(done: Done) -> str:
-    text = done.result[len(_EDITED) :]
-    arguments, end = json.JSONDecoder().raw_decode(text)
+    arguments, result = _parts_of(done)
     changes = [
         f"{name} {_short(value)} instead of {_short(done.arguments[name])}"
         if name in done.arguments
@@ -196,8 +196,14 @@ def _edited(done: Done) -> str:
         for name, value in arguments.items()
         if done.arguments.get(name) != value
     ]
-    result = text[end:].removeprefix(_RESULT)
     return _sentence(f"done, as a person changed it ({', '.join(changes)}): {result}")
+
+
+def _parts_of(done: Done) -> tuple[dict[str, object], str]:
+    """The arguments that a person gave a call, and its result."""
+    text = done.result[len(_EDITED) :]
+    arguments, end = json.JSONDecoder().raw_decode(text)
+    return arguments, text[end:].removeprefix(_RESULT)
 
 
 def _what(done: Done) -> str:

@@ -110,7 +110,7 @@ async def test_p1_rejection(visit: Visit) -> None:
 async def test_p2_review_and_edit(visit: Visit) -> None:
     await visit.ask("#review-edit")
     await visit.decide(await visit.next_card(), ActionId.EDIT, location="Rome")
-    await visit.stage.said(r"^Done, as a person changed it\.")
+    await visit.stage.said("^Done, as a person changed it: Martin has a ticket to Rome")
     await visit.is_final(1, "Rome")
 
 
@@ -291,7 +291,11 @@ async def test_graph_approvals_side_by_side(visit: Visit) -> None:
         (ActionId.APPROVE, {}, r"^Done\.$"),
         (ActionId.IGNORE, {}, "put aside"),
         (ActionId.RESPOND, {"what": "call her"}, "I did not send it. I was told: call her"),
-        (ActionId.EDIT, {"text": "Tuesday"}, r"^Done, as a person changed it\."),
+        (
+            ActionId.EDIT,
+            {"text": "Tuesday"},
+            "^Done, as a person changed it: sent to nora@acme.example",
+        ),
     ],
 )
 async def test_react(visit: Visit, action: ActionId, typed: dict[str, str], words: str) -> None:

@@ -140,7 +140,8 @@ async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:
     info = talk.question(ReviewEditInfo)
     edited: dict[str, Json] = {**info.arguments, "version": "1.4.3", "replicas": 5}
     said = await talk.decide(info.edit(edited))
-    assert said == "Done, as a person changed it."
+    live = "payments 1.4.3 is live in production with 5 replicas"
+    assert said == f"Done, as a person changed it: {live}."
     assert talk.done == ["payments 1.4.3 is live in production with 5 replicas"]
 
 

@@ -88,7 +88,11 @@ async def test_graph_one_no_is_enough() -> None:
             "answered",
         ),
         (Expired(), "nobody answered in time", "expired"),
-        (edit(text="It is on Tuesday"), "Done, as a person changed it.", "ran"),
+        (
+            edit(text="It is on Tuesday"),
+            "Done, as a person changed it: sent to nora@acme.example: It is on Tuesday",
+            "ran",
+        ),
     ],
 )
 async def test_react(answer: Answer, words: str, outcome: str) -> None:

@@ -144,7 +144,12 @@ def test_edit_of_what_the_model_left_out() -> None:
     assert report([done]) == (
         "Done, as a person changed it (replicas 5, version 2 instead of 1): ok."
     )
-    assert brief_report([done]) == "Done, as a person changed it."
+    assert brief_report([done]) == "Done, as a person changed it: ok."
+    named = Done("deploy", DEPLOY.args_as_dict(), told)
+    assert (
+        brief_report([named, named]).splitlines()[1:]
+        == ["- The deployment of payments 1.4.2 to staging: done, as a person changed it: ok."] * 2
+    )
 
 
 async def test_long_values_are_cut() -> None:
