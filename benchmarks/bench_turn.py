@@ -192,6 +192,23 @@ async def _decided(kind: Kind, server: MongoServer, calls: int) -> tuple[str, ..
     )
 
 
+async def batches(server: MongoServer) -> None:
+    """Calls of one answer that share a card: until it is there, and approved together."""
+    rows = []
+    kinds: Sequence[Kind] = ("sqlite", "pymongo")
+    for kind in kinds:
+        for calls in (8,) if QUICK else (8, AT_ONCE):
+            async with a_bot(kind, server) as stage:
+                with counting() as surfaced:
+                    await stage.ask(calls, is_together=True)
+                with counting() as approved:
+                    await stage.approve_together()
+            each = f"{approved.total / calls:.1f}"
+            rows.append((NAMES[kind], calls, f"{surfaced.total:,}", f"{approved.total:,}", each))
+    head = ("database", "calls", "commands to surface", "to approve all", "a call")
+    table("Calls that share a card", head, rows)
+
+
 def _seconds(value: float) -> str:
     return "" if COUNT_ONLY else f"{value:.2f} s"
 
@@ -223,6 +240,7 @@ async def main() -> None:
         if LIST:
             return
         await many_calls(server)
+        await batches(server)
         if not COUNT_ONLY:
             await round_trips(server)
             await lone_approver()

@@ -38,6 +38,7 @@ from bot.errors import (
 from bot.people.access import Access
 from bot.people.census import Census
 from bot.people.in_force import NoPolicy, PolicyNow
+from bot.people.one_look import PowersNow
 from bot.people.outlook import Outlook
 from bot.policy.ballot import REJECT, CastVote
 from bot.policy.refusals import RefusalCode
@@ -76,6 +77,7 @@ class Approvals:
         folded: Tells whether the card of a record leaves something out.
         attendance: Does what follows, and all that is due by the clock.
         policy: The policy in force.
+        powers: The rights that people handed on, for one moment; None reads them each time.
     """
 
     storage: Storage
@@ -84,14 +86,18 @@ class Approvals:
     folded: Callable[[Approval], bool]
     attendance: Attendance
     policy: PolicyNow = field(default_factory=NoPolicy)
+    powers: PowersNow | None = None
 
-    async def find(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+    async def find(
+        self, approval_id: str, actor: Actor, *, shown: str, known: Approval | None = None
+    ) -> Approval:
         """Read an approval that a person means to decide; who they are is not looked up yet.
 
         Args:
             approval_id: As carried by the button or the modal.
             actor: Who asks.
             shown: The digest, or the beginning of it, that the person was shown.
+            known: The approval, where it was read for the same click; None reads it.
 
         Returns:
             The pending approval.
@@ -102,7 +108,7 @@ class Approvals:
             OutdatedCardError: The person was shown something else than is on record.
         """
         try:
-            approval = await self.storage.approvals.get(approval_id)
+            approval = known or await self.storage.approvals.get(approval_id)
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
         async with self.noting(approval, actor):
@@ -271,9 +277,10 @@ class Approvals:
     @property
     def votes(self) -> Votes:
         """The votes on what people decide under terms."""
+        powers = self.powers or self.storage.delegations
         return Votes(
             approvals=self.storage.approvals,
-            census=Census(self.access.directory, self.policy, self.clock, self.storage.delegations),
+            census=Census(self.access.directory, self.policy, self.clock, powers),
             policy=self.policy,
             clock=self.clock,
             unseen=self.unseen,
@@ -407,11 +414,20 @@ class Approvals:
         The wake needs no lease: a process that died with the card's lease does not keep the agent
         waiting.
         """
-        if approval.status is Status.PENDING:
-            await self.attendance.note_votes(approval)
-        elif approval.open and not approval.run_json:
-            await self.attendance.tell_thread(approval)
+        await self.tell([approval])
         await self.attendance.attend(approval.approval_id, is_told=True)
+
+    async def tell(self, approvals: Sequence[Approval]) -> None:
+        """Do what follows votes and decisions of one moment, but for the cards.
+
+        A thread is woken once for all of them.
+        """
+        for approval in approvals:
+            if approval.status is Status.PENDING:
+                await self.attendance.note_votes(approval)
+        waiting = [one for one in approvals if one.status is not Status.PENDING]
+        told = [one for one in waiting if one.open and not one.run_json]
+        await self.attendance.tell_threads(told)
 
     async def refresh(self, approval_id: str) -> None:
         """Draw a card again that may show what is no longer so: somebody has clicked on it.

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 from bot.errors import DirectoryError
 from bot.people.handed import delegations_of
 from bot.people.in_force import PolicyNow
+from bot.people.one_look import PowersNow
 from bot.people.requesters import all_requesters, editors_of
 from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Group, Terms, TermsError
 from bot.ports import Actor, Clock, Directory, Person
 from storage.records import Approval
-from storage.rights import DelegationStore
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Census:
     directory: Directory
     policy: PolicyNow
     clock: Clock
-    delegations: DelegationStore | None = None
+    delegations: PowersNow | None = None
 
     async def take(
         self,

@@ -1,14 +1,15 @@
-"""One look at people: what was looked up once is not looked up again within it."""
+"""One look at people, and at rights that they handed on: nothing is looked up twice within it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bot.errors import DirectoryError
 from bot.ports import Directory, Person
+from storage.records import DelegationRecord
 
 T = TypeVar("T")
 
@@ -57,3 +58,30 @@ async def _tried(look: Callable[[str], Awaitable[T]], name: str) -> T | Director
         return await look(name)
     except DirectoryError as error:
         return error
+
+
+class PowersNow(Protocol):
+    """The rights that people of a workspace handed on."""
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """See `DelegationStore.current`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowersOnce:
+    """Handed rights that are read once. It serves one moment, as `OneLook` does.
+
+    Args:
+        powers: Where they are read.
+    """
+
+    powers: PowersNow
+    _read: dict[str, asyncio.Future[Sequence[DelegationRecord]]] = field(default_factory=dict)
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """See `DelegationStore.current`; of the moment of the first look."""
+        known = self._read.get(team_id)
+        if known is None:
+            look = self.powers.current(team_id, now_ms=now_ms)
+            known = self._read[team_id] = asyncio.ensure_future(look)
+        return await asyncio.shield(known)

@@ -53,7 +53,7 @@ Kind = Literal["sqlite", "memory", "motor", "pymongo"]
 
 ROSA, ADA = "U0ROSA00001", "U0ADA000001"
 CHANNEL = "C0OPS000001"
-APPROVE = "countersign:approve"
+APPROVE, APPROVE_ALL, CHOOSE = (f"countersign:{one}" for one in ("approve", "approve_all", "batch"))
 
 Body = dict[str, Any]
 
@@ -113,20 +113,23 @@ class PromptSlack(Slack):
     Attributes:
         cards: The newest blocks of each card, by its `ts`.
         texts: How many texts of the agent have ended.
+        forms: The forms that were opened.
     """
 
-    __slots__ = ("cards", "numbers", "texts")
+    __slots__ = ("cards", "forms", "numbers", "texts")
 
     def __init__(self) -> None:
         identity = Identity(team_id="T1", bot_user_id="UBOT", bot_id="BBOT")
         super().__init__(
             token="xoxb-1", signing_secret="", api_url="https://slack.test/api/", identity=identity
         )
-        for name, value in (("cards", {}), ("texts", []), ("numbers", itertools.count(1))):
+        made = {"cards": {}, "texts": [], "forms": [], "numbers": itertools.count(1)}
+        for name, value in made.items():
             object.__setattr__(self, name, value)
 
     cards: dict[str, str]
     texts: list[str]
+    forms: list[Body]
     numbers: Iterator[int]
 
     def client(self, **_: Any) -> AsyncWebClient:
@@ -142,6 +145,9 @@ class PromptSlack(Slack):
                 return {"members": [ROSA, ADA, "UBOT"]}
             case "conversations.info":
                 return {"channel": {"id": CHANNEL, "name": "ops"}}
+            case "views.open":
+                self.forms.append(dict(arguments["view"]))
+                return {"view": {"id": "V1", "hash": "1"}}
             case _:
                 return self._changed(method, arguments)
 
@@ -152,7 +158,8 @@ class PromptSlack(Slack):
         if method == "chat.stopStream" or _is_text(method, arguments):
             self.texts.append(str(arguments.get("markdown_text") or arguments.get("text", "")))
             return {"ts": ts, "channel": CHANNEL}
-        if APPROVE in (blocks := json.dumps(arguments.get("blocks") or [])):
+        blocks = json.dumps(arguments.get("blocks") or [])
+        if APPROVE in blocks or f'"{CHOOSE}"' in blocks:
             self.cards[ts] = blocks
         elif ts in self.cards:
             del self.cards[ts]
@@ -226,13 +233,42 @@ class TurnStage:
         await self._send(body)
         return root or ts
 
-    def buttons(self) -> list[tuple[str, Body]]:
+    def buttons(self, action: str = APPROVE) -> list[tuple[str, Body]]:
         """All buttons that approve: the `ts` of their card, and what a click sends of them."""
         return [
             (ts, button)
             for ts, blocks in self.slack.cards.items()
-            for button in _buttons(json.loads(blocks))
+            for button in _buttons(json.loads(blocks), action)
         ]
+
+    async def approve_together(self) -> None:
+        """Approve all that is on cards for several: with one click, or with a form of many."""
+        for card in self.buttons(APPROVE_ALL):
+            await self.click(*card)
+        for card in self.buttons(CHOOSE) if not self.buttons(APPROVE_ALL) else []:
+            await self.click(*card)
+            await self._submit(self.slack.forms.pop())
+        await self.settled()
+
+    async def _submit(self, form: Body) -> None:
+        """Submit a form as it was opened, all that it lists being ticked."""
+        inputs = [block for block in form["blocks"] if block["type"] == "input"]
+        values = {
+            block["block_id"]: {
+                block["element"]["action_id"]: {
+                    "type": block["element"]["type"],
+                    "selected_options": block["element"].get("initial_options", []),
+                    "selected_option": block["element"].get("initial_option"),
+                    "value": None,
+                }
+            }
+            for block in inputs
+        }
+        view = {**form, "id": "V1", "hash": "1", "team_id": "T1", "state": {"values": values}}
+        person = {"id": ADA, "team_id": "T1"}
+        await self._send(
+            {"type": "view_submission", "team": {"id": "T1"}, "user": person, "view": view}
+        )
 
     async def click(self, ts: str, button: Body) -> None:
         """Somebody approves; returns when the click is acknowledged."""
@@ -284,15 +320,15 @@ class TurnStage:
         assert answer.status == 200, answer.body
 
 
-def _buttons(block: object) -> Iterator[Body]:
+def _buttons(block: object, action: str) -> Iterator[Body]:
     if isinstance(block, list):
         for one in block:
-            yield from _buttons(one)
+            yield from _buttons(one, action)
     elif isinstance(block, dict):
-        if block.get("action_id") == APPROVE:
+        if block.get("action_id") == action:
             yield block
         for one in block.values():
-            yield from _buttons(one)
+            yield from _buttons(one, action)
 
 
 def make_database(kind: Kind, directory: Path, server: MongoServer | None = None) -> Storage:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cost.counting import counting, watching
-from tests.cost.stage import Kind, a_turn_stage, make_database
+from tests.cost.stage import PAID, Kind, a_turn_stage, make_database
 from tests.support.mongo import DRIVERS, MongoServer
 
 COMMANDS, WRITES, WRITTEN = 36, 29, 17_300
@@ -28,6 +28,21 @@ async def expect_few(kind: Kind, directory: Path, server: MongoServer | None) ->
 
 async def test_an_approval_costs_no_more_in_a_file(tmp_path: Path) -> None:
     await expect_few("sqlite", tmp_path, None)
+
+
+async def test_what_is_common_to_a_batch_is_done_once(tmp_path: Path) -> None:
+    async with a_turn_stage(make_database("sqlite", tmp_path, None)) as stage:
+        await stage.turn()
+        await stage.ask(8, is_together=True)
+        before = len(PAID)
+        with counting() as count:
+            await stage.approve_together()
+    calls, listing = count.by_call(), "\n".join(count.lines())
+    assert len(PAID) == before + 8
+    assert calls["approvals.vote"] == 8
+    for name in ("threads.wake", "delegations", "approvals.get", "approvals.get_all"):
+        assert calls.get(name, 0) <= 2, listing
+    assert calls["approvals.heads_of"] <= 4, listing
 
 
 @pytest.mark.mongo

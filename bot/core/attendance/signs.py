@@ -82,11 +82,13 @@ class _Root:
     Attributes:
         lock: Held while its signs are changed.
         waiting: Ids of approvals whose waiting it has shown.
+        over: Ids of those of a turn with a card for several that had ended at the last look.
         ends: Signs of ends, each with the turn that it is of; None before that was looked up.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: set[str] = field(default_factory=set)
+    over: frozenset[str] = frozenset()
     ends: set[tuple[str, str]] | None = None
 
 
@@ -145,6 +147,7 @@ class Signs:
     ) -> tuple[str | None, int | None]:
         await self.roots.put(approval, WAITS, look_first=not visit.is_born)
         root.waiting.add(approval.approval_id)
+        root.over -= {approval.approval_id}
         if approval.sign == WAITS:
             return None, None
         if visit.is_born:
@@ -159,16 +162,26 @@ class Signs:
         """
         is_ours = approval.sign == WAITS and approval.approval_id in root.waiting
         root.waiting.discard(approval.approval_id)
+        if approval.approval_id in root.over:
+            return  # the last look was after its end: the sign is right without it
         is_alone = is_ours and not root.waiting
-        if root.waiting and await self._others_wait(approval):
+        if root.waiting and await self._others_wait(approval, root):
             return
         root.waiting.clear()
         await self.roots.take(approval, WAITS)
-        if not is_alone and await self._others_wait(approval):
+        if not is_alone and await self._others_wait(approval, root):
             await self.roots.put(approval, WAITS, again=True)
 
-    async def _others_wait(self, approval: Approval) -> bool:
+    async def _others_wait(self, approval: Approval, root: _Root) -> bool:
+        """Whether something else waits; what has ended together with others is kept in mind."""
         heads = await self.approvals.heads_of(approval.thread_id)
+        root.over = frozenset(
+            one.approval_id
+            for one in heads
+            if approval.batch
+            and one.checkpoint_id == approval.checkpoint_id
+            and one.status is not Status.PENDING
+        )
         return any(
             one.status is Status.PENDING and one.approval_id != approval.approval_id
             for one in heads

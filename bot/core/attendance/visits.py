@@ -175,6 +175,7 @@ class Attendance:
     _writing: LRUCache[str, asyncio.Lock] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _shared_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _to_look: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
@@ -313,19 +314,34 @@ class Attendance:
         return approval.decision is not None and approval.decision.at_ms == at_ms
 
     async def tell_thread(self, approval: Approval) -> None:
-        """Put on record how it was decided, and wake its thread.
+        """Put on record how it was decided, and wake its thread; see `tell_threads`."""
+        await self.tell_threads([approval])
 
-        Where its run goes on here and now, what was decided goes into the audit together with the
+    async def tell_threads(self, approvals: Sequence[Approval]) -> None:
+        """Put on record how each was decided, and wake their threads, each once.
+
+        Where a run goes on here and now, what was decided goes into the audit together with the
         start that follows.
         """
-        thread_id = approval.thread_id
-        if approval.decision is not None:
-            await self._note_decision(approval, approval.decision)
-            await self.alert(approval)
-        is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=self.clock())
-        if self.entries is not None and not is_ours:
-            await self.entries.write(thread_id)
-        self.wake(thread_id)
+        for approval in approvals:
+            if approval.decision is not None:
+                await self._note_decision(approval, approval.decision)
+                await self.alert(approval)
+        for thread_id in dict.fromkeys(one.thread_id for one in approvals):
+            now = self.clock()
+            is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=now)
+            if self.entries is not None and not is_ours:
+                await self.entries.write(thread_id)
+            self.wake(thread_id)
+        for one in approvals:
+            if one.decision is not None:
+                self._told[one.approval_id] = one.decision.at_ms
+
+    def _knows(self, approval: Approval, visit: Visit) -> bool:
+        """Whether the thread was woken for how it was decided: by this process, once is enough."""
+        decision = approval.decision
+        is_told = decision is not None and self._told.get(approval.approval_id) == decision.at_ms
+        return is_told or visit.knows(approval)
 
     async def _note_decision(self, approval: Approval, decision: Decision) -> None:
         """Note how it was decided; of what nobody is told right after it, in a moment."""
@@ -520,7 +536,7 @@ class Attendance:
         approval = await steps.step(approval, visit, now)
         if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, visit, look, now)
-        elif approval.open and not approval.run_json and not visit.knows(approval):
+        elif approval.open and not approval.run_json and not self._knows(approval, visit):
             await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
         approval = await self._messages.keep_untold(approval)
         drawn: DrawnCard | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.core.attendance.shared import stays
-from bot.core.decisions.batches import Ballots, Batches, Chosen
+from bot.core.decisions.batches import MOST_CARDS, Ballots, Batches, Chosen
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,
@@ -19,7 +19,7 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.layout.titles import spoken_title
 from bot.people.access import Access
-from bot.people.one_look import OneLook
+from bot.people.one_look import OneLook, PowersOnce
 from bot.policy.ballot import APPROVE, REJECT
 from bot.policy.refusals import RefusalCode
 from bot.ports import Actor
@@ -64,14 +64,15 @@ async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: 
     desk = _at_once(desk)
     first = await _read(desk, about)
     batches = _batches(desk)
+    targets = (about, *about.others)
+    known = await _known(desk, first, len(targets))
 
     async def cast(card: Chosen) -> Approval:
-        one = Reference(approval_id=card.approval_id, shown=card.shown)
-        question = await desk.question(one, actor, what="this button")
+        one, seen = _reference(card), known.get(card.approval_id)
+        question = await desk.question(one, actor, what="this button", known=seen)
         batches.check(question.approval, first)
         return await desk.record(question.approval, question.draft(), actor)
 
-    targets = (about, *about.others)
     listed = [Chosen(approval_id=one.approval_id, shown=one.shown) for one in targets]
     votes = await batches.vote(listed, cast)
     _follow_up(desk, votes)
@@ -89,10 +90,11 @@ async def submit_batch(
     choice = read_batch(first, values)
     if isinstance(choice, dict):
         return choice
+    known = await _known(desk, first, MOST_CARDS if choice.rejects else len(choice.ticked))
 
     async def cast(card: Chosen, status: Status | None = None) -> Approval:
-        one = Reference(approval_id=card.approval_id, shown=card.shown)
-        question = await desk.question(one, actor, what="this form")
+        one, seen = _reference(card), known.get(card.approval_id)
+        question = await desk.question(one, actor, what="this form", known=seen)
         batches.check(question.approval, first)
         draft = replace(question.draft(status=status), reason=reason)
         return await desk.record(question.approval, draft, actor)
@@ -129,10 +131,11 @@ async def submit_rejection(
     if isinstance(ticked, dict) or faults:
         return ticked if isinstance(ticked, dict) else faults
     reason = read_reason(first, values)
+    known = await _known(desk, first, len(ticked))
 
     async def cast(card: Chosen) -> Approval:
-        one = Reference(approval_id=card.approval_id, shown=card.shown)
-        question = await desk.question(one, actor, what="this form")
+        one, seen = _reference(card), known.get(card.approval_id)
+        question = await desk.question(one, actor, what="this form", known=seen)
         batches.check(question.approval, first)
         draft = replace(question.draft(status=Status.REJECTED), reason=reason)
         return await desk.record(question.approval, draft, actor)
@@ -247,15 +250,41 @@ async def _named(
 
 
 def _follow_up(desk: ListenerContext, *ballots: Ballots) -> None:
-    for votes in ballots:
-        for stored in votes.recorded:
-            desk.spawn(desk.approvals.follow_up(stored))
+    recorded = [stored for votes in ballots for stored in votes.recorded]
+    if recorded:
+        desk.spawn(_followed(desk, recorded))
+
+
+async def _followed(desk: ListenerContext, recorded: Sequence[Approval]) -> None:
+    """Tell the thread of all of them at once, then see to each."""
+    await desk.approvals.tell(recorded)
+    for stored in recorded:
+        desk.spawn(desk.approvals.attendance.attend(stored.approval_id, is_told=True))
 
 
 def _at_once(desk: ListenerContext) -> ListenerContext:
     """The same desk for one moment: who somebody is is looked up once for all that they decide."""
     access = Access(OneLook(desk.approvals.access.directory))
-    return replace(desk, approvals=replace(desk.approvals, access=access))
+    powers = PowersOnce(desk.storage.delegations)
+    return replace(desk, approvals=replace(desk.approvals, access=access, powers=powers))
+
+
+def _reference(card: Chosen) -> Reference:
+    return Reference(approval_id=card.approval_id, shown=card.shown)
+
+
+async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str, Approval]:
+    """All of a turn, by id, in one read: a vote counts for what is on record at its write.
+
+    Args:
+        desk: Where they are.
+        first: One of them.
+        count: How many of them are decided; one alone is read by itself.
+    """
+    if count < 2:
+        return {}
+    turn = await desk.storage.approvals.of_turn(first.checkpoint_id)
+    return {one.approval_id: one for one in turn}
 
 
 def _batches(desk: ListenerContext) -> Batches:

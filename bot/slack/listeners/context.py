@@ -168,19 +168,23 @@ class ListenerContext:
         window = self.window or Window(self.client, trigger_id)
         await window.show(view)
 
-    async def question(self, about: Reference, actor: Actor, *, what: str) -> DrawnQuestion:
+    async def question(
+        self, about: Reference, actor: Actor, *, what: str, known: Approval | None = None
+    ) -> DrawnQuestion:
         """Read the question that a person answers; whether they may is not looked up yet.
 
         Args:
             about: What the button or the form points to.
             actor: Who it is.
             what: What they used, in words.
+            known: The approval, where it was read for the same click.
 
         Raises:
             InvalidInputError: Nobody answers it.
             UserFacingError: It has changed or ended; see `Approvals.find`.
         """
-        approval = await self.approvals.find(about.approval_id, actor, shown=about.shown)
+        name, shown = about.approval_id, about.shown
+        approval = await self.approvals.find(name, actor, shown=shown, known=known)
         question = drawn_question(approval)
         if approval.kind not in question.kinds:
             raise InvalidInputError(what)
