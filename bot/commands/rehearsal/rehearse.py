@@ -14,7 +14,8 @@ from bot.commands.rehearsal.agents import Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, Data, Difference
 from bot.commands.rehearsal.observed import Watcher
 from bot.commands.rehearsal.play import Flow
-from bot.commands.rehearsal.stage import StageClock, Theatre
+from bot.commands.rehearsal.stage import Theatre
+from bot.commands.rehearsal.wires import StageClock
 from bot.core.talk.roster import Roster
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.observability.telemetry import NO_TELEMETRY

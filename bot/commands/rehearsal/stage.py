@@ -14,17 +14,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
 
-from aiohttp import ClientSession
 from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.commands.rehearsal.cases import ZONE, Data, World
+from bot.commands.rehearsal.wires import MadeUpSlack, StageClock, WatchedStorage
 from bot.core.attendance.held import read_beside
 from bot.core.story import MOST
 from bot.layout.action_ids import ActionId, encode
-from bot.observability.telemetry import Telemetry
 from bot.policy.ballot import Ballot
 from bot.policy.force import PolicyInForce
 from bot.policy.standing import Standing
@@ -54,78 +50,23 @@ _FAILS = frozenset({"users.info", "usergroups.users.list", "conversations.member
 
 
 @dataclass(slots=True)
-class StageClock:
-    """The time, as the case moves it: milliseconds since the epoch."""
+class BoltWire:
+    """The way to the bot: each payload goes to Bolt as a Socket Mode connection hands it over.
 
-    now_ms: int
+    Attributes:
+        bot: The one that there is now.
+    """
 
-    def __call__(self) -> int:
-        """The time now."""
-        return self.now_ms
-
-    def seconds(self) -> float:
-        """The same in seconds."""
-        return self.now_ms / 1_000
-
-
-class _Client(AsyncWebClient):
-    """Slack's client, whose calls end in the made-up workspace."""
-
-    stage: Theatre
-
-    async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
-        given: dict[str, Any] = {}
-        for name in ("params", "data", "json"):
-            given.update(options.get(name) or {})
-        values = {name: value for name, value in given.items() if value is not None}
-        values.pop("token", None)
-        answer = self.stage.answer(api_method, values)
-        response = AsyncSlackResponse(
-            client=self,
-            http_verb="POST",
-            api_url=api_method,
-            req_args={},
-            data=answer,
-            headers={},
-            status_code=200,
-        )
-        if not answer.get("ok"):
-            raise SlackApiError(  # type: ignore[no-untyped-call] # not typed in slack_sdk
-                f"{api_method}: {answer.get('error')}", response
-            )
-        return response
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TheatreSlack(Slack):
-    """The access to the made-up Slack."""
-
-    stage: Theatre
-
-    def client(
-        self,
-        *,
-        timeout_s: int,
-        telemetry: Telemetry | None = None,  # noqa: ARG002 - see Slack
-        session: ClientSession | None = None,  # noqa: ARG002 - see Slack
-    ) -> AsyncWebClient:
-        made = _Client(token=self.token, timeout=timeout_s, retry_handlers=[])
-        made.stage = self.stage
-        return made
-
-
-@dataclass(slots=True)
-class _Wire:
-    """The way to the bot: each payload goes to Bolt as a Socket Mode connection hands it over."""
-
-    stage: Theatre
+    bot: Callable[[], Countersign]
 
     @property
     def is_open(self) -> bool:
+        """See `Transport.is_open`."""
         return True
 
     async def send(self, parcel: Parcel) -> AppReply:
-        bot = self.stage.bot
+        """See `Transport.send`."""
+        bot = self.bot()
         # Bolt changes what it is given, and Slack's payloads are of JSON alone.
         body = json.loads(json.dumps(parcel.payload))
         with bot.answering():
@@ -135,38 +76,6 @@ class _Wire:
         text = response.body
         answer = json.loads(text) if text.startswith("{") else text
         return AppReply(ok=response.status == 200, body=answer or None)
-
-
-class _WatchedStorage:
-    """A storage that notes the order in which entries of the audit are made."""
-
-    def __init__(self, storage: Storage, noted: dict[str, None]) -> None:
-        self._storage = storage
-        self.audit = _WatchedStore(storage.audit, noted)
-        self.approvals = _WatchedStore(storage.approvals, noted)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._storage, name)
-
-
-class _WatchedStore:
-    """A store, some of whose methods take entries of the audit."""
-
-    def __init__(self, store: object, noted: dict[str, None]) -> None:
-        self._store = store
-        self._noted = noted
-
-    def __getattr__(self, name: str) -> object:
-        method = getattr(self._store, name)
-
-        def call(*args: object, **options: object) -> object:
-            for value in (*args, *options.values()):
-                for one in value if isinstance(value, list | tuple) else [value]:
-                    if isinstance(one, AuditEntry):
-                        self._noted.setdefault(one.entry_id)
-            return method(*args, **options)
-
-        return call if callable(method) else method
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,9 +111,9 @@ class Theatre:
     _granted: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.storage = cast("Storage", _WatchedStorage(self.storage, self.noted))
+        self.storage = cast("Storage", WatchedStorage(self.storage, self.noted))
         self.sandbox = Sandbox(clock=self.clock.seconds, bot_token=_TOKEN)
-        self.sandbox.use(_Wire(self))
+        self.sandbox.use(BoltWire(lambda: self.bot))
         _settle_in(self.sandbox, self.world)
         self.restart()
 
@@ -212,7 +121,7 @@ class Theatre:
     def slack(self) -> Slack:
         """The access of the bot to this Slack."""
         workspace = self.sandbox.workspace
-        return _TheatreSlack(
+        return MadeUpSlack(
             token=_TOKEN,
             signing_secret="",
             api_url="https://slack.invalid/api/",

@@ -24,7 +24,8 @@ from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, CaseFile, Data, World, offset
 from bot.commands.rehearsal.rehearse import NOBODY, PolicyFileOnStage
-from bot.commands.rehearsal.stage import StageClock, Theatre
+from bot.commands.rehearsal.stage import Theatre
+from bot.commands.rehearsal.wires import StageClock
 from bot.core.talk.roster import Roster
 from bot.policy.force import PolicyInForce
 from bot.policy.world import world_of
@@ -228,7 +229,7 @@ class Playhouse:
 
         def make(stage: Theatre, owner: str) -> Countersign:
             life = houses[0].life if houses else Planned()
-            gate = cast("Theatre", Gate(life, stage))
+            gate = Gate(life, stage)
             return build(
                 slack=with_gate(stage.slack, gate),
                 storage=cast("Storage", Ebbing(life, stage.storage)),
@@ -396,7 +397,7 @@ def _id_of(message: Payload) -> str:
     return str(payload.get("id", ""))
 
 
-def with_gate(slack: Slack, gate: Theatre) -> Slack:
+def with_gate(slack: Slack, gate: Gate) -> Slack:
     """The same access to Slack through a gate."""
     made: Any = slack
     result: Slack = replace(made, stage=gate)

@@ -13,7 +13,8 @@ from bot.commands.rehearsal.agents import RAN, Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, offset, read_cases
 from bot.commands.rehearsal.observed import Watcher, heard
 from bot.commands.rehearsal.rehearse import joined
-from bot.commands.rehearsal.stage import StageClock, Theatre
+from bot.commands.rehearsal.stage import Theatre
+from bot.commands.rehearsal.wires import StageClock
 from bot.core.work import CLICK_PATIENCE
 from bot.questions.record import Rules
 from bot.slack.presence import BEFORE_FIRST
