@@ -150,20 +150,24 @@ class Wishes:
         stored = await change_person(people, team_id, actor.user_id, change)
         self._known.pop(team_id, None)
         result = stored or await self.of(actor.user_id, team_id=team_id)
+        await self._note(result)
+        return result
+
+    async def _note(self, wishes: PersonRecord) -> None:
+        """Put on record what somebody wishes now."""
         await note(
             self.storage.audit,
             Act.WISHED,
-            key=f"{result.person_id}:{result.revision}",
+            key=f"{wishes.person_id}:{wishes.revision}",
             at_ms=self.clock(),
             about="",
-            by=actor.user_id,
-            team_id=team_id,
-            quiet_from=result.quiet_from,
-            quiet_until=result.quiet_until,
-            digest="yes" if result.has_digest else "no",
-            copies="yes" if result.has_copies else "no",
+            by=wishes.user_id,
+            team_id=wishes.team_id,
+            quiet_from=wishes.quiet_from,
+            quiet_until=wishes.quiet_until,
+            digest="yes" if wishes.has_digest else "no",
+            copies="yes" if wishes.has_copies else "no",
         )
-        return result
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
         """Find out which of some people are not to be messaged now, and until when.
