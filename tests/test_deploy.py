@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from bot.commands.parser import parse
 from bot.config.settings import variables
+from bot.main import CLOSE_S
+from bot.slack.app import STOP_PATIENCE
 from bot.slack.intake.http import web_app
 
 ROOT = Path(__file__).parent.parent
@@ -73,3 +77,23 @@ def test_the_container_has_no_root_and_gets_what_it_copies() -> None:
     for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
         for name in line.split():
             assert (ROOT / name).exists(), name
+
+
+def test_the_pod_is_the_image_and_its_user() -> None:
+    image = (DEPLOY / "Dockerfile").read_text("utf-8")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    spec = _kubernetes()[0]["spec"]["template"]["spec"]
+    assert spec["containers"][0]["image"] == f"countersign:{version}"
+    (user,) = re.findall(r"^USER (\d+)$", image, re.MULTILINE)
+    assert spec["securityContext"]["runAsUser"] == int(user)
+    assert f"--uid {user} " in image
+
+
+def test_the_service_runs_a_command_that_there_is() -> None:
+    unit = (DEPLOY / "countersign.service").read_text("utf-8")
+    (started,) = re.findall(r"^ExecStart=\S+/countersign (.*)$", unit, re.MULTILINE)
+    assert parse(started.split()).command == "run"
+    for name, path in re.findall(r"^LoadCredential=(\w+):(\S+)$", unit, re.MULTILINE):
+        assert path == f"/etc/countersign/{name}"
+    (patience,) = re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
+    assert int(patience) > STOP_PATIENCE.total_seconds() + 2 * CLOSE_S

@@ -5,11 +5,13 @@ Docker itself is not run: what can be read from the files is compared with the c
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from bot.commands.cli import main
 from bot.commands.parser import parse
 from bot.config.agents import load_agents, load_model
 from bot.config.settings import variables
-from bot.slack.intake.http import SLACK_PATH, web_app
+from bot.slack.intake.http import SLACK_PATH, serve, web_app
 from tests.support.stage import a_stage
 
 ROOT = Path(__file__).parents[1]
@@ -142,7 +144,22 @@ def test_the_image_asks_for_its_health_where_the_bot_listens() -> None:
     caddy = (EXAMPLE / "Caddyfile").read_text("utf-8")
     assert f"reverse_proxy bot:{port}" in caddy
     assert f"handle {SLACK_PATH} {{" in caddy
-    compile(json.loads(check[check.index("[") :])[2], "healthcheck", "exec")
+
+
+async def test_the_check_of_health_passes_with_the_bot_and_fails_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def ready() -> str:
+        return ""
+
+    check = one(BASE, "HEALTHCHECK")
+    code = compile(json.loads(check[check.index("[") :])[2], "healthcheck", "exec")
+    async with AsyncExitStack() as stack:
+        port = await serve(web_app(None, ready), host="127.0.0.1", port=0, stack=stack)
+        monkeypatch.setenv("COUNTERSIGN_PORT", str(port))
+        await asyncio.to_thread(exec, code, {})
+    with pytest.raises(OSError, match="refused"):
+        await asyncio.to_thread(exec, code, {})
 
 
 def test_the_image_runs_a_command_that_there_is() -> None:
