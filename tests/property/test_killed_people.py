@@ -94,6 +94,12 @@ SCENES: Mapping[str, list[Step]] = {
         ("+0m", "request", {**REFUND, "channel": "D0ROSA"}),
         ("+20m", "approve", "U0MIA"),
     ],
+    "cards that somebody asks for": [
+        ("+0m", "wish", "U0ADA"),
+        ("+1m", "request", SQL),
+        ("+30m", "approve", "U0BEN"),
+        ("+31m", "approve", "U0ADA"),
+    ],
     "nobody answers": [
         ("+0m", "request", SQL),
         ("+3h10m", "wait", {}),

@@ -26,6 +26,7 @@ from bot.commands.rehearsal.cases import Case, CaseError, CaseFile, Data, World,
 from bot.commands.rehearsal.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.rehearsal.stage import Theatre
 from bot.commands.rehearsal.wires import StageClock
+from bot.core.attendance.wishes import change_person
 from bot.core.talk.roster import Roster
 from bot.policy.force import PolicyInForce
 from bot.policy.world import world_of
@@ -36,7 +37,7 @@ from bot.slack.app import build
 from bot.slack.bot import Countersign
 from bot.slack.reach import Slack
 from storage.base import Storage
-from storage.records import Approval, Kind, Status
+from storage.records import Approval, Kind, PersonRecord, Status
 from tests.chaos.play import CARDS
 from tests.chaos.points import READS, STORES
 from tests.property.worlds.bench import READS as OTHER_READS
@@ -313,6 +314,9 @@ class Playhouse:
                 await self.stage.bot.sweep.seal()
             case "wait":
                 pass
+            case "wish":
+                team_id, people = self.stage.sandbox.workspace.team_id, self.stage.storage.people
+                await change_person(people, team_id, value, _wants_cards)
             case _:
                 await acts.play(name, value)
 
@@ -382,6 +386,10 @@ class Playhouse:
                 if left:
                     found.append(f"buttons in {channel}: {left}")
         return found
+
+
+def _wants_cards(person: PersonRecord) -> PersonRecord:
+    return replace(person, has_copies=True)
 
 
 async def _no_swap(_: object) -> None:
