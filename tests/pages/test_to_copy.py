@@ -97,6 +97,21 @@ def test_metrics_to_watch_are_there() -> None:
     assert named <= there
 
 
+OLD = {
+    *("SLACK_API_URL", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "MONGODB_URI"),
+    *("COUNTERSIGN_AGENT", "COUNTERSIGN_DATA_DIR", "COUNTERSIGN_EXPIRE_AFTER", "COUNTERSIGN_HOST"),
+    *("COUNTERSIGN_LOG", "COUNTERSIGN_MODEL", "COUNTERSIGN_MONGO_DRIVER", "COUNTERSIGN_PORT"),
+    *("COUNTERSIGN_REMIND_AFTER", "COUNTERSIGN_SELF_APPROVAL"),
+}
+"""The settings of the last release that this page does not speak of."""
+
+
+def test_whoever_upgrades_is_told_of_each_new_setting() -> None:
+    page = (ROOT / "docs" / "upgrading.md").read_text("utf-8")
+    named = set(re.findall(r"`([A-Z]+_[A-Z_]+)", page))
+    assert set(variables()) - OLD <= named
+
+
 def test_they_are_found() -> None:
     assert len(SET) >= 5
     assert POLICIES
