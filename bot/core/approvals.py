@@ -37,8 +37,8 @@ from bot.errors import (
 )
 from bot.people.access import Access
 from bot.people.census import Census
+from bot.people.handed import PowersNow
 from bot.people.in_force import NoPolicy, PolicyNow
-from bot.people.one_look import PowersNow
 from bot.people.outlook import Outlook
 from bot.policy.ballot import REJECT, CastVote
 from bot.policy.refusals import RefusalCode

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bot.errors import DirectoryError
-from bot.people.handed import delegations_of
+from bot.people.handed import PowersNow, delegations_of
 from bot.people.in_force import PolicyNow
-from bot.people.one_look import PowersNow
 from bot.people.requesters import all_requesters, editors_of
 from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing

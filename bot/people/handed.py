@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from bot.policy.standing import Delegation
 from storage.records import DelegationRecord
+
+
+class PowersNow(Protocol):
+    """The rights that people of a workspace handed on."""
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """See `DelegationStore.current`."""
 
 
 def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...]:

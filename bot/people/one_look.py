@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from bot.errors import DirectoryError
+from bot.people.handed import PowersNow
 from bot.ports import Directory, Person
 from storage.records import DelegationRecord
 
@@ -58,13 +59,6 @@ async def _tried(look: Callable[[str], Awaitable[T]], name: str) -> T | Director
         return await look(name)
     except DirectoryError as error:
         return error
-
-
-class PowersNow(Protocol):
-    """The rights that people of a workspace handed on."""
-
-    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
-        """See `DelegationStore.current`."""
 
 
 @dataclass(frozen=True, slots=True)
