@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,9 @@ from agents import ResumeDataError
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.ports import CheckedCall
-from bot.questions.base import answer_from
+from bot.questions.base import _KINDS, Brief, answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
-from bot.questions.form import FORM, ask_of
+from bot.questions.form import FORM, AnswerForm, ask_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Kind, Status
@@ -39,6 +40,33 @@ def actions_in(approval: Approval) -> list[str]:
     blocks = card_for(approval, approvers_text="everybody").blocks
     rows = [block["elements"] for block in blocks if block["type"] == "actions"]
     return [button["action_id"] for row in rows for button in row]
+
+
+@pytest.fixture
+def late() -> Iterator[str]:
+    """A kind that became known after people were asked, and takes the info for its own."""
+
+    @register
+    class LateQuestion(RatingQuestion):
+        form = "tests.late"
+
+        @classmethod
+        def read(cls, info: object) -> Brief | None:
+            brief = super().read(info)
+            return brief and replace(brief, ask=AnswerForm(form=cls.form))
+
+        def answer(self, info: object) -> object:
+            return -1
+
+    yield LateQuestion.form
+    del _KINDS[LateQuestion.form]
+
+
+def test_an_answer_is_read_by_the_kind_that_asked(request: pytest.FixtureRequest) -> None:
+    done = decided(approval_of(INFO), Status.ANSWERED, answer_json="5")
+    late = str(request.getfixturevalue("late"))
+    assert ask_of(approval_of(INFO)).form == late
+    assert answer_from(done, INFO) == 5
 
 
 async def test_its_card_has_its_own_buttons(counter: Counter) -> None:
