@@ -269,13 +269,7 @@ class ApprovalStore(Protocol):
         ...
 
     async def vote(
-        self,
-        changed: Approval,
-        *,
-        revision: int,
-        now_ms: int,
-        restarts: bool = False,
-        lease: Lease | None = None,
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
     ) -> Approval:
         """Record a vote: with the votes, the stage, the count and the decision together.
 
@@ -283,15 +277,13 @@ class ApprovalStore(Protocol):
         `digest` is that of `changed`, and `expires_ms > now_ms`. Sets the fields of
         `storage.codec.VOTED` to those of `changed`, those of `storage.codec.RESTARTED`, too, if it
         `restarts` its reminders and escalation, `due_ms` to `now_ms`, and `remind_ms` to None when
-        it decides; adds one to `revision`. A lease is taken along where nobody has one, as by
-        `claim`, and `due_ms` is its end then.
+        it decides; adds one to `revision`.
 
         Args:
             changed: The approval as it is to be: pending, or decided by this vote.
             revision: The revision that the vote was judged by.
             now_ms: The time of the vote.
             restarts: Whether others are asked from now on: another stage.
-            lease: Of who draws the card next; None takes none.
 
         Returns:
             The approval as stored.

@@ -285,7 +285,6 @@ class Approvals:
             clock=self.clock,
             unseen=self.unseen,
             gone=self._note_gone,
-            taken=self.attendance.taken,
         )
 
     @asynccontextmanager

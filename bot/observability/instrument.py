@@ -257,19 +257,11 @@ class MeteredApprovals:
         return approval
 
     async def vote(
-        self,
-        changed: Approval,
-        *,
-        revision: int,
-        now_ms: int,
-        restarts: bool = False,
-        lease: Lease | None = None,
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
     ) -> Approval:
         """See `ApprovalStore.vote`."""
         return self._noted(
-            await self._store.vote(
-                changed, revision=revision, now_ms=now_ms, restarts=restarts, lease=lease
-            )
+            await self._store.vote(changed, revision=revision, now_ms=now_ms, restarts=restarts)
         )
 
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:

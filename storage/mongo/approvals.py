@@ -103,13 +103,7 @@ class MongoApprovalStore:
         return await self._changed(where, update) or await self._conflict(approval_id)
 
     async def vote(
-        self,
-        changed: Approval,
-        *,
-        revision: int,
-        now_ms: int,
-        restarts: bool = False,
-        lease: Lease | None = None,
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
     ) -> Approval:
         where: Filter = {
             **_open(changed.approval_id, now_ms),
@@ -124,7 +118,7 @@ class MongoApprovalStore:
         if changed.status is not Status.PENDING:
             update["$set"].pop("remind_ms", None)
             put(update, "remind_ms", None)
-        voted = await self._taken(where, update, now_ms, lease)
+        voted = await self._changed(where, update)
         return voted or await self._conflict(changed.approval_id)
 
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:

@@ -69,7 +69,7 @@ def _set(names: Iterable[str]) -> str:
 
 _VOTE = f"""
 UPDATE approvals
-SET {_set(VOTED)}, revision = revision + 1, {TAKING},
+SET {_set(VOTED)}, revision = revision + 1, due_ms = :now,
     remind_ms = CASE WHEN :status = 'pending' THEN remind_ms END
 WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
     AND digest = :digest AND expires_ms > :now AND v = :v
@@ -78,7 +78,7 @@ RETURNING *
 
 _VOTE_ANEW = f"""
 UPDATE approvals
-SET {_set((*VOTED, *RESTARTED))}, revision = revision + 1, {TAKING}
+SET {_set((*VOTED, *RESTARTED))}, revision = revision + 1, due_ms = :now
 WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
     AND digest = :digest AND expires_ms > :now AND v = :v
 RETURNING *
@@ -302,15 +302,9 @@ class SqliteApprovalStore:
         return await self._only(approval_id, await self._select(_DECIDE, values))
 
     async def vote(
-        self,
-        changed: Approval,
-        *,
-        revision: int,
-        now_ms: int,
-        restarts: bool = False,
-        lease: Lease | None = None,
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
     ) -> Approval:
-        values = {**APPROVALS.encode(changed), **taking(lease), "was": revision, "now": now_ms}
+        values = {**APPROVALS.encode(changed), "was": revision, "now": now_ms}
         if changed.status is not Status.PENDING:
             values["remind_ms"] = None
         return await self._only(

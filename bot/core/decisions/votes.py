@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.work import TakenLeases
 from bot.errors import (
     ApprovalClosedError,
     DirectoryError,
@@ -93,7 +92,6 @@ class Votes:
         clock: The time now.
         unseen: Says what of a card somebody has not opened, and would agree to; None for nothing.
         gone: Told of votes that do not count any more.
-        taken: The leases that come with a vote: whoever takes it has the card drawn next.
     """
 
     approvals: ApprovalStore
@@ -102,7 +100,6 @@ class Votes:
     clock: Clock
     unseen: Callable[[Approval, str], NotSeenError | None]
     gone: Gone
-    taken: TakenLeases[Approval] | None = None
 
     async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
         """Refuse somebody who could not vote like this; to have voted already is no reason.
@@ -413,14 +410,9 @@ class Votes:
         now, restarts = self.clock(), changed.stage != approval.stage
         if restarts:
             changed = begun_anew(changed, now)
-        is_drawn = result.refusal is None  # of a refusal, only others' votes are gone
-        lease = self.taken.offer() if self.taken and is_drawn else None
-        stored = await self.approvals.vote(
-            changed, revision=approval.revision, now_ms=now, restarts=restarts, lease=lease
+        return await self.approvals.vote(
+            changed, revision=approval.revision, now_ms=now, restarts=restarts
         )
-        if self.taken:
-            self.taken.keep(stored.approval_id, stored, lease)
-        return stored
 
     async def _again(self, approval: Approval) -> Approval:
         """Read a record again that somebody changed meanwhile.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from storage.base import Storage
-from storage.errors import RecordConflictError, RecordNotFoundError
+from storage.errors import RecordNotFoundError
 from storage.records import Approval, Lease, Status
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_decision, a_thread, an_approval
 
@@ -151,35 +149,3 @@ async def test_a_thread_that_is_there_stays_as_it_is(storage: Storage) -> None:
     assert not await storage.threads.add(a_thread(requester_id="U2"))
 
     assert await storage.threads.get(THREAD_ID) == first
-
-
-@pytest.mark.parametrize("restarts", [False, True])
-async def test_a_vote_takes_the_lease_that_nobody_has(storage: Storage, restarts: bool) -> None:
-    approval = an_approval(fence=3, due_ms=5_000)
-    await storage.approvals.add(approval)
-    changed = replace(approval, status=Status.APPROVED, decision=a_decision())
-
-    stored = await storage.approvals.vote(
-        changed, revision=1, now_ms=2_000, restarts=restarts, lease=LEASE
-    )
-
-    assert LEASE.is_on(stored)
-    assert (stored.fence, stored.status, stored.revision) == (4, Status.APPROVED, 2)
-    assert await storage.approvals.get(APPROVAL_ID) == stored
-    assert not await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=9_499, until_ms=20_000)
-    with pytest.raises(RecordConflictError):
-        await storage.approvals.vote(changed, revision=2, now_ms=9_501, lease=LEASE)
-    assert await storage.approvals.get(APPROVAL_ID) == stored
-
-
-async def test_a_vote_leaves_a_lease_to_who_has_it(storage: Storage) -> None:
-    held = an_approval(leased_by="b", leased_until_ms=2_001, due_ms=2_001, fence=1)
-    await storage.approvals.add(held)
-
-    stored = await storage.approvals.vote(
-        replace(held, votes_json="[1]"), revision=1, now_ms=2_000, lease=LEASE
-    )
-
-    assert not LEASE.is_on(stored)
-    assert (stored.leased_by, stored.leased_until_ms, stored.fence) == ("b", 2_001, 1)
-    assert (stored.votes_json, stored.due_ms) == ("[1]", 2_000)

@@ -269,12 +269,11 @@ async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStor
     assert drawn == [Status.REJECTED]
 
 
-async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_after_its_lease(
+async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_the_next_tick(
     storage: SqliteStorage,
 ) -> None:
     world = await two(storage, is_drawn=True)
     await world.decide_where_nobody_follows()
-    world.first.clock.forward(seconds=LEASE.total_seconds())
     await world.tick(world.first)
     card = world.notifier.cards[world.approval.approval_id]
     assert card.status is Status.REJECTED
