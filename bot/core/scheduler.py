@@ -22,10 +22,11 @@ from bot.core.outbox import Outbox
 from bot.core.tasks import Tasks
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import ThreadWorker
+from bot.core.work import TakenLeases, ThreadWorker
 from bot.ports import Clock, Spawn
 from storage.base import Storage
 from storage.errors import StorageError
+from storage.records import Approval, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class Sweep:
         grants: Draws the messages of standing grants; None where there are none.
         lists: Brings lists that people look at up to date; None where there are none.
         digests: Sends people lists of what waits; None where nobody is sent one.
+        taken: The leases of approvals that writes took along.
+        woken: Those of threads.
     """
 
     storage: Storage
@@ -71,6 +74,8 @@ class Sweep:
     grants: Grants | None = None
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
     digests: Digests | None = None
+    taken: TakenLeases[Approval] | None = None
+    woken: TakenLeases[Thread] | None = None
 
     async def seal(self) -> None:
         """Seal what has come into the audit."""
@@ -84,6 +89,7 @@ class Sweep:
             StorageError: The database did not answer; the next tick tries again.
         """
         now = self.clock()
+        self._use_leases()
         approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
         for approval in approvals:
             self.spawn(self.attendance.attend(approval.approval_id))
@@ -98,6 +104,13 @@ class Sweep:
                 self.spawn(self.grants.attend(grant))
         self._tend()
         return len(approvals) + len(threads) + len(whispers)
+
+    def _use_leases(self) -> None:
+        """Start on what this process has a lease for, and nobody has come for."""
+        for approval_id in self.taken.unused() if self.taken else ():
+            self.spawn(self.attendance.attend(approval_id))
+        for thread_id in self.woken.unused() if self.woken else ():
+            self.spawn(self.threads.work(thread_id))
 
     def _tend(self) -> None:
         """Start on what goes by times of its own."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from cachetools import LRUCache
 
@@ -42,6 +42,8 @@ LEASE = timedelta(seconds=15)
 """The longest that a process may keep a record from others without a sign of life."""
 TEXT_PATIENCE = timedelta(seconds=20)
 """The longest that an agent's text may wait: the lease of its thread is prolonged meanwhile."""
+UNUSED = timedelta(seconds=3)
+"""After this, a lease that a write took along is used by the next tick, if by nobody before."""
 FORGETTING_LEASE = timedelta(seconds=60)
 """The same for a thread that is deleted, piece by piece."""
 
@@ -61,6 +63,7 @@ def check_order(*durations: timedelta) -> None:
 
 
 check_order(RECORD_PATIENCE, LOOKUP_PATIENCE, CLICK_PATIENCE)
+check_order(CLICK_PATIENCE, UNUSED)
 check_order(LOOK_PATIENCE, TURN_PATIENCE, ATTENDANCE, LEASE, FORGETTING_LEASE)
 check_order(2 * BEAT, LEASE, TEXT_PATIENCE)  # one beat may fail; texts live on them
 
@@ -110,6 +113,7 @@ class Leased(Protocol):
 
 
 R = TypeVar("R", bound=Leased)
+R_any = TypeVar("R_any")
 R_co = TypeVar("R_co", bound=Leased, covariant=True)
 
 Extend = Callable[[int], Awaitable[bool]]
@@ -184,10 +188,36 @@ class TakenLeases(Generic[T]):
         if lease.is_on(stored) or (is_known and stored.leased_until_ms):
             self._records[record_id] = stored
 
+    def unused(self) -> list[str]:
+        """Ids of records whose lease nobody has used for a while: who wanted it was cut off."""
+        since_ms = self.clock() - milliseconds(UNUSED)
+        left_ms = since_ms + milliseconds(LEASE)
+        return [name for name, one in self._records.items() if one.leased_until_ms <= left_ms]
+
     def pop(self, record_id: str) -> T | None:
         """Return the record as the last such write left it, once; None when none took a lease."""
         record: T | None = self._records.pop(record_id, None)
         return record
+
+
+async def to_its_end(write: Coroutine[Any, Any, R_any]) -> R_any:
+    """Wait for a write that takes a lease along, and let it end though nobody waits any more.
+
+    Who takes a message is cut off when the time is over; the lease is known all the same.
+    """
+    task = asyncio.create_task(write)
+    _ending.add(task)
+    task.add_done_callback(_ended)
+    return await asyncio.shield(task)
+
+
+_ending: set[asyncio.Task[Any]] = set()
+
+
+def _ended(task: asyncio.Task[Any]) -> None:
+    _ending.discard(task)
+    if not task.cancelled():
+        task.exception()  # told to whoever waits; nobody may
 
 
 class ThreadWorker(Protocol):

@@ -392,6 +392,8 @@ class Parts:
             grants=self.grants,
             lists=self.lists.homes.refresh,
             digests=self.lists.digests if self.process.has_lists else None,
+            taken=self.taken,
+            woken=self.woken,
         )
 
     def _retention(self) -> Retention | None:

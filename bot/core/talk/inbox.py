@@ -19,7 +19,7 @@ from bot.core.talk.incoming import (
     written_at,
 )
 from bot.core.talk.stops import Stops, looks_like_stop
-from bot.core.work import TakenLeases, add_woken, wake_up
+from bot.core.work import TakenLeases, add_woken, to_its_end, wake_up
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.people.access import Access
 from bot.people.passes import ThreadPass
@@ -103,9 +103,9 @@ class ThreadInbox:
         now, threads = self.clock(), self.storage.threads
         await self.storage.inbox.add(self._message(incoming, words, now))
         if known is None:  # the message is there: who finds the thread finds it
-            await add_woken(threads, self.woken, thread, now_ms=now)
+            await to_its_end(add_woken(threads, self.woken, thread, now_ms=now))
         else:
-            await wake_up(threads, self.woken, thread.thread_id, now_ms=now)
+            await to_its_end(wake_up(threads, self.woken, thread.thread_id, now_ms=now))
         if pending and not asks:
             await self._note_words(incoming, words, pending)
         return thread.thread_id

@@ -346,6 +346,8 @@ class Office:
             spawn=self.queue.spawn,
             grants=self.grants,
             digests=self.digests if self.has_lists else None,
+            taken=self.taken,
+            woken=self.woken,
         )
 
     def _attend(self, approval_id: str) -> None:

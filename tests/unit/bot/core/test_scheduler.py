@@ -11,8 +11,10 @@ from typing import cast
 import pytest
 
 from agents.models import call, say
+from bot.clock import milliseconds
 from bot.core.scheduler import Scheduler, Sweep, TimeLapse
 from bot.core.tasks import Tasks
+from bot.core.work import LEASE, UNUSED
 from storage.errors import StoreUnavailableError
 from storage.records import Status
 from storage.sqlite import SqliteStorage
@@ -49,7 +51,24 @@ async def test_a_reminder_then_an_expiry(storage: SqliteStorage) -> None:
 async def test_work_that_a_crash_dropped_is_found(storage: SqliteStorage) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
-    assert await office.sweep.tick() == 1
+    other = Office(storage, [say("Hello.")], clock=office.clock, owner="other")
+    other.clock.forward(seconds=LEASE.total_seconds())
+    assert await other.sweep.tick() == 1
+    await other.queue.run()
+    assert other.shown() == ["Hello."]
+
+
+async def test_work_that_is_still_this_process_s_own_is_done_by_its_tick(
+    storage: SqliteStorage,
+) -> None:
+    """Whoever took the message was cut off; its lease is here."""
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == []
+    office.clock.forward(seconds=UNUSED.total_seconds())
+    await office.sweep.tick()
     await office.queue.run()
     assert office.shown() == ["Hello."]
 
@@ -76,7 +95,7 @@ async def test_next_of_several_things_that_are_due(storage: SqliteStorage) -> No
     office = Office(storage, [say("Hello.")])
     assert await lapse_of(office).next_due_ms() is None
     await office.inbox.receive(an_incoming(ASK))
-    assert await lapse_of(office).next_due_ms() == office.clock()
+    assert await lapse_of(office).next_due_ms() == office.clock() + milliseconds(LEASE)
 
 
 async def test_rest_waits_for_the_end_of_work_and_gives_up(storage: SqliteStorage) -> None:

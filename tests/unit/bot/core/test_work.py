@@ -14,11 +14,13 @@ from bot.core.work import (
     EPHEMERAL_RETRY,
     LEASE,
     THREAD_RETRY,
+    UNUSED,
     ClaimedWork,
     Hold,
     Retry,
     TakenLeases,
     check_order,
+    to_its_end,
 )
 from storage.records import Approval
 from tests.contract.builders import an_approval
@@ -187,3 +189,37 @@ async def test_work_begins_with_the_lease_that_it_is_given() -> None:
 
     await working(shelf, clock).do("p", work, hold=given)
     assert fences == [7, 1]  # there was more to do: claimed as ever
+
+
+async def test_a_lease_that_nobody_has_come_for_is_known_after_a_while() -> None:
+    clock = FakeClock()
+    taken: TakenLeases[Approval] = TakenLeases("me", clock)
+    lease = taken.offer()
+    assert lease is not None
+    until_ms = lease.until_ms
+    record = an_approval(leased_by="me", leased_until_ms=until_ms, due_ms=until_ms, fence=1)
+    taken.keep(record.approval_id, record, lease)
+    assert taken.unused() == []
+    clock.forward(seconds=UNUSED.total_seconds())
+    assert taken.unused() == [record.approval_id]
+    taken.pop(record.approval_id)
+    assert taken.unused() == []
+
+
+async def test_a_write_comes_to_its_end_though_nobody_waits() -> None:
+    gate, ended = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        await gate.wait()
+        ended.set()
+        raise ValueError("told to nobody")
+
+    waiting = asyncio.create_task(to_its_end(write()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    gate.set()
+    await ended.wait()
+    with pytest.raises(ValueError, match="told"):
+        await to_its_end(write())
