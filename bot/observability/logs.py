@@ -30,6 +30,8 @@ _QUIET = ("apscheduler", "asyncio", "httpx", "httpx2", "aiohttp.access")
 
 _ADVICE = "As you gave `client` as well, `token` will be unused."
 
+_NO_CONNECTION = "Failed to connect (error: "
+
 _LONGEST_ERROR = 300
 """Characters of the text of an error: it says what is wrong, it does not repeat what came in."""
 
@@ -49,6 +51,7 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
     handler.setFormatter(_JsonFormatter(masker) if log.as_json else _TextFormatter(masker))
     handler.addFilter(_without_bodies)
     handler.addFilter(_without_advice)
+    handler.addFilter(_without_known_traces)
     handler.addFilter(_with_action_and_ids)
     level = logging.getLevelNamesMapping()[log.level]
     root = logging.getLogger()
@@ -90,6 +93,16 @@ def _without_bodies(record: logging.LogRecord) -> bool:
 def _without_advice(record: logging.LogRecord) -> bool:
     """Leave out that Bolt found a token in the environment, and took ours, which is the same."""
     return not (record.name.startswith("slack_bolt") and record.msg == _ADVICE)
+
+
+def _without_known_traces(record: logging.LogRecord) -> bool:
+    """Leave out where in Slack's library a connection failed.
+
+    Its text says why, every few seconds, for as long as Slack is away or refuses the token.
+    """
+    if record.name.startswith("slack_bolt") and str(record.msg).startswith(_NO_CONNECTION):
+        record.exc_info = None
+    return True
 
 
 def _with_action_and_ids(record: logging.LogRecord) -> bool:

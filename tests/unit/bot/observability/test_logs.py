@@ -1,5 +1,6 @@
 """The log: no secret, no forged line, no body of a request."""
 
+import inspect
 import io
 import json
 import logging
@@ -9,6 +10,7 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.config.values import Log
@@ -195,3 +197,18 @@ def test_what_bolt_says_of_a_token_that_it_does_not_use_is_left_out(
 async def _nobody() -> AuthorizeResult:
     """Stands for who may do what."""
     return AuthorizeResult(enterprise_id=None, team_id="T1")
+
+
+def test_a_connection_that_fails_again_and_again_is_one_line_each_time(
+    log: Callable[..., io.StringIO],
+) -> None:
+    words = "Failed to connect (error: "
+    assert words in inspect.getsource(SocketModeClient.connect)
+    stream = log()
+    fault = ConnectionError("away")
+    logging.getLogger("slack_bolt").error("another fault", exc_info=fault)
+    logging.getLogger("slack_bolt").error(f"{words}away); Retrying...", exc_info=fault)  # noqa: G004 - as there
+    another, *trace, line = stream.getvalue().splitlines()
+    assert another.endswith("another fault")
+    assert trace
+    assert line.endswith("Failed to connect (error: away); Retrying...")
