@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.redaction.once import read_strictly
+from bot.redaction.masks import read_strictly
 
 
 def read_object(text: str) -> dict[str, object] | None:

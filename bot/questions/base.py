@@ -32,8 +32,7 @@ from bot.errors import InvalidInputError
 from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import mask_call, mask_value
-from bot.redaction.masks import Words
-from bot.redaction.once import read_data
+from bot.redaction.masks import Words, read_data
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

@@ -15,8 +15,7 @@ from functools import lru_cache
 
 from agents import call_digest
 from agents.core.codec import Json
-from bot.redaction.masks import Names
-from bot.redaction.once import read_data
+from bot.redaction.masks import Names, read_data
 from bot.words import for_all, say
 from storage.records import Approval, Kind
 

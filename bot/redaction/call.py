@@ -10,22 +10,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, masks_in
+from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, made_now, masks_in
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
-from bot.redaction.once import made_now
 from bot.redaction.places import OWN, Search, forms_in, gates_now, searches
 from bot.redaction.rules import own_spans, print_of
-from bot.redaction.sweep import ALL, Suspects, suspects_in
+from bot.redaction.sweep import Suspects, suspects_in
 from bot.redaction.writing import (
     ListWithMasks,
     ObjectWithMasks,
     TextWithMasks,
-    as_data,
     joined_words,
-    quoted,
     write,
-    written,
 )
 
 __all__ = [
@@ -49,17 +46,14 @@ _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{32,200}")
 """A line of a private key; nothing that runs is written like this."""
 
 
-def mask_call(text: str, *, is_open: bool = False) -> Words:
+def mask_call(text: str, *, is_open: bool = False, forms: int | None = None) -> Words:
     """Mask what looks like a secret in a text about a call.
 
     Args:
         text: Any text.
         is_open: Whether guesses are shown.
+        forms: The groups of which something may be in it, see `places`; None for unknown.
     """
-    return _words_of(text, is_open=is_open)
-
-
-def _words_of(text: str, *, is_open: bool, forms: int | None = None) -> Words:
     made = made_now()
     if made is None:
         return _mask_call(text, is_open=is_open, forms=forms)
@@ -100,12 +94,13 @@ def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
 def _mask_value(name: str, value: object, names: Names) -> Words:
     masked = _masked_argument(name, value, names)
     if isinstance(masked, str):
-        return (quoted(masked),)
+        return (_quoted(masked),)
     if isinstance(masked, TextWithMasks):
         return masked.words
+    if not isinstance(masked, dict | list | tuple | ObjectWithMasks | ListWithMasks):
+        return (json.dumps(masked, ensure_ascii=False),)
     inline = joined_words(write(masked, indent=None))
-    has_parts = isinstance(masked, dict | list | tuple | ObjectWithMasks | ListWithMasks)
-    if not has_parts or length(inline) <= INLINE:
+    if length(inline) <= INLINE:
         return inline
     return joined_words(write(masked, indent=2))
 
@@ -123,9 +118,9 @@ def mask_data(data: object, names: Names = NO_NAMES) -> object:
         names: What the tool's author says of the arguments.
     """
     if not isinstance(data, dict):
-        return as_data(_masked_argument("", data, names))
+        return _as_data(_masked_argument("", data, names))
     pairs = ((mask_call(key), _masked_argument(key, item, names)) for key, item in data.items())
-    return as_data(ObjectWithMasks(tuple(pairs)))
+    return _as_data(ObjectWithMasks(tuple(pairs)))
 
 
 def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
@@ -167,6 +162,11 @@ def _leaves(value: object) -> Iterator[str]:
             yield value if isinstance(value, str) else json.dumps(value)
 
 
+def written(words: Words) -> str:
+    """Write a text with its masks."""
+    return "".join(map(str, words))
+
+
 # ---- data --------------------------------------------------------------------------------------
 
 
@@ -175,9 +175,9 @@ def _masked_argument(name: str, value: object, names: Names) -> object:
         return value if is_empty(value) else TextWithMasks((_declared(value),))
     is_open = name in names.shown or names.is_open
     if not isinstance(value, dict | list | tuple):
-        return _Masking(ALL, is_open=is_open).masked(value, "" if is_open else name)
-    masking = _Masking(suspects_in(value, OWN, gates_now(is_open=is_open)), is_open=is_open)
-    return masking.masked(value, "" if is_open else name)
+        return _Masking(suspects=None, is_open=is_open).masked(value, "" if is_open else name)
+    suspects = suspects_in(value, OWN, gates_now(is_open=is_open))
+    return _Masking(suspects=suspects, is_open=is_open).masked(value, "" if is_open else name)
 
 
 def is_empty(value: object) -> bool:
@@ -196,17 +196,17 @@ def _names_secret(key: str, value: object) -> bool:
     return is_secret_key(key) and not is_harmless(key, value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Masking:
     """The masking of one argument; what has nothing to mask is given back as it is.
 
     Args:
-        suspects: What may have something to be masked in it.
+        suspects: What may have something to be masked in it; None for anything.
         is_open: Whether guesses are shown.
     """
 
-    def __init__(self, suspects: Suspects, *, is_open: bool) -> None:
-        self._suspects = suspects
-        self._is_open = is_open
+    suspects: Suspects | None
+    is_open: bool
 
     def masked(self, value: object, key: str) -> object:
         """Mask JSON data that have a name."""
@@ -219,24 +219,24 @@ class _Masking:
                 return self._list(value, key)
             case bool() | None:
                 return value
-            case _ if self._is_open:
+            case _ if self.is_open:
                 return value
             case _:
                 return self._number(value, key)
 
     def _text(self, value: str, key: str) -> object:
-        if not self._is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
+        if not self.is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
             return TextWithMasks((Mask.of(value, is_guess=True),))
         words = self._words(value)
         return value if words == (value,) else TextWithMasks(words)
 
     def _words(self, text: str) -> Words:
-        forms = self._suspects.forms(text)
-        return (text,) if forms == 0 else _words_of(text, is_open=self._is_open, forms=forms)
+        forms = None if self.suspects is None else self.suspects.forms(text)
+        return (text,) if forms == 0 else mask_call(text, is_open=self.is_open, forms=forms)
 
     def _number(self, value: object, key: str) -> object:
         is_secret = _names_secret(key, value)
-        if not is_secret and self._suspects.forms(value) == 0:
+        if not is_secret and self.suspects is not None and not self.suspects.forms(value):
             return value
         clear = json.dumps(value)
         if is_secret and PLAIN.fullmatch(clear):
@@ -246,10 +246,11 @@ class _Masking:
 
     def _has_none(self, key: str, *parts: Iterable[object]) -> bool:
         """Whether plain values that have a name have nothing to mask, found out quickly."""
-        if not self._is_open and is_secret_key(key):
+        suspects = self.suspects
+        if suspects is None or (not self.is_open and is_secret_key(key)):
             return False
         try:
-            return all(self._suspects.has_none_of(some) for some in parts)
+            return all(suspects.has_none_of(some) for some in parts)
         except TypeError:  # there are parts of parts
             return False
 
@@ -264,7 +265,7 @@ class _Masking:
         pairs: list[tuple[Words, object]] = []
         is_same = True
         for name, item in value.items():
-            words = (name,) if self._is_open else self._words(name)
+            words = (name,) if self.is_open else self._words(name)
             place = secret_label if secret_label and name.lower() == "value" else name
             place = "secret" if name in fields else place
             if inherited and not is_secret_key(place):
@@ -330,3 +331,41 @@ def _replaced(word: str | Mask, clear: str, mask: Mask) -> Iterator[str | Mask]:
             yield mask
         if part:
             yield part
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
+
+def _quoted(text: str) -> str:
+    """Put a text in quotes that would be taken for another value, or for nothing at all."""
+    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
+
+
+_SCALAR = re.compile(
+    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|-?Infinity|NaN|\".*\"", re.DOTALL
+)
+
+
+def _needs_quotes(text: str) -> bool:
+    return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
+
+
+def _as_data(value: object) -> object:
+    """Masked data as JSON data, with masks as texts."""
+    match value:
+        case TextWithMasks(words=words):
+            return written(words)
+        case ObjectWithMasks(pairs=pairs):
+            made: dict[str, object] = {}
+            for words, item in pairs:
+                name = key = written(words)
+                while key in made:
+                    key = f"{name} ({len(made) + 1})"
+                made[key] = _as_data(item)
+            return made
+        case ListWithMasks(items=items):
+            return [_as_data(item) for item in items]
+        case tuple():
+            return list(value)
+        case _:
+            return value

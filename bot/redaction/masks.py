@@ -1,8 +1,15 @@
-"""The values of masks in what people agree to: one mask, a text with masks, declared names."""
+"""The values of masks in what people agree to, and all that is made of them for one drawing.
+
+One mask, a text with masks, declared names; and the texts and values of a card, which needs each of
+them several times.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -73,3 +80,69 @@ def masks_in(words: Iterable[str | Mask]) -> Iterator[Mask]:
 def has_guess(words: Iterable[str | Mask]) -> bool:
     """Tell whether something is masked that is not surely secret."""
     return any(mask.is_guess for mask in masks_in(words))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """All that was made for one drawing.
+
+    Attributes:
+        texts: Masked texts, each by itself and whether guesses are shown.
+        values: Masked objects and lists, each by its name, as JSON, and what its author says.
+        same: The same by identity, with what has it: as long as that is kept, its id is its own.
+        read: JSON data, each by its text.
+    """
+
+    texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
+    values: dict[tuple[str, str, Names], Words] = field(default_factory=dict)
+    same: dict[tuple[str, int, Names], tuple[object, Words]] = field(default_factory=dict)
+    read: dict[str, object] = field(default_factory=dict)
+
+
+_made: ContextVar[Made | None] = ContextVar("made", default=None)
+
+
+@contextmanager
+def masked_once() -> Iterator[None]:
+    """Read and mask each text and each value once inside of this block.
+
+    Nobody changes what is read inside of it.
+    """
+    token = _made.set(Made())
+    try:
+        yield
+    finally:
+        _made.reset(token)
+
+
+made_now = _made.get
+"""All that was made for this drawing so far; None outside of one."""
+
+
+def read_strictly(text: str) -> object:
+    """Read JSON data, in which NaN is no number; None when they are damaged, or too deep."""
+    made = _made.get()
+    if made is not None and text in made.read:
+        return made.read[text]
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        found = None
+    if made is not None:
+        made.read[text] = found
+    return found
+
+
+def read_data(text: str) -> object:
+    """Read JSON data as the runtime does, for which NaN is one; None when they are damaged."""
+    found = read_strictly(text)
+    if found is not None:
+        return found
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(name)

@@ -23,16 +23,14 @@ class Suspects:
 
     Args:
         forms: The groups of which each may have something in it, as bits.
-        other: Those of all others.
     """
 
-    def __init__(self, forms: Mapping[object, int], other: int | None = 0) -> None:
+    def __init__(self, forms: Mapping[object, int]) -> None:
         self._forms = forms
-        self._other = other
 
-    def forms(self, one: object) -> int | None:
-        """The groups of which something may be in a text or a number; None for unknown."""
-        return self._forms.get(one, self._other)
+    def forms(self, one: object) -> int:
+        """The groups of which something may be in a text or a number."""
+        return self._forms.get(one, 0)
 
     def has_none_of(self, many: Iterable[object]) -> bool:
         """Whether none of these has anything in it, found out quickly.
@@ -40,23 +38,22 @@ class Suspects:
         Raises:
             TypeError: One of these has parts.
         """
-        return self._other == 0 and self._forms.keys().isdisjoint(many)
+        return self._forms.keys().isdisjoint(many)
 
 
-ALL = Suspects({}, other=None)
-"""All texts and numbers there are."""
-
-
-def suspects_in(value: object, own: int, gates: Gates | None) -> Suspects:
+def suspects_in(value: object, own: int, gates: Gates | None) -> Suspects | None:
     """Find the texts and numbers of a value that may have something to be masked, or name a secret.
 
     Args:
         value: JSON data of any depth; the names of its keys are texts, too.
         own: The group of the bot's own secrets.
         gates: See `places.gates_now`.
+
+    Returns:
+        None where that cannot be known.
     """
     if gates is None:
-        return ALL
+        return None
     found = [*_scalars(value)]
     scan = _Scan([one if isinstance(one, str) else _digits(one) for one in found])
     forms: dict[object, int] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,25 +28,6 @@ class ListWithMasks:
     """A list of JSON data in which something is masked."""
 
     items: tuple[object, ...]
-
-
-def written(words: Words) -> str:
-    """Write a text with its masks."""
-    return "".join(map(str, words))
-
-
-def quoted(text: str) -> str:
-    """Put a text in quotes that would be taken for another value, or for nothing at all."""
-    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
-
-
-_SCALAR = re.compile(
-    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|-?Infinity|NaN|\".*\"", re.DOTALL
-)
-
-
-def _needs_quotes(text: str) -> bool:
-    return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
 
 
 def joined_words(words: Iterable[str | Mask]) -> Words:
@@ -107,24 +87,3 @@ def _between(quote: str, words: Words) -> Iterator[str | Mask]:
     for part in words:
         yield part if isinstance(part, Mask) else json.dumps(part, ensure_ascii=False)[1:-1]
     yield quote
-
-
-def as_data(value: object) -> object:
-    """Masked data as JSON data, with masks as texts."""
-    match value:
-        case TextWithMasks(words=words):
-            return written(words)
-        case ObjectWithMasks(pairs=pairs):
-            made: dict[str, object] = {}
-            for words, item in pairs:
-                name = key = written(words)
-                while key in made:
-                    key = f"{name} ({len(made) + 1})"
-                made[key] = as_data(item)
-            return made
-        case ListWithMasks(items=items):
-            return [as_data(item) for item in items]
-        case tuple():
-            return list(value)
-        case _:
-            return value

@@ -10,7 +10,7 @@ from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
 from bot.questions.shown import shown_question
 from bot.redaction.call import mask_call
-from bot.redaction.once import masked_once
+from bot.redaction.masks import masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import describe, pending_card
 from bot.slack.cards.decided import decided_card
@@ -51,8 +51,10 @@ def card_for(
 
 def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
+    if _is_surely_whole(question_of(approval)):
+        return False
     with masked_once():
-        return not _is_surely_whole(question_of(approval)) and describe(approval).hidden > 0
+        return describe(approval).hidden > 0
 
 
 def _is_surely_whole(question: RecordQuestion) -> bool:

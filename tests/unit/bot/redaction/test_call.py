@@ -18,8 +18,7 @@ from bot.redaction.call import (
     written,
 )
 from bot.redaction.mask import REDACTED, in_force, print_key
-from bot.redaction.masks import Mask, Names, has_guess, masks_in
-from bot.redaction.once import masked_once
+from bot.redaction.masks import Mask, Names, has_guess, masked_once, masks_in
 from bot.redaction.rules import NO_RULES, read_rules
 
 HIDING = [
