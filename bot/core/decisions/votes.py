@@ -227,7 +227,10 @@ class Votes:
             )
             poll = await self._judged(approval, actor, attempt)
             try:
-                stored = await self._record(poll, decision)
+                result, stored = poll.result, poll.approval
+                if result.refusal is None or result.dropped or result.void:
+                    # Of a vote that was refused, only that others are gone.
+                    stored = await self._write(poll, decision)
             except RecordConflictError:
                 approval = await self._again(approval)
                 continue
@@ -394,13 +397,6 @@ class Votes:
             if is_stop:
                 return ""
             raise DirectoryError("the policy in force") from error
-
-    async def _record(self, poll: Poll, decision: Decision) -> Approval:
-        """Write what became of a vote; of one that was refused, only that others are gone."""
-        result = poll.result
-        if result.refusal is not None and not (result.dropped or result.void):
-            return poll.approval
-        return await self._write(poll, decision)
 
     async def _write(self, poll: Poll, decision: Decision | None) -> Approval:
         approval, result = poll.approval, poll.result

@@ -66,7 +66,7 @@ class PolicyOfCards:
 
         Where there is no call to judge, people decide: before it starts, it is judged once more.
         """
-        if not approval.tool or approval.policy_file == self.file_hash:
+        if not approval.tool or approval.policy_file == self.in_force().file_hash:
             return ""
         try:
             judgement = await self.judge(approval, json.loads(approval.arguments_json))

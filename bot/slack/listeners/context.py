@@ -215,7 +215,8 @@ class ListenerContext:
         """
         if draft.status is Status.APPROVED and not draft.is_confirmed and is_critical(approval):
             raise InvalidInputError("this button")
-        call = call if call is not None else await self._completed(approval, draft)
+        if call is None and draft.completes is not None:
+            call = await self._completed(approval, draft.completes)
         decision = Decision(
             status=draft.status,
             by=actor.user_id,
@@ -229,12 +230,12 @@ class ListenerContext:
         )
         return await self.approvals.decide(approval, decision, actor)
 
-    async def _completed(self, approval: Approval, draft: DecisionDraft) -> CheckedCall | None:
+    async def _completed(
+        self, approval: Approval, arguments: dict[str, object]
+    ) -> CheckedCall | None:
         """The call with what people chose; without words of its tool the choice counts, too."""
-        if draft.completes is None:
-            return None
         with suppress(AgentError, DirectoryError):
-            return await self.check_call(approval, draft.completes)
+            return await self.check_call(approval, arguments)
         return None
 
     async def allow(self, decided: Approval, allowance: Allowance | None) -> Errors | FormNotice:
