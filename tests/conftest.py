@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from storage.sqlite import SqliteStorage
 from tests.support.mongo import collected, mongo_server
+from tests.support.spread import spread
 from tests.support.twins import left_out
 
 __all__ = ["collected", "mongo_server"]
@@ -40,13 +41,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests out that differ from another one in the driver alone."""
+    """Leave tests out that differ from another one in the driver alone, and order the others."""
     is_thorough = settings().max_examples > settings.get_profile("quick").max_examples
-    if is_thorough or config.option.markexpr:
-        return
-    left = left_out(item.nodeid for item in items)
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
-    items[:] = [item for item in items if item.nodeid not in left]
+    if not is_thorough and not config.option.markexpr:
+        left = left_out(item.nodeid for item in items)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+        items[:] = [item for item in items if item.nodeid not in left]
+    items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 @pytest.fixture
