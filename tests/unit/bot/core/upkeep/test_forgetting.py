@@ -20,7 +20,7 @@ from tests.contract.builders import a_delegation, a_whisper
 from tests.unit.bot.office import ADA, ROOT, THREAD_ID, KilledError, Office, an_incoming
 
 ASK = "<@UBOT> pay Mia the secret sum"
-PAY = call("pay", {"to": "Mia", "amount": 4711}, id="c1")
+PAY = call("pay", {"to": "Mia", "amount": 471108150815}, id="c1")
 DAY = timedelta(days=1)
 
 
@@ -54,13 +54,15 @@ async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
     office = await an_ended_thread(storage)
     before = await story(storage, thread_id=THREAD_ID)
     full = await everything(storage)
-    assert all(word in full for word in ("4711", "secret sum", "fine by me"))
+    assert all(word in full for word in ("471108150815", "secret sum", "fine by me"))
 
     forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
 
     assert forecast.refusal == ""
     left = await everything(storage)
-    assert not any(word in left for word in ("4711", "secret sum", "Paid", "Mia", "fine by me"))
+    assert not any(
+        word in left for word in ("471108150815", "secret sum", "Paid", "Mia", "fine by me")
+    )
     after = await story(storage, thread_id=THREAD_ID)
     same = [(one.entry_id, one.at_ms, one.action, one.approval_id, one.actor_id) for one in before]
     *old, last = after
@@ -156,7 +158,7 @@ async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStorage)
     await office.sweep.tick()
     await office.queue.run()
     assert office.shown()[-1] == "Hello again."
-    assert "4711" not in await everything(storage)
+    assert "471108150815" not in await everything(storage)
 
 
 async def test_what_comes_before_the_seal_keeps_all(storage: SqliteStorage) -> None:
@@ -184,7 +186,7 @@ async def test_a_thread_that_is_woken_before_the_seal_is_kept(storage: SqliteSto
     meddling: Any = Meddling(storage, seal=none)
     forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
     assert forecast.refusal == "it was woken"
-    assert "4711" in await everything(storage)
+    assert "471108150815" in await everything(storage)
 
 
 @pytest.mark.parametrize("step", ["seal", "erase", "strip"])
@@ -205,7 +207,7 @@ async def test_i4_a_forgetting_that_is_cut_off_is_finished_by_the_next(
 
     assert forecast.refusal == ""
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
-    assert "4711" not in await everything(storage)
+    assert "471108150815" not in await everything(storage)
 
 
 async def test_what_a_thread_without_its_record_has_left_is_deleted(
@@ -332,13 +334,15 @@ async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage
     await storage.threads.ensure(replace(old, thread_id="T1:C1:0", active_ms=5))
     await storage._database.fetch("UPDATE threads SET wakes = 'x' WHERE thread_id = 'T1:C1:0'")
     await storage._database.fetch("DROP TRIGGER audit_sealed")
-    await storage._database.fetch("UPDATE audit SET content = '4711' WHERE action = 'decided'")
+    await storage._database.fetch(
+        "UPDATE audit SET content = '471108150815' WHERE action = 'decided'"
+    )
     office.clock.forward(hours=25)
 
     await retention_of(office).step()
 
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
-    assert "4711" not in await everything(storage)
+    assert "471108150815" not in await everything(storage)
     forecast = await forgetting_of(office).forecast("T1:C1:0")
     assert forecast.refusal.startswith("its record cannot be read")
 
