@@ -17,7 +17,7 @@ from typing import Any
 
 from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 from storage.base import Storage
-from storage.records import Approval, AuditEntry, Kind
+from storage.records import Approval, AuditEntry, Kind, Status
 from tests.chaos.forms import DETAILS, choose, close_all, filled, opened, press_inside
 from tests.chaos.play import (
     AGAIN,
@@ -35,8 +35,10 @@ from tests.support.stage import buttons
 
 COURT, GROUP = "C0COURT", "S0CHAOSOPS"
 OVERRIDE, STOP_GRANT = "countersign:override", "countersign:stop_grant"
+BATCH = "countersign_batch"
 OVERRIDE_FORM = "countersign:override_modal"
 GRANT, TAKE_BACK = "countersign:grant", "countersign:take_back"
+APPROVE_ALL, SPLIT = "countersign:approve_all", "countersign:batch_split"
 REVIEW = "review"
 """A yes in the form about a card."""
 USES = 2
@@ -87,6 +89,7 @@ class Council(Play):
         self.presses: list[Press] = []
         self._looked: dict[tuple[str, str, str], float] = {}
         self._voted: dict[tuple[str, str], str] = {}
+        self._clicks = 0
         workspace = self.sandbox.workspace
         for name in ("Cal", "Lea"):
             made = SlackUser(
@@ -155,11 +158,15 @@ class Council(Play):
                 if user not in self.sandbox.workspace.channels[channel].members:
                     continue
                 for message in self.sandbox.messages(channel):
-                    if self._is_card(message) and buttons_that_act(message):
+                    if self._can_be_decided(message):
                         await self._consider(user, channel, message)
                     elif STOP_GRANT in str(message["blocks"]) and self.random.random() < 0.02:
                         await self._try(self._stop_grant(user, channel, message))
             await asyncio.sleep(0.1)  # people look now and then
+
+    def _can_be_decided(self, message: dict[str, Any]) -> bool:
+        is_shared = (message.get("metadata") or {}).get("event_type") == BATCH
+        return (is_shared or self._is_card(message)) and bool(buttons_that_act(message))
 
     async def _hand_over(self) -> None:
         """Lea lends her right to Mia, and is away now and then; Mia has the same right anyway."""
@@ -205,12 +212,11 @@ class Council(Play):
         ids, known = buttons(card), _id_of(card)
         if AGAIN in ids:
             return self._doubt_wish(card)
-        voted = self._voted.get((user, known), "")
-        if voted and not is_again:
-            chance = self.random.random()
-            if APPROVE in ids and chance < 0.1:
-                return TAKE_BACK
-            return REJECT if chance > 0.95 and REJECT in ids else ""
+        if APPROVE_ALL in ids:
+            wishes = [APPROVE_ALL, SPLIT] if is_again else [APPROVE_ALL, APPROVE_ALL, SPLIT, ""]
+            return self.random.choice(wishes)
+        if self._voted.get((user, known), "") and not is_again:
+            return self._second_thought(ids)
         if user in self.leads and "Pay" in str(card["blocks"]) and self.random.random() < 0.3:
             return OVERRIDE
         if GRANT in ids and not is_again:
@@ -219,6 +225,13 @@ class Council(Play):
         wish = self.random.choices([APPROVE, REVIEW, EDIT, REJECT, ""], weights=weights)[0]
         return wish if wish in {*ids, REVIEW, ""} else APPROVE
 
+    def _second_thought(self, ids: Collection[str]) -> str:
+        """What somebody makes of a card after voting."""
+        chance = self.random.random()
+        if APPROVE in ids and chance < 0.1:
+            return TAKE_BACK
+        return REJECT if chance > 0.95 and REJECT in ids else ""
+
     async def _press_as(self, user: str, channel: str, card: dict[str, Any], action: str) -> None:
         """Press a button, and fill in the form behind it; note what is a vote."""
         known = _id_of(card)
@@ -226,6 +239,10 @@ class Council(Play):
             press = self._pressing(user, known, action, channel)
             await self.sandbox.click(user, channel, card["ts"], action)
             self._answered(press)
+        elif action == APPROVE_ALL:
+            await self._approve_all(user, channel, card)
+        elif action == SPLIT:
+            await choose(self.sandbox, user, channel, card, SPLIT)
         elif action == OVERRIDE:
             await self._break_glass(user, channel, card)
         elif action in {REVIEW, REJECT, EDIT, GRANT, RAN}:
@@ -234,6 +251,21 @@ class Council(Play):
             await self._take_back(user, channel, card)
         else:
             await self.sandbox.click(user, channel, card["ts"], action)
+
+    async def _approve_all(self, user: str, channel: str, card: dict[str, Any]) -> None:
+        """Vote on all that a card lists, with one click."""
+        self._clicks += 1
+        value = re.search(rf"{APPROVE_ALL}.*?'value': '([^']*)'", str(card["blocks"]))
+        assert value is not None, card
+        presses = [
+            self._pressing(user, known, APPROVE, channel)
+            for known in re.findall(r"apr_[0-9a-f]{32}", value[1])
+        ]
+        for press in presses:
+            press.click = self._clicks
+        await self.sandbox.click(user, channel, card["ts"], APPROVE_ALL)
+        for press in presses:
+            self._answered(press)
 
     async def _fill_in(self, user: str, channel: str, card: dict[str, Any], action: str) -> None:
         """Open the form of a button, or of the menu, and send it, if it can be sent."""
@@ -357,7 +389,9 @@ class Council(Play):
         self, channel: str, ts: str, approval: Approval, given_up: Collection[str]
     ) -> None:
         """The thread has one card, or one line; so has each other place, without buttons."""
-        if not approval.place:
+        if approval.is_batched:
+            self._check_shared_card(channel, ts, approval)
+        elif not approval.place:
             super()._check_card(channel, ts, approval, given_up)
         for place, channel_row in self.sandbox.workspace.channels.items():
             if place == channel and not approval.place:
@@ -375,6 +409,22 @@ class Council(Play):
                 )
             if place == approval.place and not found and approval.kind is Kind.APPROVAL:
                 self.report.wrong.append(f"card of {approval.title!r}: none in {place}")
+
+    def _check_shared_card(self, channel: str, ts: str, approval: Approval) -> None:
+        """There is one card of all that it lists, and nobody can decide on it any more."""
+        found = [
+            one
+            for one in self.sandbox.messages(channel, thread_ts=ts)
+            if (one.get("metadata") or {}).get("event_type") == BATCH
+            and _id_of(one) == approval.batch
+        ]
+        name = f"shared card of {approval.title!r}"
+        if approval.status is Status.PENDING or approval.open:
+            self.report.wrong.append(f"{name}: it is not closed ({approval.status})")
+        if len(found) != 1:
+            self.report.wrong.append(f"{name}: there are {len(found)}")
+        elif buttons_that_act(found[0]):
+            self.report.wrong.append(f"{name}: it has buttons")
 
 
 def _id_of(card: dict[str, Any]) -> str:

@@ -38,6 +38,7 @@ class Press:
         began_ms: When.
         ended_ms: When it was answered.
         is_answered: Whether the app acknowledged it, and not as one that it may not have kept.
+        click: Number of the click that was a vote on several at once; 0 for one of its own.
     """
 
     by: str
@@ -47,6 +48,7 @@ class Press:
     began_ms: int
     ended_ms: int = 0
     is_answered: bool = False
+    click: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,7 @@ class Tally:
 
     def __post_init__(self) -> None:
         self._excuses = [one for one in self.words if one.text in UNRECORDED]
+        self._excused: dict[int, Word] = {}
 
     def count(self, approvals: Sequence[Approval], audit: Sequence[AuditEntry]) -> None:
         """Count the votes of one thread."""
@@ -146,11 +149,15 @@ class Tally:
 
     def _excuse(self, press: Press) -> Word | None:
         """What told the person that this click may count for nothing; said once, used once."""
+        if press.click in self._excused:
+            return self._excused[press.click]
         until_ms = press.ended_ms + SOON_MS
         for one in self._excuses:
             is_theirs = (one.user, one.channel) == (press.by, press.channel)
             if is_theirs and press.began_ms <= one.at_ms <= until_ms:
                 self._excuses.remove(one)
+                if press.click:
+                    self._excused[press.click] = one
                 return one
         return None
 
