@@ -34,6 +34,10 @@ def stage_clock() -> FakeClock:
     return FakeClock(now_ms=time.time_ns() // 1_000_000)
 
 
+PATIENCE_S = 20.0
+"""So long something may take where the machine has other things to do, too."""
+
+
 @dataclass
 class Stage:
     """A sandbox and a bot that can be stopped and started again.
@@ -120,7 +124,9 @@ class Stage:
         cards = {card["ts"] for card in self.cards()}
         return [m["text"] for m in self.messages() if m.get("bot_id") and m["ts"] not in cards]
 
-    async def card(self, *, number: int = 1, word: str = "", within: float = 5) -> dict[str, Any]:
+    async def card(
+        self, *, number: int = 1, word: str = "", within: float = PATIENCE_S
+    ) -> dict[str, Any]:
         """Wait, for some seconds, for the n-th card (with a word in it)."""
         await self.sandbox.until(
             lambda: len(self.cards()) >= number and word in str(self.cards()[number - 1]),
@@ -128,7 +134,7 @@ class Stage:
         )
         return self.cards()[number - 1]
 
-    async def said(self, pattern: str, *, within: float = 5) -> str:
+    async def said(self, pattern: str, *, within: float = PATIENCE_S) -> str:
         """Wait for a text of the bot, for some seconds."""
 
         def found() -> list[str]:
