@@ -213,6 +213,11 @@ def _seconds(value: float) -> str:
     return "" if COUNT_ONLY else f"{value:.2f} s"
 
 
+def _ends(texts: Sequence[str]) -> int:
+    """How many of an agent's texts say that it is done."""
+    return sum(text.startswith("Done.") for text in texts)
+
+
 async def lone_approver() -> None:
     """From the only person's click to the text that follows the tool, in the demo over HTTP."""
     times = []
@@ -224,7 +229,7 @@ async def lone_approver() -> None:
                 stage.clock.forward(seconds=60)
                 begin = time.perf_counter()
                 await stage.click("Ada", card, "countersign:approve")
-                await stage.said(rf"^Done: .* 1\.4\.{number} is live", within=10)
+                await stage.sandbox.until(lambda n=number: _ends(stage.texts()) == n, timeout=10)
                 times.append(time.perf_counter() - begin)
     rows = [(f"{median(times) * 1e3:.0f} ms", f"{min(times) * 1e3:.0f} ms")]
     table("One person's click until the text after the tool (demo)", ("median", "least"), rows)
