@@ -177,7 +177,7 @@ async def ask(port: int, *, is_click: bool) -> float:
 async def play(name: str, attack: Attack) -> tuple[object, ...]:
     """One row."""
     async with a_bot() as port:
-        attacking = asyncio.create_task(attack(port))
+        attacking = asyncio.ensure_future(attack(port))
         await asyncio.sleep(0.3)
         health, clicks = [], []
         end = time.monotonic() + SECONDS

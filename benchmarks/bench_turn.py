@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -23,7 +24,7 @@ from benchmarks.harness import Effort, percentile, table
 from tests.cost.counting import Count, counting
 from tests.cost.stage import Kind, TurnStage, a_turn_stage, make_database
 from tests.support.mongo import MongoServer, spawn_mongo_server
-from tests.support.stage import a_stage
+from tests.support.stage import Stage, a_stage
 
 QUICK = "--quick" in sys.argv
 COUNT_ONLY = "--count-only" in sys.argv
@@ -213,9 +214,9 @@ def _seconds(value: float) -> str:
     return "" if COUNT_ONLY else f"{value:.2f} s"
 
 
-def _ends(texts: Sequence[str]) -> int:
-    """How many of an agent's texts say that it is done."""
-    return sum(text.startswith("Done.") for text in texts)
+def _are_done(stage: Stage, count: int) -> bool:
+    """Whether so many of the agent's texts say that it is done."""
+    return sum(text.startswith("Done.") for text in stage.texts()) == count
 
 
 async def lone_approver() -> None:
@@ -229,7 +230,7 @@ async def lone_approver() -> None:
                 stage.clock.forward(seconds=60)
                 begin = time.perf_counter()
                 await stage.click("Ada", card, "countersign:approve")
-                await stage.sandbox.until(lambda n=number: _ends(stage.texts()) == n, timeout=10)
+                await stage.sandbox.until(partial(_are_done, stage, number), timeout=10)
                 times.append(time.perf_counter() - begin)
     rows = [(f"{median(times) * 1e3:.0f} ms", f"{min(times) * 1e3:.0f} ms")]
     table("One person's click until the text after the tool (demo)", ("median", "least"), rows)
