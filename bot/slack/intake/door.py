@@ -210,7 +210,9 @@ def only_complete(door: Door) -> Middleware:
             return answer
         try:
             await request.read()
-        except ConnectionError:
+        except (ConnectionError, RuntimeError):
+            if request.protocol.connected:
+                raise
             return web.Response(status=408)  # nobody is there any more to read it
         door.complete(transport)
         try:

@@ -10,7 +10,9 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 import pytest
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.test_utils import make_mocked_request
 
 from bot.slack.intake.door import MOST, Door, Patience, only_complete, room_for_connections
 from bot.slack.intake.http import serve
@@ -288,3 +290,23 @@ def test_half_of_the_files_are_left_for_the_rest() -> None:
     resource = pytest.importorskip("resource")
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert 16 <= room_for_connections() <= max(16, min(MOST, soft // 2))
+
+
+async def test_who_left_before_the_body_is_read_makes_no_error() -> None:
+    """aiohttp then says that by a `RuntimeError`, whose traceback would be in the log each time."""
+
+    class Left(BaseProtocol):
+        """A connection whose transport is gone."""
+
+        ssl_context = peername = sockname = None
+
+    loop = asyncio.get_running_loop()
+    body = StreamReader(Left(loop), 2**16, loop=loop)
+    gone = make_mocked_request("POST", "/slack/events", payload=body, protocol=Left(loop))
+    gone.protocol.transport = None
+
+    async def never(_: web.Request) -> web.StreamResponse:
+        raise AssertionError("nobody is there")
+
+    answer = await only_complete(Door(asyncio.Protocol))(gone, never)
+    assert answer.status == 408
