@@ -92,6 +92,10 @@ _LENIENT: CodecOptions[dict[str, Any]] = CodecOptions(
 """A text or a date that is none must not keep other documents from being read; our codec refuses
 what has one."""
 
+PATIENCE = 3
+"""PyMongo keeps to the limit by itself. Who is cut off while it gives up may leave its pool locked
+for ever, as it waits for a condition in a task of its own: so it has so many times as long."""
+
 HEALTH = "health"
 """The collection of the small write that shows whether writes work."""
 
@@ -223,12 +227,13 @@ class Client:
             limit_s: How long; as long as for any operation when None.
         """
         seconds = self._address.timeout_ms / 900 if limit_s is None else limit_s
+        patience_s = seconds * PATIENCE if self._driver == "pymongo" else seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(patience_s):
                 with self.translating():
                     yield
         except TimeoutError as error:
-            raise StoreUnavailableError(f"no answer within {seconds:.1f} s") from error
+            raise StoreUnavailableError(f"no answer within {patience_s:.1f} s") from error
 
     @contextmanager
     def translating(self) -> Iterator[None]:
