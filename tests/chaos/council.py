@@ -90,6 +90,7 @@ class Council(Play):
         self._looked: dict[tuple[str, str, str], float] = {}
         self._voted: dict[tuple[str, str], str] = {}
         self._clicks = 0
+        self._has_granted = False
         workspace = self.sandbox.workspace
         for name in ("Cal", "Lea"):
             made = SlackUser(
@@ -219,11 +220,15 @@ class Council(Play):
             return self._second_thought(ids)
         if user in self.leads and "Pay" in str(card["blocks"]) and self.random.random() < 0.3:
             return OVERRIDE
-        if GRANT in ids and not is_again:
+        if GRANT in ids and (not is_again or self._wants_grant()):
             return GRANT  # the quickest would else approve this call alone
         weights = [45, 12, 20, 12, 20] if not is_again else [80, 10, 5, 0, 0]
         wish = self.random.choices([APPROVE, REVIEW, EDIT, REJECT, ""], weights=weights)[0]
         return wish if wish in {*ids, REVIEW, ""} else APPROVE
+
+    def _wants_grant(self) -> bool:
+        """Whether a call may be approved only with its grant: until one was, where luck is out."""
+        return not self.setting.luck and not self._has_granted
 
     def _second_thought(self, ids: Collection[str]) -> str:
         """What somebody makes of a card after voting."""
@@ -283,6 +288,7 @@ class Council(Play):
             reply = await self.sandbox.submit(user, view, values)
             if reply.get("ok") and not reply.get("errors") and not _is_unrecorded(reply):
                 self._answered(press)
+                self._has_granted = self._has_granted or action == GRANT
         finally:
             await close_all(self.sandbox, user)
 

@@ -66,6 +66,8 @@ class Setting:
         points: At which each bot dies, one after the other; then they live.
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
+        luck: Whether it is open at which of the first times a bot dies at a point, and whether
+            anybody grants anything.
         expire_s: Seconds after which a card that nobody decides expires.
     """
 
@@ -79,6 +81,7 @@ class Setting:
     points: Sequence[str] = ()
     kills: int = 3
     trouble: bool = True
+    luck: bool = True
     expire_s: int = 40
 
 
@@ -326,7 +329,7 @@ class Play:
         point = self.points.pop(0) if self.points else ""
         plan = {
             "point": point,
-            "number": self.random.choice([1, 1, 2]) if point else 1,
+            "number": self.random.choice([1, 1, 2]) if point and self.setting.luck else 1,
             "seen": str(self.seen),
             "said": str(self.said),
         }
