@@ -6,15 +6,7 @@ imported here, so that nobody loads a driver that they do not use.
 
 from __future__ import annotations
 
-from storage.base import (
-    ApprovalStore,
-    AuditStore,
-    InboxStore,
-    PostStore,
-    Storage,
-    ThreadStore,
-    WhisperStore,
-)
+from storage.base import Storage
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
@@ -24,6 +16,10 @@ from storage.errors import (
     StoreBusyError,
     StoreUnavailableError,
 )
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
+from storage.ports.messages import InboxStore, PostStore, WhisperStore
+from storage.ports.threads import ThreadStore
 from storage.records import (
     SCHEMA_VERSION,
     Approval,

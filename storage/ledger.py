@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from storage.chain import Form, Seal, canonical, content_hash
 from storage.codec import AUDIT, UNREADABLE, Row, read_entry
+from storage.ports.audit import Link
 from storage.records import AuditEntry
 from storage.retention import is_kept
-from storage.trail import Link
 
 CONTENT_HASH = "content_hash"
 """The name in the evidence under which the hash of its content stands. Stored."""

@@ -23,7 +23,7 @@ from bot.questions.form import ask_of
 from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names
-from storage.base import AuditStore
+from storage.ports.audit import AuditStore
 from storage.records import Approval, AuditEntry, Decision, Kind, Status
 
 NO_VOTES = "[]"

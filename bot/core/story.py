@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from bot.core.audit import Act, masked_evidence
 from bot.redaction.masks import Names
 from storage.base import Storage
+from storage.ports.audit import Link
 from storage.records import Approval, AuditEntry
-from storage.trail import Link
 
 MOST = 100_000
 """Entries of one thread that are read."""

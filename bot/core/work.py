@@ -19,7 +19,7 @@ from cachetools import LRUCache
 
 from bot.clock import backoff, milliseconds
 from bot.ports import Clock
-from storage.base import ThreadStore
+from storage.ports.threads import ThreadStore
 from storage.records import Approval, Lease, Thread
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,11 @@ from agents.core.checkpoint import AmendingStore, CheckpointStatus
 from bot.clock import steady_clock
 from bot.observability.activity import Activity
 from bot.observability.telemetry import Count, Telemetry, Time
-from storage.base import ApprovalStore, AuditStore, InboxStore, Storage, ThreadStore
+from storage.base import Storage
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
+from storage.ports.messages import InboxStore
+from storage.ports.threads import ThreadStore
 from storage.records import Approval, AuditEntry, Decision, DrawnCard, Lease, Message, Thread
 
 REFUSED = "refused"

@@ -21,8 +21,8 @@ from bot.policy.refusals import Attempt, judge_vote
 from bot.policy.standing import Delegation, Standing
 from bot.policy.terms import TermsError
 from bot.ports import Actor, Clock, Directory
+from storage.ports.rights import DelegationStore
 from storage.records import Approval, Kind
-from storage.rights import DelegationStore
 
 _ANY_REASON = "…"
 """Stands for the reason that they may give later."""

@@ -39,7 +39,7 @@ _IN_ORDER = (("created_ms", 1), ("position", 1))
 
 
 class MongoApprovalStore:
-    """See `storage.base.ApprovalStore`."""
+    """See `storage.ports.approvals.ApprovalStore`."""
 
     def __init__(self, collection: Collection, audit: Collection, seal: Seal) -> None:
         self._collection = collection

@@ -11,7 +11,7 @@ from storage.records import Message, MessageStatus
 
 
 class MongoInboxStore:
-    """See `storage.base.InboxStore`."""
+    """See `storage.ports.messages.InboxStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

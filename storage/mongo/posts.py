@@ -12,7 +12,7 @@ from storage.records import Post, Unreadable
 
 
 class MongoPostStore:
-    """See `storage.base.PostStore`."""
+    """See `storage.ports.messages.PostStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

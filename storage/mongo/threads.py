@@ -13,7 +13,7 @@ from storage.records import Lease, Thread, Unreadable
 
 
 class MongoThreadStore:
-    """See `storage.base.ThreadStore`."""
+    """See `storage.ports.threads.ThreadStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

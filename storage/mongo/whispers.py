@@ -12,7 +12,7 @@ from storage.records import Unreadable, Whisper
 
 
 class MongoWhisperStore:
-    """See `storage.base.WhisperStore`."""
+    """See `storage.ports.messages.WhisperStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

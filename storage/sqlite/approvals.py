@@ -258,7 +258,7 @@ RETURNING revision
 
 
 class SqliteApprovalStore:
-    """See `storage.base.ApprovalStore`."""
+    """See `storage.ports.approvals.ApprovalStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -37,7 +37,7 @@ ORDER BY ts
 
 
 class SqliteInboxStore:
-    """See `storage.base.InboxStore`."""
+    """See `storage.ports.messages.InboxStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -30,7 +30,7 @@ _ANY_OF = "SELECT 1 FROM posts WHERE post_id >= :first AND post_id < :last LIMIT
 
 
 class SqlitePostStore:
-    """See `storage.base.PostStore`."""
+    """See `storage.ports.messages.PostStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

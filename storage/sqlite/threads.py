@@ -65,7 +65,7 @@ RETURNING due_ms
 
 
 class SqliteThreadStore:
-    """See `storage.base.ThreadStore`."""
+    """See `storage.ports.threads.ThreadStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

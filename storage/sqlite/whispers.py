@@ -19,7 +19,7 @@ RETURNING 1
 
 
 class SqliteWhisperStore:
-    """See `storage.base.WhisperStore`."""
+    """See `storage.ports.messages.WhisperStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from storage.base import ApprovalStore, Storage
+from storage.base import Storage
 from storage.errors import RecordConflictError, RecordFormatError
+from storage.ports.approvals import ApprovalStore
 from storage.records import Status
 from tests.contract.builders import DIGEST, a_decision, an_approval
 from tests.contract.spoiling import raw, spoil

@@ -16,9 +16,9 @@ from storage.errors import StoreUnavailableError
 from storage.mongo import MongoStorage
 from storage.mongo.audit.trail import LEASE_MS
 from storage.mongo.collection import Collection
+from storage.ports.audit import Unsealed
 from storage.records import AuditEntry
 from storage.sqlite import SqliteStorage
-from storage.trail import Unsealed
 from tests.contract.builders import THREAD_ID, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer

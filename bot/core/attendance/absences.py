@@ -11,8 +11,8 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports import Clock
 from storage.base import Storage
+from storage.ports.rights import DelegationStore
 from storage.records import Approval, DelegationRecord, Status
-from storage.rights import DelegationStore
 
 _PAGE = 100
 

@@ -12,7 +12,8 @@ from bot.core.attendance.shared import SharedCards
 from bot.core.audit import note_undeliverable
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier, SideMessage
-from storage.base import ApprovalStore, AuditStore
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
 from storage.records import UNKNOWN_TS, Approval, DrawnCard
 
 logger = logging.getLogger(__name__)

@@ -46,7 +46,8 @@ from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
 from bot.ports import Clock, SideMessage
-from storage.base import ApprovalStore, AuditStore
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
 from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)

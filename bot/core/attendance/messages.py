@@ -20,7 +20,8 @@ from bot.core.audit import note_handover, note_reminded
 from bot.errors import DeliveryError
 from bot.people.named import is_person
 from bot.ports import Clock, Notifier, SideMessage
-from storage.base import ApprovalStore, AuditStore
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
 from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
 from bot.ports import Clock, Notifier
-from storage.base import ApprovalStore
+from storage.ports.approvals import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)

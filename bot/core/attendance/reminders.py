@@ -20,7 +20,8 @@ from bot.core.attendance.held import Visit
 from bot.core.audit import note_escalation, note_reminder
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier
-from storage.base import ApprovalStore, AuditStore
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
 from storage.records import UNKNOWN_TS, Approval, Kind, Status
 
 logger = logging.getLogger(__name__)

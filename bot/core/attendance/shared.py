@@ -19,7 +19,7 @@ from bot.people.meanwhile import read_claim
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports import BatchCards, Clock, Items, SideMessage
-from storage.base import ApprovalStore
+from storage.ports.approvals import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)

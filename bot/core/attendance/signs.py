@@ -21,7 +21,7 @@ from bot.core.attendance.held import Visit
 from bot.core.runs.outcome import RunState, run_of
 from bot.errors import DeliveryError
 from bot.ports import Clock, RootSigns
-from storage.base import ApprovalStore
+from storage.ports.approvals import ApprovalStore
 from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)

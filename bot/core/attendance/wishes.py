@@ -25,7 +25,7 @@ from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports import Actor, Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError, StorageError
-from storage.people import PeopleStore
+from storage.ports.people import PeopleStore
 from storage.records import Approval, PersonRecord
 
 logger = logging.getLogger(__name__)

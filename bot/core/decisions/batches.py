@@ -16,7 +16,7 @@ from bot.people.batching import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports import Clock
 from bot.words import say
-from storage.base import ApprovalStore
+from storage.ports.approvals import ApprovalStore
 from storage.records import Approval, Status
 
 MOST_CARDS = 100

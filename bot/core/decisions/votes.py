@@ -36,8 +36,8 @@ from bot.policy.standing import REQUESTERS, Exclusion, Grounds, Rights, Standing
 from bot.policy.terms import Terms, TermsError
 from bot.ports import Actor, Clock
 from bot.questions.base import question_of
-from storage.base import ApprovalStore
 from storage.errors import RecordConflictError, RecordFormatError
+from storage.ports.approvals import ApprovalStore
 from storage.records import SCHEMA_VERSION, Approval, Decision, Kind, Status
 
 APPROVERS = "approvers"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
 from bot.ports import Spawn
-from storage.base import AuditStore
+from storage.ports.audit import AuditStore
 from storage.records import AuditEntry
 
 SOON_S = 1.0

@@ -18,8 +18,8 @@ from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
 from bot.ports import Clock, Spawn, TaskBoard, TaskStatus, ToolTask
 from bot.redaction.mask import mask_text
-from storage.base import PostStore
 from storage.errors import StorageError
+from storage.ports.messages import PostStore
 from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)

@@ -34,8 +34,8 @@ from bot.questions.form import ask_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.words import say
-from storage.base import ApprovalStore
 from storage.errors import StorageError
+from storage.ports.approvals import ApprovalStore
 from storage.records import Approval
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from bot.core.audit import Act, note
 from bot.observability.telemetry import Count, Telemetry
 from bot.policy.force import PolicyNews
 from bot.ports import Clock
-from storage.base import AuditStore
+from storage.ports.audit import AuditStore
 
 logger = logging.getLogger(__name__)
 

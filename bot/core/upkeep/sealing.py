@@ -18,7 +18,7 @@ from bot.ports import Clock
 from storage.base import Storage
 from storage.chain import Flaw, Head, Seal, Verdict, Verifier, Wrong
 from storage.errors import StorageError
-from storage.trail import Link, TrailStore
+from storage.ports.audit import Link, TrailStore
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from storage.records import AuditEntry
 
 
 class MongoAuditStore:
-    """See `storage.base.AuditStore`.
+    """See `storage.ports.audit.AuditStore`.
 
     Args:
         collection: The entries.

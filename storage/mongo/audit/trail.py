@@ -27,7 +27,7 @@ from storage.ledger import (
 )
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Filter, Update
-from storage.trail import Link, Unsealed
+from storage.ports.audit import Link, Unsealed
 
 PIECE = 500
 """Entries that are sealed, or deleted, at a time."""

@@ -39,7 +39,7 @@ SELECT * FROM audit WHERE thread_id = :thread_id ORDER BY at_ms, entry_id LIMIT 
 
 
 class SqliteAuditStore:
-    """See `storage.base.AuditStore`."""
+    """See `storage.ports.audit.AuditStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -11,10 +11,10 @@ from storage.chain import Head, Seal
 from storage.codec import Row
 from storage.errors import StoreUnavailableError
 from storage.ledger import NO_KEY_TEXT, SEALED, is_split, link_of, open_form, split_again
+from storage.ports.audit import Link, Unsealed
 from storage.sqlite.audit.store import sealed_columns
 from storage.sqlite.database import Database
 from storage.sqlite.file.worker import Statement
-from storage.trail import Link, Unsealed
 
 PIECE = 500
 """Entries that are sealed, or deleted, in one transaction."""

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from storage.base import Storage, ThreadStore
+from storage.base import Storage
 from storage.errors import RecordNotFoundError
+from storage.ports.threads import ThreadStore
 from storage.records import Thread
 from tests.contract.builders import THREAD_ID, a_thread
 

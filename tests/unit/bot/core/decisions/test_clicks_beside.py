@@ -17,7 +17,7 @@ from bot.layout.action_ids import ActionId, encode_option
 from bot.people.meanwhile import CLAIM_MS, CardClaim, read_claim, read_snoozes
 from bot.policy.ballot import read_votes
 from bot.policy.refusals import RefusalCode
-from storage.base import ApprovalStore
+from storage.ports.approvals import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, MessageStatus, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.decisions.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked

@@ -12,8 +12,8 @@ from bot.core.upkeep.sealing import Sealer, prune, verify
 from bot.errors import BotError
 from storage.chain import NO_KEY, Head
 from storage.errors import StoreUnavailableError
+from storage.ports.audit import Link, Unsealed
 from storage.sqlite import SqliteStorage
-from storage.trail import Link, Unsealed
 from tests.contract.builders import an_entry
 from tests.support.fakes import START_MS, FakeClock
 

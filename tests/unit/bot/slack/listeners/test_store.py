@@ -12,7 +12,7 @@ import pytest
 
 from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId
-from storage.base import ApprovalStore, InboxStore, Storage
+from storage.base import Storage
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -21,6 +21,8 @@ from storage.errors import (
     StoreBrokenError,
     StoreUnavailableError,
 )
+from storage.ports.approvals import ApprovalStore
+from storage.ports.messages import InboxStore
 from tests.unit.bot.counter_stage import (
     Counter,
     Proxy,

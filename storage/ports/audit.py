@@ -1,4 +1,4 @@
-"""The port to the chain of the audit: seals what is open, reads it in order, deletes its beginning.
+"""The ports to the audit: what appends to it, and what chains it, reads it, deletes its beginning.
 
 One chain for each workspace. Appending (`AuditStore`) never waits for it: what is appended is open
 until it is sealed, and what is sealed never changes. The embedded database seals at once.
@@ -40,6 +40,25 @@ class Unsealed:
 
     count: int = 0
     since_ms: int = 0
+
+
+class AuditStore(Protocol):
+    """The audit: a record of all that happened; append-only."""
+
+    async def append(self, entry: AuditEntry) -> None:
+        """Keep an entry; a second one with the same id is ignored."""
+        ...
+
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep several, in one command; each as `append` does."""
+        ...
+
+    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
+        """The first entries of a thread, oldest first (by `at_ms`, then `entry_id`).
+
+        One that cannot be read is there as the action `unreadable`, with the reason.
+        """
+        ...
 
 
 class TrailStore(Protocol):
