@@ -1,0 +1,200 @@
+"""All that is counted, timed and traced of one played afternoon, to the letter.
+
+Dashboards and alerts go by these names, labels and attributes: a change of one of them is a change
+that operators have to be told of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from slack_sdk.errors import SlackApiError
+
+from agents import ChatModelAgent, ScriptedModel, tool
+from agents.core.checkpoint import CheckpointStatus
+from agents.models import call, say
+from bot.core.tasks import Tasks
+from bot.core.upkeep.policies import PolicyRecorder
+from bot.errors import NotApproverError
+from bot.observability.instrument import MeteredStorage
+from bot.observability.metrics import Both, Metrics
+from bot.observability.tracing import Tracing, trace_context
+from bot.policy.force import PolicyNews
+from bot.slack.app import answering
+from bot.slack.reach import Identity, Slack
+from storage.errors import StoreUnavailableError
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeClock
+from tests.unit.bot.office import GUS, THREAD_ID, Office
+
+RECORDED = Path("tests/data/telemetry.txt").read_text()
+
+_A_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+
+
+class Observed:
+    """The telemetry of one process."""
+
+    def __init__(self) -> None:
+        self.metrics, self._exporter, provider = Metrics(), InMemorySpanExporter(), TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.told = Both(self.metrics, Tracing(provider))
+
+    def text(self) -> str:
+        """Everything, without what depends on the machine."""
+        shown = self.metrics.text().decode().splitlines()
+        text = "\n".join([*filter(_is_certain, shown), *map(_line_of, self._spans()), ""])
+        ids = dict.fromkeys(one.replace("-", "") for one in _A_UUID.findall(text))
+        numbers = {name: f"<{number}>" for number, name in enumerate(ids, start=1)}
+        return _A_UUID.sub(lambda found: numbers[found[0].replace("-", "")], text)
+
+    def _spans(self) -> Iterator[ReadableSpan]:
+        return iter(self._exporter.get_finished_spans())
+
+
+def _is_certain(line: str) -> bool:
+    """A moment, and the length of what is measured by the machine's own clock, are not."""
+    of_machine = "click_to_ack|slack_call"
+    return not re.match(
+        rf"countersign_\w+_created|countersign_({of_machine})\w+_(sum|bucket)", line
+    )
+
+
+def _line_of(span: ReadableSpan) -> str:
+    (parent,) = trace_context(THREAD_ID).values()
+    expected = parent.get_span_context()  # type: ignore[attr-defined]
+    assert span.parent == expected
+    assert span.context is not None
+    assert span.context.trace_id == expected.trace_id
+    assert span.start_time is not None
+    assert span.end_time is not None
+    assert span.start_time <= span.end_time
+    assert not span.events
+    about = " ".join(f"{key}={value!s}" for key, value in sorted((span.attributes or {}).items()))
+    status = " ".join(filter(None, [span.status.status_code.name, span.status.description]))
+    return f"{span.name} {span.kind.name} {status} | {about}"
+
+
+@tool(gate="review", title="Pay {amount} to {to}")
+def pay(to: str, amount: int) -> str:
+    """Pay somebody.
+
+    Args:
+        to: Who gets it.
+        amount: How much.
+    """
+    if amount > 100:
+        raise ValueError(f"{to} takes no more than 100")
+    return f"paid {amount} to {to}"
+
+
+def _agent(model: ScriptedModel) -> ChatModelAgent:
+    return ChatModelAgent(name="A", model=model, tools=[pay])
+
+
+async def _play(office: Office, storage: SqliteStorage, clock: FakeClock) -> None:
+    """Approve, after somebody tried who may not; reject; let expire; fail; lose the database."""
+    await office.hear("<@UBOT> pay Mia")
+    await office.hear("<@UBOT> pay Mia")  # Slack sends it again
+    clock.forward(seconds=40)
+    with pytest.raises(NotApproverError):
+        await office.decide(await office.the_approval(), by=GUS)
+    await office.decide(await office.the_approval())
+
+    await office.hear("and Joe", ts="1800000001.000001")
+    clock.forward(seconds=7)
+    office.notifier.failing.add("update")
+    await office.decide(await office.the_approval(), Status.REJECTED)
+    office.notifier.failing.clear()
+    clock.forward(minutes=5)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    await office.hear("and Kim", ts="1800000002.000001")
+    clock.forward(hours=9)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    await office.hear("and Lea, all of it", ts="1800000003.000001")
+    await office.decide(await office.the_approval())
+
+    await _lose(office, storage)
+    clock.forward(minutes=10)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def _lose(office: Office, storage: SqliteStorage) -> None:
+    """A message comes, and the first step of its run cannot be kept."""
+
+    async def away(
+        checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        raise StoreUnavailableError(f"away: {checkpoint_id}")
+
+    storage.checkpoints.save = away  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError):
+        await office.hear("and Ned", ts="1800000004.000001")
+    vars(storage.checkpoints).pop("save")
+
+
+async def _call_slack(observed: Observed) -> None:
+    """Slack answers, refuses, and is no API at all."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("chat.update"):
+            return web.json_response({"ok": False, "error": "message_not_found"})
+        return web.json_response({"ok": True})
+
+    app = web.Application()
+    app.router.add_post("/{method:.*}", answer)
+    async with TestServer(app) as server:
+        slack = Slack(
+            token="xoxb-1",
+            signing_secret="",
+            api_url=f"{server.make_url('')}",
+            identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
+        )
+        client = slack.client(timeout_s=5, telemetry=observed.told)
+        await client.chat_postMessage(channel="C1", text="Paid.")
+        with pytest.raises(SlackApiError):
+            await client.chat_update(channel="C1", ts="1.2", text="Paid.")
+    with pytest.raises(OSError, match="Cannot connect"):
+        await client.chat_postMessage(channel="C1", text="Paid.")
+
+
+async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: SqliteStorage) -> None:
+    observed, clock = Observed(), FakeClock()
+    metered = MeteredStorage(storage, observed.told, clock)
+    amounts = {"Mia": 5, "Joe": 6, "Kim": 7, "Lea": 500}
+    turns = [
+        turn
+        for number, (name, amount) in enumerate(amounts.items())
+        for turn in (call("pay", {"to": name, "amount": amount}, id=f"c{number}"), say("Well."))
+    ]
+    office = Office(
+        metered,
+        [*turns, say("Nothing to pay.")],
+        clock=clock,
+        make_agent=_agent,
+        telemetry=observed.told,
+    )
+    await _play(office, storage, clock)
+    await _call_slack(observed)
+    with answering(Tasks(), observed.told):
+        pass
+    recorder = PolicyRecorder(
+        audit=metered.audit, telemetry=observed.told, clock=clock, team_id="T1", owner="office"
+    )
+    await recorder(PolicyNews(name="policy.yaml", hash="a1", in_force="a1"))
+
+    assert observed.text() == RECORDED
