@@ -31,7 +31,7 @@ from bot.policy.force import OF_SETTINGS, PolicyInForce, Tell, source_of
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.reading.problems import PolicyError
 from bot.policy.world import PolicyWorld, world_of
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
 from bot.slack.app import STOP_PATIENCE, build

@@ -51,7 +51,7 @@ NEW = "new"
 
 VIOLATIONS = [
     ("packages", "agents.runner", "storage.records"),
-    ("packages", "storage.base", "bot.ports"),
+    ("packages", "storage.base", "bot.ports.people"),
     ("agents-layers", "agents.tools.base", "agents.runner"),
     ("agents-layers", "agents.unlisted", NEW),
     ("storage-layers", "storage.sqlite.storage", "storage.mongo.client"),

@@ -19,7 +19,7 @@ from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import IN_A_POLICY, OURS, Settings
 from bot.demo import PATTERNS, POLICY
 from bot.errors import BotError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.sandbox import Sandbox, surfaces_of
 
 AGENTS = "bot.demo:channels"

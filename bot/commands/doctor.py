@@ -27,7 +27,8 @@ from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsE
 from bot.people.census import MOST_MEMBERS
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.world import world_of
-from bot.ports import CHANNEL, Clock
+from bot.ports.people import CHANNEL
+from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.words.mrkdwn import is_person

@@ -27,7 +27,7 @@ from bot.config import values
 from bot.config.stores import DATA_DIR, make_storage, seal_of
 from bot.config.values import Log
 from bot.errors import InvalidSettingsError, SettingsError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.redaction.rules import NO_RULES, MaskRules
 from storage.base import Storage
 from storage.chain import Seal

@@ -17,7 +17,7 @@ from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.config.secretfiles import read_secrets
 from bot.config.stores import KEY_REMEDY, seal_of
 from bot.errors import SettingsError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.redaction.rules import MaskRules, RuleError, read_rules
 from bot.words import languages
 

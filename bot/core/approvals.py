@@ -42,7 +42,8 @@ from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.outlook import Outlook
 from bot.policy.ballot import REJECT, CastVote
 from bot.policy.refusals import RefusalCode
-from bot.ports import Actor, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from bot.questions.base import check_decision
 from bot.words import say
 from storage.base import Storage

@@ -15,7 +15,7 @@ from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.under_terms import under_terms
-from bot.ports import Clock, Spawn
+from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
 from storage.base import Storage

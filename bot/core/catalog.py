@@ -21,7 +21,7 @@ from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.base import Tool, ToolSpec
 from agents.tools.several import DescribesSeveral, SeveralText, describer_in
 from bot.config.agents import EVERYWHERE
-from bot.ports import BatchWords, CheckedCall
+from bot.ports.tools import BatchWords, CheckedCall
 from bot.redaction.call import mask_title
 from bot.redaction.masks import Names
 from bot.words import say

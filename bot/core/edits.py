@@ -24,7 +24,9 @@ from bot.people.requesters import editors_of
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.ballot import read_votes
 from bot.policy.refusals import RefusalCode
-from bot.ports import Actor, CheckedCall, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from bot.ports.tools import CheckedCall
 from bot.questions.base import check_decision
 from bot.questions.form import edited_digest, in_order
 from bot.questions.record import Rules, rebound, unknown_names

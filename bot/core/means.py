@@ -25,7 +25,8 @@ from bot.people.glass import was_told
 from bot.people.meanwhile import CardClaim, read_claim, read_snoozes, write_snoozes
 from bot.policy.ballot import APPROVE, REJECT
 from bot.policy.refusals import RefusalCode, is_blank
-from bot.ports import Actor, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError

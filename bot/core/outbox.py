@@ -19,7 +19,8 @@ from bot.clock import milliseconds
 from bot.core.audit import Act, note
 from bot.core.work import ATTENDANCE, EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
 from bot.errors import DeliveryError
-from bot.ports import NO_OFFER, Clock, Notifier, Offer, Spawn, Stream
+from bot.ports.notifier import NO_OFFER, Notifier, Offer, Stream
+from bot.ports.process import Clock, Spawn
 from bot.words import for_all, speaking, spoken_language
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError

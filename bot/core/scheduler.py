@@ -23,7 +23,7 @@ from bot.core.tasks import Tasks
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
 from bot.core.work import TakenLeases, ThreadWorker
-from bot.ports import Clock, Spawn
+from bot.ports.process import Clock, Spawn
 from storage.base import Storage
 from storage.errors import StorageError
 from storage.records import Approval, Thread

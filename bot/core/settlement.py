@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agents import ResumeDataError, ResumeError
 from bot.core.attendance.visits import Attendance
 from bot.core.audit import Act, decision_entry, note
-from bot.ports import Clock, Spawn
+from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
 from bot.words import say
 from storage.base import Storage

@@ -38,7 +38,7 @@ from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold, TakenLeases
 from bot.errors import DeliveryError, DirectoryError, RunEndedError
 from bot.observability.context import about
 from bot.people.passes import LeftOver, ThreadPass
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError

@@ -44,7 +44,9 @@ from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.terms_of import ends_run
-from bot.ports import Clock, Notifier, Presence, Spawn, TaskBoard
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Presence, TaskBoard
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
 from bot.words import say

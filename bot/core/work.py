@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from cachetools import LRUCache
 
 from bot.clock import backoff, milliseconds
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.ports.threads import ThreadStore
 from storage.records import Approval, Lease, Thread
 

@@ -17,7 +17,7 @@ from bot.layout.blocks import (
 from bot.layout.text import more, own_words, show
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from bot.observability.telemetry import Count, Telemetry, Time
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from storage.base import Storage
 from storage.errors import StorageError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import editors_of, is_requester
-from bot.ports import CHANNEL, EXCLUDED, Actor, Directory, Person
+from bot.ports.people import CHANNEL, EXCLUDED, Actor, Directory, Person
 from bot.words import languages, say
 from storage.records import Approval, Decision, Kind, Status
 

@@ -16,7 +16,8 @@ from bot.policy.ballot import Ballot
 from bot.policy.prospects import waits_for
 from bot.policy.standing import Rights, Standing
 from bot.policy.terms import Terms
-from bot.ports import Actor, Clock, Directory
+from bot.ports.people import Actor, Directory
+from bot.ports.process import Clock
 from storage.records import Approval
 
 MOST_LOOKED_UP = 25

@@ -16,7 +16,8 @@ from bot.people.requesters import all_requesters, editors_of
 from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Group, Terms, TermsError
-from bot.ports import Actor, Clock, Directory, Person
+from bot.ports.people import Actor, Directory, Person
+from bot.ports.process import Clock
 from storage.records import Approval
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from bot.people.terms_of import ballot_of, steps_of
 from bot.policy.ballot import Ballot
 from bot.policy.standing import EDITORS, REQUESTERS
 from bot.policy.terms import TermsError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from storage.records import Approval
 
 _CODE = "code:"

@@ -9,7 +9,7 @@ from bot.policy.ballot import Ballot
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import EDITORS, Rights, Standing
 from bot.policy.terms import BreakGlass, Terms
-from bot.ports import Actor
+from bot.ports.people import Actor
 from storage.records import Approval, Kind
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bot.errors import DirectoryError
 from bot.people.handed import PowersNow
-from bot.ports import Directory, Person
+from bot.ports.people import Directory, Person
 from storage.records import DelegationRecord
 
 T = TypeVar("T")

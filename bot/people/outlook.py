@@ -16,7 +16,8 @@ from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, groups_of, terms_of
 from bot.policy.prospects import Prospect, prospect
 from bot.policy.terms import TermsError
-from bot.ports import CHANNEL, Actor, Clock, Directory
+from bot.ports.people import CHANNEL, Actor, Directory
+from bot.ports.process import Clock
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from agents import CheckpointConflictError
 from bot.people.passes import ThreadPass
-from bot.ports import EXCLUDED
+from bot.ports.people import EXCLUDED
 from storage.base import Storage
 from storage.records import Approval, Kind, Status
 

@@ -16,7 +16,7 @@ from bot.policy.terms import (
     Terms,
     TermsError,
 )
-from bot.ports import CHANNEL, EXCLUDED
+from bot.ports.people import CHANNEL, EXCLUDED
 from bot.words import say
 from storage.records import Approval, Kind, Status
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bot.policy.ladder import deadline
 from bot.policy.standing import EDITORS, REQUESTERS
 from bot.policy.terms import Group, Requirement, Terms
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from storage.records import Approval
 
 

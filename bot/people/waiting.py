@@ -20,7 +20,8 @@ from bot.policy.ballot import AGAIN, APPROVE, Ballot
 from bot.policy.refusals import Attempt, judge_vote
 from bot.policy.standing import Delegation, Standing
 from bot.policy.terms import TermsError
-from bot.ports import Actor, Clock, Directory
+from bot.ports.people import Actor, Directory
+from bot.ports.process import Clock
 from storage.ports.rights import DelegationStore
 from storage.records import Approval, Kind
 

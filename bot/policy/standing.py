@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from bot.policy.terms import Requirement, Terms
-from bot.ports import Person
+from bot.ports.people import Person
 
 REQUESTERS = "requesters"
 """In `exclude` and `editors`: whoever asked for it."""

@@ -27,7 +27,7 @@ from bot.people.glass import glass_of
 from bot.people.progress import is_critical, wants_reason
 from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, labels_in

@@ -17,7 +17,7 @@ from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
 from bot.policy.ballot import APPROVE, read_votes
-from bot.ports import EXCLUDED
+from bot.ports.people import EXCLUDED
 from bot.questions.base import brief_of, kind_at
 from bot.questions.form import in_order
 from bot.redaction.call import mask_title

@@ -16,7 +16,12 @@ from bot.core.work import CLICK_PATIENCE
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.in_force import PolicyNow
 from bot.policy.force import PolicyInForce
-from bot.ports import BatchCards, BatchWords, Clock, Directory, Notices, Notifier
+from bot.ports.batches import BatchCards
+from bot.ports.notifier import Notifier
+from bot.ports.people import Directory
+from bot.ports.process import Clock
+from bot.ports.threads import Notices
+from bot.ports.tools import BatchWords
 from bot.slack.calls import Poster
 from bot.slack.directory import SlackDirectory
 from bot.slack.messages.signs import SignCalls

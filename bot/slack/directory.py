@@ -16,7 +16,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.clock import milliseconds
 from bot.core.work import LOOKUP_PATIENCE
 from bot.errors import DirectoryError
-from bot.ports import Clock, Directory, Person
+from bot.ports.people import Directory, Person
+from bot.ports.process import Clock
 from bot.slack.calls import may_pass, retry_after, slack_fault
 
 T = TypeVar("T")

@@ -44,7 +44,7 @@ from bot.core.upkeep.sealing import Sealer
 from bot.core.work import TakenLeases
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
-from bot.ports import BatchWords
+from bot.ports.tools import BatchWords
 from bot.questions.record import Rules
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.agentview.sessions import AgentSessions

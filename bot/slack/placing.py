@@ -14,7 +14,8 @@ from bot.people.access import approver_names, decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_channel
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import CHANNEL, SideMessage
+from bot.ports.notifier import SideMessage
+from bot.ports.people import CHANNEL
 from storage.records import UNKNOWN_TS, Approval, Kind
 
 

@@ -15,7 +15,8 @@ from enum import Enum, auto
 
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.ports import Clock, Spawn, Words
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Words
 from bot.slack.agentview.calls import NOT_HERE, TryCall
 from bot.slack.agentview.sessions import AgentSessions
 from storage.records import Thread
@@ -73,7 +74,7 @@ class _Line:
 
 @dataclass(slots=True)
 class SlackPresence:
-    """The statuses of one workspace; see `bot.ports.Presence`.
+    """The statuses of one workspace; see `bot.ports.threads.Presence`.
 
     Args:
         call: Makes calls, at Slack's pace.

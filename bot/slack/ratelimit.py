@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.clock import milliseconds
-from bot.ports import Clock
+from bot.ports.process import Clock
 
 Key = tuple[str, str]
 """A method, and a channel or nothing."""

@@ -13,7 +13,7 @@ from bot.errors import SettingsError
 from bot.observability.instrument import MeteredClient
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.policy.reading.lookups import SlackFacts
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 

@@ -20,7 +20,7 @@ from agents.models import call, say
 from bot.core.edits import Edits
 from bot.errors import UserFacingError
 from bot.policy.terms import Group, Terms
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced

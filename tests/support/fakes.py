@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 from bot.core.attendance.waitlist import PostedList, WaitList
 from bot.errors import DeliveryError, DirectoryError
-from bot.ports import NO_OFFER, Began, Items, Newest, Offer, Person, SideMessage
+from bot.ports.batches import Items
+from bot.ports.notifier import NO_OFFER, Began, Newest, Offer, SideMessage
+from bot.ports.people import Person
 from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
 
 START_MS = 1_800_000_000_000

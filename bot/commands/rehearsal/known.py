@@ -12,7 +12,7 @@ from bot.policy.judging.world import PolicyQuestion, ToolFacts, with_defaults
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Group
 from bot.policy.world import PolicyWorld
-from bot.ports import Person
+from bot.ports.people import Person
 
 BOT = "U0COUNTER"
 """The bot's user in the world of a case."""

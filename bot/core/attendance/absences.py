@@ -9,7 +9,7 @@ from bot.core.attendance.course import can_hasten
 from bot.people.handed import absent_of, delegations_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.ports.rights import DelegationStore
 from storage.records import Approval, DelegationRecord, Status

@@ -12,7 +12,7 @@ from bot.people.named import asked_groups, rotations_of
 from bot.people.terms_of import steps_of
 from bot.policy.ladder import Course, Due
 from bot.policy.terms import Terms
-from bot.ports import SideMessage
+from bot.ports.notifier import SideMessage
 from storage.records import UNKNOWN_TS, Approval
 
 

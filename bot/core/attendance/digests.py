@@ -24,7 +24,8 @@ from bot.core.work import ATTENDANCE, LEASE, Retry
 from bot.errors import DeliveryError, DirectoryError, NotApproverError
 from bot.people.waiting import Waits
 from bot.policy.terms import TermsError
-from bot.ports import Actor, Clock, Person
+from bot.ports.people import Actor, Person
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.records import Approval, PersonRecord, Status

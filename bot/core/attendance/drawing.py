@@ -11,7 +11,8 @@ from bot.core.attendance.held import BATCH, OWN, Visit, read_beside, write_besid
 from bot.core.attendance.shared import SharedCards
 from bot.core.audit import note_undeliverable
 from bot.errors import DeliveryError
-from bot.ports import Clock, Notifier, SideMessage
+from bot.ports.notifier import Notifier, SideMessage
+from bot.ports.process import Clock
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
 from storage.records import UNKNOWN_TS, Approval, DrawnCard

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.core.audit import Act, Beside, note_beside
 from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
-from bot.ports import Clock, Spawn
+from bot.ports.process import Clock, Spawn
 from bot.words import said_to_all, say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError

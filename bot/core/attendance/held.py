@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 
 from bot.core.work import Hold
-from bot.ports import SideMessage
+from bot.ports.notifier import SideMessage
 from storage.records import Approval
 
 OWN = "own:"

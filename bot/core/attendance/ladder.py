@@ -45,7 +45,8 @@ from bot.people.terms_of import steps_of, terms_of
 from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
-from bot.ports import Clock, SideMessage
+from bot.ports.notifier import SideMessage
+from bot.ports.process import Clock
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
 from storage.records import Approval, Kind, Status

@@ -19,7 +19,8 @@ from bot.core.attendance.shared import SharedCards, stays
 from bot.core.audit import note_handover, note_reminded
 from bot.errors import DeliveryError
 from bot.people.named import is_person
-from bot.ports import Clock, Notifier, SideMessage
+from bot.ports.notifier import Notifier, SideMessage
+from bot.ports.process import Clock
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
 from storage.records import UNKNOWN_TS, Approval, Status

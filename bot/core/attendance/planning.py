@@ -26,7 +26,8 @@ from bot.people.terms_of import steps_of, terms_of
 from bot.people.waiting import Waits
 from bot.policy.standing import REQUESTERS
 from bot.policy.terms import QuietHours, Terms, TermsError
-from bot.ports import Actor, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import StorageError
 from storage.records import Approval, Kind, PersonRecord

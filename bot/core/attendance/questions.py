@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
-from bot.ports import Clock, Notifier
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock
 from storage.ports.approvals import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, Status
 

@@ -19,7 +19,8 @@ from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.held import Visit
 from bot.core.audit import note_escalation, note_reminder
 from bot.errors import DeliveryError
-from bot.ports import Clock, Notifier
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
 from storage.records import UNKNOWN_TS, Approval, Kind, Status

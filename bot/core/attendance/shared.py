@@ -18,7 +18,9 @@ from bot.people.batching import common_ruling
 from bot.people.meanwhile import read_claim
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import BatchCards, Clock, Items, SideMessage
+from bot.ports.batches import BatchCards, Items
+from bot.ports.notifier import SideMessage
+from bot.ports.process import Clock
 from storage.ports.approvals import ApprovalStore
 from storage.records import UNKNOWN_TS, Approval, Status
 

@@ -20,7 +20,8 @@ from bot.clock import milliseconds
 from bot.core.attendance.held import Visit
 from bot.core.runs.outcome import RunState, run_of
 from bot.errors import DeliveryError
-from bot.ports import Clock, RootSigns
+from bot.ports.process import Clock
+from bot.ports.threads import RootSigns
 from storage.ports.approvals import ApprovalStore
 from storage.records import Approval, Kind, Status
 

@@ -44,7 +44,10 @@ from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.meanwhile import read_claim
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
-from bot.ports import BatchCards, Clock, Directory, Notifier
+from bot.ports.batches import BatchCards
+from bot.ports.notifier import Notifier
+from bot.ports.people import Directory
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError
 from storage.records import Approval, Decision, DrawnCard, Kind, Status, Thread

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from bot.ports import Person
+from bot.ports.people import Person
 from storage.records import Approval, Status
 
 

@@ -22,7 +22,8 @@ from bot.people.in_force import PolicyNow
 from bot.people.terms_of import terms_of
 from bot.policy.hours import quiet_end
 from bot.policy.terms import QuietHours, Terms, TermsError
-from bot.ports import Actor, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError, StorageError
 from storage.ports.people import PeopleStore

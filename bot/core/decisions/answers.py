@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.core.audit import Act, Beside, note_beside
 from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.people.requesters import is_requester
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.records import Approval, Status
 

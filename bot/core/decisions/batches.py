@@ -14,7 +14,7 @@ from datetime import timedelta
 from bot.errors import InvalidInputError, LeftOutError, NotSeenError, RefusalError, UserFacingError
 from bot.people.batching import common_ruling
 from bot.policy.refusals import RefusalCode
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.words import say
 from storage.ports.approvals import ApprovalStore
 from storage.records import Approval, Status

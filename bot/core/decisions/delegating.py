@@ -19,7 +19,8 @@ from bot.people.in_force import PolicyNow
 from bot.policy.delegations import LONGEST_MS, judge_delegation
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import Delegation, Problem
-from bot.ports import Actor, Clock, Person
+from bot.ports.people import Actor, Person
+from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.records import DelegationRecord

@@ -20,7 +20,9 @@ from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, Re
 from bot.people.glass import glass_of, left_out, why_not_break
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import TermsError
-from bot.ports import Actor, Notices, Spawn
+from bot.ports.people import Actor
+from bot.ports.process import Spawn
+from bot.ports.threads import Notices
 from bot.words import say
 from storage.errors import RecordConflictError, RecordFormatError
 from storage.records import Approval, Decision, Status

@@ -26,7 +26,9 @@ from bot.people.requesters import all_requesters, is_requester
 from bot.policy.ballot import APPROVE, read_votes
 from bot.policy.granting import Allowance, fixed_part, is_within, limits_of
 from bot.policy.terms import Terms, TermsError
-from bot.ports import Actor, Clock, Notices
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from bot.ports.threads import Notices
 from bot.questions.form import ask_of
 from bot.words import say
 from storage.base import Storage

@@ -17,7 +17,8 @@ from bot.people.in_force import PolicyNow
 from bot.people.progress import progress_of
 from bot.people.requesters import is_requester
 from bot.people.waiting import Waits
-from bot.ports import Actor, Clock, Directory, Person
+from bot.ports.people import Actor, Directory, Person
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Status, Thread

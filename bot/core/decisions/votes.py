@@ -34,7 +34,8 @@ from bot.policy.ballot import (
 from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
 from bot.policy.standing import REQUESTERS, Exclusion, Grounds, Rights, Standing
 from bot.policy.terms import Terms, TermsError
-from bot.ports import Actor, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from bot.questions.base import question_of
 from storage.errors import RecordConflictError, RecordFormatError
 from storage.ports.approvals import ApprovalStore

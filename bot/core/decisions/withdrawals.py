@@ -17,7 +17,8 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.requesters import is_requester
-from bot.ports import Actor, Clock
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.base import Storage

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
-from bot.ports import Spawn
+from bot.ports.process import Spawn
 from storage.ports.audit import AuditStore
 from storage.records import AuditEntry
 

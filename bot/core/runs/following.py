@@ -29,7 +29,9 @@ from bot.core.runs.tasks import TaskUpdates
 from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
 from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
-from bot.ports import Clock, Notifier, Presence, Spawn, TaskBoard
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Presence, TaskBoard
 from bot.redaction.masks import Names
 from storage.base import Storage
 from storage.records import Approval, Thread

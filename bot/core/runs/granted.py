@@ -14,7 +14,7 @@ from bot.errors import DeliveryError, DirectoryError
 from bot.policy.ballot import read_votes
 from bot.policy.granting import fixed_part, limits_of
 from bot.policy.terms import GrantTerms, Terms
-from bot.ports import Spawn
+from bot.ports.process import Spawn
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Grant
 from storage.uses import uses_of

@@ -27,7 +27,8 @@ from bot.policy.judging.merge import Permit, Refusal, Verdict
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Group, Terms, TermsError
-from bot.ports import Clock, Directory
+from bot.ports.people import Directory
+from bot.ports.process import Clock
 from bot.redaction.masks import Names
 from bot.words import say
 from storage.base import Storage

@@ -7,7 +7,7 @@ from functools import partial
 
 from agents import AgentEvent, MessageEvent
 from agents.core.calls import ToolCall
-from bot.ports import Presence, Words
+from bot.ports.threads import Presence, Words
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Approval, Thread
@@ -16,7 +16,7 @@ _LONGEST = 80
 
 
 class Unseen:
-    """Shows nothing; see `bot.ports.Presence`."""
+    """Shows nothing; see `bot.ports.threads.Presence`."""
 
     def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
         """See `Presence`."""

@@ -24,7 +24,7 @@ from bot.core.runs.outcome import Run, RunState, run_of
 from bot.errors import DirectoryError
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.questions.record import approval_id_of, deciders_of
 from bot.words import say
 from storage.base import Storage

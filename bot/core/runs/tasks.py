@@ -16,7 +16,9 @@ from datetime import timedelta
 from agents import AgentEvent, MessageEvent, ToolEvent
 from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
-from bot.ports import Clock, Spawn, TaskBoard, TaskStatus, ToolTask
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import TaskBoard
+from bot.ports.tools import TaskStatus, ToolTask
 from bot.redaction.mask import mask_text
 from storage.errors import StorageError
 from storage.ports.messages import PostStore
@@ -139,7 +141,7 @@ class TaskUpdates:
 
 
 class NoBoard:
-    """Shows nothing; see `bot.ports.TaskBoard`."""
+    """Shows nothing; see `bot.ports.threads.TaskBoard`."""
 
     is_there = False
 

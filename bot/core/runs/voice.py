@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from agents import MessageEvent, TextDelta
 from bot.core.outbox import Outbox
-from bot.ports import Clock, Notifier, Stream
+from bot.ports.notifier import Notifier, Stream
+from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.records import Post, Thread

@@ -28,7 +28,7 @@ from agents.core.observers import (
 from bot.core.audit import TakesEntries, note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
 from bot.core.work import TakenLeases
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.questions.base import question_of
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_title

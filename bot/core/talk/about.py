@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.incoming import Incoming, plain_text
 from bot.errors import NotApproverError, UserFacingError
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.words import said_to_all, say
 from storage.errors import RecordNotFoundError
 from storage.records import Message, Thread

@@ -24,7 +24,9 @@ from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.people.access import Access
 from bot.people.passes import ThreadPass
 from bot.people.requesters import is_requester
-from bot.ports import NO_OFFER, Actor, Clock, Offer
+from bot.ports.notifier import NO_OFFER, Offer
+from bot.ports.people import Actor
+from bot.ports.process import Clock
 from bot.questions.base import question_of, read_reply
 from bot.words import say, speaking
 from storage.base import Storage

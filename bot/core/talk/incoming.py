@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.errors import RecordFormatError
 from storage.ports.messages import InboxStore
 from storage.records import Approval

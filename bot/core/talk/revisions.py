@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.core.approvals import Approvals
 from bot.core.outbox import Outbox
 from bot.core.talk.incoming import NO_TURN, Incoming, plain_text, written_at
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.records import Message, MessageStatus, Status

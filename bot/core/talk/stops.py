@@ -12,7 +12,7 @@ from bot.core.runs.outcome import RunState, run_of
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
 from bot.policy.ballot import REJECT
-from bot.ports import Actor, Directory
+from bot.ports.people import Actor, Directory
 from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Kind, Message, Status, Thread

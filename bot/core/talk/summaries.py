@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.errors import DeliveryError
-from bot.ports import Clock, Notices
+from bot.ports.process import Clock
+from bot.ports.threads import Notices
 from storage.base import Storage
 from storage.records import Approval, Kind, Post, Status, Thread
 

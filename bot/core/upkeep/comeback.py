@@ -14,7 +14,7 @@ from typing import Protocol
 from agents import CheckpointConflictError, CheckpointStatus, InterruptContext
 from bot.core.talk.incoming import NO_TURN
 from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
-from bot.ports import Clock, Spawn
+from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people
 from bot.questions.record import approval_id_of
 from storage.base import Storage

@@ -17,7 +17,7 @@ from datetime import timedelta
 from bot.clock import milliseconds
 from bot.core.audit import Act, note
 from bot.core.work import FORGETTING_LEASE
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.records import Thread

@@ -10,7 +10,7 @@ from bot.errors import BotError
 from bot.people.terms_of import terms_of
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError
 from storage.records import Approval, Decision, Kind, Status

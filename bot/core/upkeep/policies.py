@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.core.audit import Act, note
 from bot.observability.telemetry import Count, Telemetry
 from bot.policy.force import PolicyNews
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.ports.audit import AuditStore
 
 logger = logging.getLogger(__name__)

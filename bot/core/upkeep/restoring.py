@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from bot.core.audit import Act, note
 from bot.core.decisions.votes import begun_anew
-from bot.ports import Clock
+from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Status, Thread

@@ -14,7 +14,7 @@ from datetime import timedelta
 from bot.clock import milliseconds
 from bot.core.audit import Act, entry_of
 from bot.errors import BotError
-from bot.ports import Clock
+from bot.ports.process import Clock
 from storage.base import Storage
 from storage.chain import Flaw, Head, Seal, Verdict, Verifier, Wrong
 from storage.errors import StorageError

@@ -15,7 +15,7 @@ from bot.errors import DirectoryError
 from bot.policy.reading.problems import Code, PolicyProblem
 from bot.policy.reading.source import SourceNode
 from bot.policy.values import CHANNEL, PERSON, USERGROUP
-from bot.ports import Person
+from bot.ports.people import Person
 
 AT_ONCE = 5
 """So many look-ups run at the same time."""

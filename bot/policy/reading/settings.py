@@ -9,7 +9,7 @@ import yaml
 
 from bot.config.durations import format_duration
 from bot.config.settings import Settings
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 
 APPROVERS = "approvers"
 BACKUPS = "backups"

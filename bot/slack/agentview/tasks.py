@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.errors import DeliveryError
-from bot.ports import ToolTask
+from bot.ports.tools import ToolTask
 from bot.slack.agentview.calls import NOT_HERE, TryCall
 from storage.records import Thread
 
@@ -24,7 +24,7 @@ _MOST_TITLE = 150
 
 @dataclass(slots=True)
 class SlackTaskBoard:
-    """The boards of one workspace; see `bot.ports.TaskBoard`.
+    """The boards of one workspace; see `bot.ports.threads.TaskBoard`.
 
     Args:
         call: Makes calls, at Slack's pace.

@@ -9,7 +9,7 @@ from bot.people.named import asked_groups
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.rotation import on_duty
 from bot.policy.terms import TermsError
-from bot.ports import SideMessage
+from bot.ports.notifier import SideMessage
 from bot.questions.shown import shown_question
 from bot.slack.cards.who import who_line
 from bot.words import say

@@ -25,7 +25,7 @@ from bot.layout.pieces import (
 )
 from bot.layout.titles import title_of
 from bot.people.terms_of import ends_then
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import is_person
@@ -82,7 +82,7 @@ def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: 
 
     Args:
         approval: The record.
-        kind: See `bot.ports.SideMessage`.
+        kind: See `bot.ports.notifier.SideMessage`.
         mentions: Ids of people and user groups, each mentioned once.
         link: Address of the card; empty when it is not known.
 

@@ -28,7 +28,7 @@ from bot.layout.shape import closed_card, open_card, quoted, small_lines, state_
 from bot.layout.text import clip, clip_mrkdwn, show
 from bot.layout.titles import title_of
 from bot.people.progress import wants_reason
-from bot.ports import BatchWords
+from bot.ports.tools import BatchWords
 from bot.questions.shown import shown_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.cards.anew import wrote_since, wrote_words

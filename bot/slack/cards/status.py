@@ -19,7 +19,7 @@ from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
 from bot.policy.terms import TermsError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion
 from bot.slack.cards.who import joined, missing

@@ -28,7 +28,8 @@ from bot.layout.action_ids import encode
 from bot.layout.blocks import Block, context, plain
 from bot.layout.modals import notice_modal
 from bot.people.batching import common_ruling
-from bot.ports import Actor, Person, Spawn
+from bot.ports.people import Actor, Person
+from bot.ports.process import Spawn
 from bot.slack.calls import slack_fault
 from bot.slack.home.items import ShownNames, names_of
 from bot.slack.home.state import HomeState

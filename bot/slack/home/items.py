@@ -20,7 +20,7 @@ from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
-from bot.ports import Directory
+from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
 from bot.slack.home.times import TimeReader
 from bot.words import say

@@ -14,7 +14,7 @@ from babel.dates import format_date, format_time
 
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
-from bot.ports import Person
+from bot.ports.people import Person
 from bot.words import say
 
 _ENGLISH = "en_US"

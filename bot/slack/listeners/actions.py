@@ -23,7 +23,7 @@ from bot.layout.action_ids import (
 )
 from bot.people.progress import wants_reason
 from bot.policy.ballot import APPROVE
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from bot.errors import DeliveryError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.cards.means import PERSON, QUESTION, admin_modal, read_admin
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say

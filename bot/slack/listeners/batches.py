@@ -22,7 +22,7 @@ from bot.people.access import Access
 from bot.people.one_look import OneLook, PowersOnce
 from bot.policy.ballot import APPROVE, REJECT
 from bot.policy.refusals import RefusalCode
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.questions.reasons import REASON, read_reason, rejection_errors
 from bot.slack.cards.batch import (
     ask_one_modal,

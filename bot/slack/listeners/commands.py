@@ -10,7 +10,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError, UserFacingError
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of
 from bot.slack.listeners.typed.answers import TypedAnswer
 from bot.slack.listeners.typed.words import answer

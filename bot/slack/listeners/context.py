@@ -34,7 +34,9 @@ from bot.people.progress import is_critical
 from bot.policy.granting import Allowance
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
-from bot.ports import Actor, CheckedCall, Clock, Spawn
+from bot.ports.people import Actor
+from bot.ports.process import Clock, Spawn
+from bot.ports.tools import CheckedCall
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.home.homes import Homes

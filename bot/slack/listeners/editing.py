@@ -19,7 +19,7 @@ from bot.layout.action_ids import ActionId, Reference, decode, rest_of
 from bot.layout.blocks import Block
 from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Values
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of

@@ -9,7 +9,7 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.people.glass import glass_of
 from bot.policy.refusals import RefusalCode
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.cards.emergency import override_modal, read_reasons
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 

@@ -13,7 +13,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from bot.core.talk.incoming import Incoming, plain_text
 from bot.core.talk.stops import STOP
 from bot.errors import DirectoryError
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.listeners.context import Facts, ListenerContext, actor_of
 from bot.slack.listeners.typed.introduction import asks_who, introduction
 from bot.slack.listeners.typed.threads import answer_word, word_of

@@ -9,7 +9,7 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.people.progress import is_critical
 from bot.policy.ballot import APPROVE
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON
 from bot.slack.cards.grants import grant_modal, limits_for, read_allowance, stop_modal

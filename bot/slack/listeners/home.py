@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackClientError
 
 from bot.errors import DeliveryError, InvalidInputError, UserFacingError
 from bot.layout.inputs import Values
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.calls import slack_fault
 from bot.slack.home import view
 from bot.slack.home.messages import MESSAGES_FORM, messages_form, read_messages

@@ -12,7 +12,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.delegations import LONGEST_MS
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import REQUESTERS
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.cards.means import (
     DAY,
     PERSON,

@@ -27,7 +27,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.ballot import CastVote, read_votes
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import Group, TermsError
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft, drawn_question
 from bot.questions.reasons import REASON

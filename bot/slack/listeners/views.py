@@ -18,7 +18,7 @@ from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest
 from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Errors, notice_modal, read_text
 from bot.policy.refusals import RefusalCode
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
 from bot.questions.reasons import REASON
 from bot.slack.listeners.context import (

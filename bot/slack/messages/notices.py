@@ -10,7 +10,9 @@ from typing import Protocol
 from bot.core.decisions.unseen import guesses
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports import BatchWords, Items, SideMessage
+from bot.ports.batches import Items
+from bot.ports.notifier import SideMessage
+from bot.ports.tools import BatchWords
 from bot.questions.call import CallQuestion
 from bot.questions.shown import shown_question
 from bot.slack.beside.admin import admin_card
@@ -42,7 +44,7 @@ ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
 
 @dataclass(frozen=True, slots=True)
 class SlackNotices:
-    """The notices of one workspace; see `bot.ports.Notices`.
+    """The notices of one workspace; see `bot.ports.threads.Notices`.
 
     Args:
         poster: Posts them.

@@ -14,7 +14,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports import Clock, Newest, SideMessage
+from bot.ports.notifier import Newest, SideMessage
+from bot.ports.process import Clock
 from bot.slack.beside.copies import copy_lead
 from bot.slack.beside.nudges import line_card
 from bot.slack.cards.choose import card_for

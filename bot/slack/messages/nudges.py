@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.layout.blocks import Card
 from bot.people.access import backup_names
-from bot.ports import SideMessage
+from bot.ports.notifier import SideMessage
 from bot.slack.beside.nudges import concluded_text, escalation_text, nudge_text, reminder_text
 from bot.slack.beside.question import closed_question, question_message
 from bot.slack.calls import Putting

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports import SideMessage
+from bot.ports.notifier import SideMessage
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Putting
 from bot.slack.messages.pacing import Arguments, PacedCalls

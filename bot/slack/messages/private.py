@@ -9,7 +9,7 @@ import aiohttp
 
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card, section
-from bot.ports import NO_OFFER, Offer
+from bot.ports.notifier import NO_OFFER, Offer
 from bot.slack.beside.offer import choice_card
 from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, post_json, slack_fault

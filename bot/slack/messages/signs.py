@@ -66,7 +66,7 @@ class SignCalls(Protocol):
 
 @dataclass(slots=True)
 class SlackRootSigns:
-    """The signs of one workspace; see `bot.ports.RootSigns`.
+    """The signs of one workspace; see `bot.ports.threads.RootSigns`.
 
     Args:
         slack: Makes the calls.

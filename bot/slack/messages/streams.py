@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.ports import Began, Clock, Stream
+from bot.ports.notifier import Began, Stream
+from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.words.mrkdwn import escape
 

@@ -13,7 +13,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.work import TEXT_PATIENCE
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports import Began, Clock, Stream
+from bot.ports.notifier import Began, Stream
+from bot.ports.process import Clock
 from bot.slack.cards.reply import reply_cards
 from bot.slack.messages.pacing import NO_PATIENCE, Arguments
 from bot.slack.messages.posts import GONE, Posts, metadata_of

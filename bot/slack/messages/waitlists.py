@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.core.attendance.waitlist import PostedList, WaitList
 from bot.people.in_force import PolicyNow
-from bot.ports import Directory
+from bot.ports.people import Directory
 from bot.slack.calls import Poster, Putting
 from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader

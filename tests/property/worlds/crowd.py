@@ -27,7 +27,7 @@ from agents.models import AnsweringModel, call, say
 from agents.policy import Ask, Condition, Rule, RulePolicy
 from bot.core.edits import Edits
 from bot.errors import UserFacingError
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage

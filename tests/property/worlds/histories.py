@@ -11,7 +11,7 @@ from bot.clock import milliseconds
 from bot.core.edits import Edits
 from bot.core.talk.incoming import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.questions.form import canonical, edited_digest, in_order
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage

@@ -24,7 +24,7 @@ from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId, encode, encode_page
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.app import bolt_app, register
 from bot.slack.home.homes import Composer, Homes

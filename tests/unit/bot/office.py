@@ -53,7 +53,9 @@ from bot.core.work import TakenLeases
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
-from bot.ports import Actor, BatchCards, CheckedCall
+from bot.ports.batches import BatchCards
+from bot.ports.people import Actor
+from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage

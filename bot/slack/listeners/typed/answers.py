@@ -15,7 +15,8 @@ from bot.errors import UserFacingError
 from bot.layout.blocks import Block
 from bot.layout.text import clip_mrkdwn
 from bot.people.until import read_for, read_until
-from bot.ports import Actor, Person, Spawn
+from bot.ports.people import Actor, Person
+from bot.ports.process import Spawn
 from bot.slack.home.times import TimeReader, zone_for
 from bot.words import say
 from bot.words.mrkdwn import unescape

@@ -10,7 +10,7 @@ from bot.layout.parts import approvers_words
 from bot.layout.text import clip_mrkdwn
 from bot.people.named import HERE, asked_groups, audience_of, is_channel
 from bot.policy.terms import Terms, TermsError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from bot.words import say
 from bot.words.mrkdwn import escape
 

@@ -22,7 +22,7 @@ from bot.config.manifest import needed_scopes
 from bot.config.settings import Settings
 from bot.demo import POLICY
 from bot.errors import BotError
-from bot.ports import CHANNEL
+from bot.ports.people import CHANNEL
 from storage.errors import StoreBusyError
 from storage.sqlite import SqliteStorage
 

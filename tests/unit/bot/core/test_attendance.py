@@ -11,7 +11,7 @@ from agents.models import call, say
 from bot.core.runs.outcome import Run, RunState
 from bot.core.upkeep.forgetting import Forgetting
 from bot.core.work import ATTENDANCE, LEASE
-from bot.ports import Newest
+from bot.ports.notifier import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier

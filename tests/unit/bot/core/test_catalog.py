@@ -26,7 +26,7 @@ from agents.core.address import Address
 from agents.models import call
 from bot.core.catalog import Catalog, nobody, tool_at
 from bot.errors import DirectoryError
-from bot.ports import BatchWords, CheckedCall
+from bot.ports.tools import BatchWords, CheckedCall
 from storage.records import Approval, Status, Thread
 from tests.contract.builders import an_approval
 

@@ -12,7 +12,8 @@ from bot.core.audit import Act
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.context import context
-from bot.ports import Newest, Person
+from bot.ports.notifier import Newest
+from bot.ports.people import Person
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeDirectory, FakeNotifier

@@ -16,7 +16,7 @@ from bot.core.audit import note_decision, note_edit
 from bot.core.edits import Edits
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
 from storage.records import Approval, AuditEntry, Decision, Status

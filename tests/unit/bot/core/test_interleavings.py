@@ -14,7 +14,7 @@ from agents import CheckpointConflictError
 from agents.models import call, say
 from bot.core.work import ATTENDANCE, LEASE
 from bot.errors import DeliveryError
-from bot.ports import Newest
+from bot.ports.notifier import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier

@@ -13,7 +13,7 @@ from bot.people.census import CODE, MOST_MEMBERS, Census
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.policy.standing import Problem, Standing
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
-from bot.ports import Actor
+from bot.ports.people import Actor
 from storage.records import Approval
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory

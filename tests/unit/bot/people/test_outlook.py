@@ -18,7 +18,7 @@ from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError
 from bot.people.census import MOST_MEMBERS
 from bot.people.outlook import Outlook
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Kind, Status

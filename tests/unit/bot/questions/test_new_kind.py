@@ -11,7 +11,7 @@ import pytest
 from agents import ResumeDataError
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from bot.questions.base import _KINDS, Brief, answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, AnswerForm, ask_of

@@ -15,7 +15,7 @@ from bot.core.story import story
 from bot.errors import DeliveryError
 from bot.layout.action_ids import ActionId
 from bot.people.meanwhile import CardClaim, write_snoozes
-from bot.ports import Person
+from bot.ports.people import Person
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage

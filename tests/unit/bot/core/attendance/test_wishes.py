@@ -17,7 +17,7 @@ from bot.core.attendance.waitlist import PostedList
 from bot.core.story import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.people.meanwhile import read_snoozes
-from bot.ports import Actor
+from bot.ports.people import Actor
 from bot.slack.placing import approvers_text
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Kind, PersonRecord

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agents.models import call, say
-from bot.ports import Words
+from bot.ports.threads import Words
 from storage.records import Thread
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office

@@ -14,7 +14,7 @@ from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from bot.core.runs.tasks import MARK, TaskUpdates, end_tasks
 from bot.errors import DeliveryError
-from bot.ports import ToolTask
+from bot.ports.tools import ToolTask
 from storage.records import Post, Thread
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock

@@ -12,7 +12,7 @@ import pytest
 
 from bot.core.talk.roster import Prompt
 from bot.errors import DeliveryError
-from bot.ports import TaskStatus, ToolTask
+from bot.ports.tools import TaskStatus, ToolTask
 from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
 from bot.slack.agentview.sessions import SESSION, AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard

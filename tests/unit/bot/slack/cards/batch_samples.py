@@ -10,7 +10,7 @@ from typing import Any
 from bot.core.runs.outcome import Run, RunState
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.ports import BatchWords
+from bot.ports.tools import BatchWords
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.batch import (
     ask_one_modal,

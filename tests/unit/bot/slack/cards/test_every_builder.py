@@ -21,7 +21,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.policy.ballot import CastVote, write_votes
-from bot.ports import Person
+from bot.ports.people import Person
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.beside.admin import admin_card

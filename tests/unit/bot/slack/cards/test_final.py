@@ -8,7 +8,7 @@ import pytest
 
 from bot.core.decisions.overview import Overview
 from bot.layout.data import read_object
-from bot.ports import Person
+from bot.ports.people import Person
 from bot.questions.shown import what_runs
 from bot.slack.beside.nudges import concluded_text
 from bot.slack.beside.root import root_card

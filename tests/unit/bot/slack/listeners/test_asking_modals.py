@@ -10,7 +10,7 @@ import pytest
 
 from agents.core.errors import ArgumentError, InvalidArgumentsError
 from bot.layout.action_ids import PICKS, ActionId
-from bot.ports import CheckedCall
+from bot.ports.tools import CheckedCall
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario import asking

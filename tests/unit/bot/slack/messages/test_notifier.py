@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
 from bot.layout.titles import title_of
-from bot.ports import Began, Newest, Offer, Stream
+from bot.ports.notifier import Began, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
 from bot.slack.cards.choose import card_for
 from bot.slack.messages.notifier import SlackNotifier

@@ -10,7 +10,8 @@ import pytest
 from bot.core.attendance.held import write_beside
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.ports import BatchWords, SideMessage
+from bot.ports.notifier import SideMessage
+from bot.ports.tools import BatchWords
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from storage.records import UNKNOWN_TS, Approval, Status
 from tests.unit.bot.slack.cards.batch_samples import an_item

@@ -10,7 +10,7 @@ import pytest
 
 from bot.core.attendance.waitlist import ListItem, PostedList, WaitList
 from bot.people.in_force import NoPolicy
-from bot.ports import Person
+from bot.ports.people import Person
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.home.items import ShownNames
