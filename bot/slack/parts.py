@@ -17,6 +17,7 @@ from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
 from bot.core.attendance.explaining import AgentAnswers
+from bot.core.attendance.held import ExpectedEnds
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
@@ -60,6 +61,8 @@ from storage.records import Approval, Thread
 
 QUICK_CALL = timedelta(milliseconds=300)
 """The length of a call up to which cards say only what came of it."""
+AT_ONCE = timedelta(milliseconds=150)
+"""After this, the card of an approved call that has just started is drawn without its end."""
 
 
 @dataclass(kw_only=True)
@@ -150,6 +153,7 @@ class Parts:
             answers=self.agent_answers,
             grant=self.grants.complete,
             entries=self.entries,
+            ends=ExpectedEnds(AT_ONCE),
         )
 
     @cached_property

@@ -18,7 +18,7 @@ from bot.core.attendance.absences import Absences, waiting_for_people
 from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.explaining import EXPLAIN_AGAIN, AgentAnswers
-from bot.core.attendance.held import Visit
+from bot.core.attendance.held import ExpectedEnds, Visit
 from bot.core.attendance.ladder import Ladder
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
@@ -27,6 +27,7 @@ from bot.core.attendance.shared import SharedCards, together
 from bot.core.attendance.signs import SHARED, WAITS, Signs
 from bot.core.audit import decision_entries, note_decision, note_request, vote_entries
 from bot.core.runs.entries import HeldEntries
+from bot.core.runs.outcome import lets_run
 from bot.core.work import (
     ATTENDANCE,
     CARD_RETRY,
@@ -151,6 +152,7 @@ class Attendance:
         grant: Gives the standing grant that goes with an approval, where it is missing; returns
             when to try again, if it has to be.
         entries: Keeps what the next write to the audit takes along; None where each is written.
+        ends: Which approved calls are expected to end in a moment.
     """
 
     storage: Storage
@@ -171,6 +173,7 @@ class Attendance:
     answers: AgentAnswers | None = None
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
     entries: HeldEntries | None = None
+    ends: ExpectedEnds = field(default_factory=ExpectedEnds)
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: set[str] = field(default_factory=set)
@@ -331,14 +334,20 @@ class Attendance:
                 await self._note_decision(approval, approval.decision)
                 await self.alert(approval)
         for thread_id in dict.fromkeys(one.thread_id for one in approvals):
-            now = self.clock()
-            is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=now)
-            if self.entries is not None and not is_ours:
-                await self.entries.write(thread_id)
-            self.wake(thread_id)
+            await self._wake(thread_id, [one for one in approvals if one.thread_id == thread_id])
         for one in approvals:
             if one.decision is not None:
                 self._told[one.approval_id] = one.decision.at_ms
+
+    async def _wake(self, thread_id: str, decided: Sequence[Approval]) -> None:
+        """Wake a thread for what was decided in it; what it lets run here may end at once."""
+        now = self.clock()
+        is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=now)
+        if self.entries is not None and not is_ours:
+            await self.entries.write(thread_id)
+        for one in filter(lets_run, decided if is_ours else ()):
+            self.ends.expect(one.approval_id)
+        self.wake(thread_id)
 
     def _knows(self, approval: Approval, visit: Visit) -> bool:
         """Whether the thread was woken for how it was decided: by this process, once is enough."""
@@ -404,7 +413,8 @@ class Attendance:
         """Do all that is due for one approval; nothing when another process has it.
 
         Of what this process does for an approval at a time, one goes on and the others wait for it:
-        it sees what they came for when it gives its lease back, or else looks again.
+        it sees what they came for when it gives its lease back, or else looks again. Where an
+        approved call starts here at once, its card is drawn once, with its end, if that comes soon.
 
         Args:
             approval_id: Which.
@@ -413,6 +423,10 @@ class Attendance:
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
+        if is_told and await self.ends.came(approval_id):
+            await self._is_over(approval_id)
+            return
+        self.ends.begin(approval_id)
         flight = self._flights.get(approval_id)
         if flight is not None:
             flight.is_wanted = True
@@ -434,6 +448,11 @@ class Attendance:
             flight.over.set()
         for name in flight.keepers - {approval_id}:
             await self._attend_together(name)
+
+    async def _is_over(self, approval_id: str) -> None:
+        """Wait for the end of an attendance that goes on."""
+        if (flight := self._flights.get(approval_id)) is not None:
+            await flight.over.wait()
 
     async def _attend_together(self, keeper: str) -> None:
         """Draw the card of several again: the first news at once, what follows soon after as one.

@@ -26,6 +26,7 @@ from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
 from bot.core.attendance.digests import Digests
 from bot.core.attendance.explaining import EXPLAIN_PATIENCE, AgentAnswers
+from bot.core.attendance.held import ExpectedEnds
 from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
@@ -136,6 +137,8 @@ class Office:
     batches: BatchCards | None = None
     paused: list[float] = field(default_factory=list)
     explain_patience: timedelta = EXPLAIN_PATIENCE
+    expects_ends: bool = False
+    ends: ExpectedEnds | None = None
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -245,6 +248,8 @@ class Office:
             ),
             grant=self.grants.complete,
             entries=self.entries,
+            ends=self.ends
+            or ExpectedEnds(timedelta(seconds=self.expects_ends), wait=self._do_the_rest),
         )
 
     @cached_property
@@ -351,6 +356,11 @@ class Office:
             taken=self.taken,
             woken=self.woken,
         )
+
+    async def _do_the_rest(self, event: asyncio.Event, patience_s: float) -> None:
+        """Wait as long as anything goes on here."""
+        self.paused.append(patience_s)
+        await self.queue.run()
 
     def _attend(self, approval_id: str) -> None:
         self.queue.spawn(self.attendance.attend(approval_id))
