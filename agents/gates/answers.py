@@ -12,11 +12,9 @@ from agents.core.infos import (
     ReviewEditResult,
 )
 from agents.core.observers import ToolOutcome
+from agents.gates.rulings import DEFAULT_RULE
 from agents.policy.base import GATE_RULE, Ask
 from agents.tools.texts import rejected_text
-
-DEFAULT_RULE = "always"
-"""The name of the rule of a gate that was given none."""
 
 
 def declined(info: CallInfo, answer: object) -> ToolReturn | None:

@@ -11,9 +11,9 @@ from typing import Literal
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo
-from agents.gates.answers import DEFAULT_RULE, declined, edited_in
+from agents.gates.answers import declined, edited_in
 from agents.gates.base import CallGate, gates_in
-from agents.gates.rulings import GateState
+from agents.gates.rulings import DEFAULT_RULE, GateState
 from agents.policy.base import Ask
 from agents.tools.base import Tool
 

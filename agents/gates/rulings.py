@@ -20,6 +20,9 @@ from agents.core.infos import CallInfo
 from agents.core.scope import current_address
 from agents.policy.base import Allow, Deny
 
+DEFAULT_RULE = "always"
+"""The name of the rule of a gate that was given none."""
+
 
 @register("countersign.gate/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +209,27 @@ def agreed(gate: Demanding, state: GateState) -> bool:
     if state.info is None or (gate.fills_in and not state.asking):
         return False
     return bool(state.agreed) or not (state.edited or state.allow)
+
+
+def changed(state: GateState, arguments: dict[str, Json]) -> GateState:
+    """The state of a gate whose call has other arguments now: nobody has agreed to these."""
+    return replace(
+        state, approved=False, arguments=arguments, agreed={}, decided_by=(), decisions=()
+    )
+
+
+def all_lapsed(state: GateState) -> GateState:
+    """The state of a gate whose call nobody has agreed to any more, nor in gates around it."""
+    return replace(
+        state,
+        info=None,
+        approved=False,
+        agreed={},
+        decided_by=(),
+        decisions=(),
+        lapsed=True,
+        allow=None,
+    )
 
 
 def _bearer(own: Demanding, state: GateState) -> Demanding:

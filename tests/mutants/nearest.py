@@ -25,6 +25,12 @@ _GATES = (
     "tests/unit/agents/gates/test_votes.py",
     "tests/unit/agents/gates/test_deciding.py",
 )
+_ALL_GATES = (
+    *_GATES,
+    "tests/unit/agents/core/test_roundtrip.py",
+    "tests/unit/agents/gates/test_choice.py",
+    "tests/unit/agents/gates/test_human.py",
+)
 _MASKS = (
     "tests/unit/bot/redaction/test_mask.py",
     "tests/unit/bot/redaction/test_rules.py",
@@ -62,12 +68,9 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "agents/policy/checks.py": _POLICY,
     "agents/policy/combine.py": _POLICY,
     "agents/policy/rules.py": _POLICY,
-    "agents/gates/base.py": (
-        *_GATES,
-        "tests/unit/agents/core/test_roundtrip.py",
-        "tests/unit/agents/gates/test_choice.py",
-        "tests/unit/agents/gates/test_human.py",
-    ),
+    "agents/gates/asking.py": _ALL_GATES,
+    "agents/gates/base.py": _ALL_GATES,
+    "agents/gates/bound.py": _ALL_GATES,
     "agents/core/digest.py": ("tests/unit/agents/core/test_digest.py",),
     "agents/gates/approval.py": _GATES,
     "agents/gates/policy.py": _GATES,

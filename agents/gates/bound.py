@@ -1,0 +1,201 @@
+"""The call of a gate: its definition, and all that people's agreement to it is bound to."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.digest import call_digest
+from agents.core.errors import ResumeDataError
+from agents.core.infos import CallInfo
+from agents.core.interrupt import keep_waiting
+from agents.core.scope import (
+    current_address,
+    current_checkpoint_id,
+    current_scope,
+    current_why,
+    session_values,
+)
+from agents.gates.rulings import DEFAULT_RULE, gates_around
+from agents.policy.base import Ask, PolicyCall
+from agents.tools.base import EXTERNAL, CallText, Tool, ToolSpec
+from agents.tools.texts import open_schema, words_of
+
+
+@dataclass(frozen=True, slots=True)
+class BoundGate(ABC):
+    """A tool around a tool: what it is to others, and what an agreement in it is bound to.
+
+    Attributes:
+        tool: The tool in it.
+    """
+
+    tool: Tool
+    _definition: tuple[ToolSpec, ToolSpec] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    @property
+    @abstractmethod
+    def gate_name(self) -> str:
+        """Stored with an interrupt: never change it."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the arguments that the model may leave out: people fill them in here."""
+        return ()
+
+    @property
+    def completes_arguments(self) -> bool:
+        """Whether people may still fill in arguments, here or in a gate inside of this one."""
+        if self.left_out:
+            return True
+        return isinstance(self.tool, BoundGate) and self.tool.completes_arguments
+
+    @property
+    def definition(self) -> ToolSpec:
+        """The tool's definition, with this gate around it."""
+        inner, cached = self.tool.definition, self._definition
+        if cached is None or cached[0] is not inner:
+            schema = open_schema(inner.schema, self.left_out) if self.left_out else inner.schema
+            cached = inner, replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
+            object.__setattr__(self, "_definition", cached)
+        return cached[1]
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments; see `Tool.validate`."""
+        return self.tool.validate(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        return self.tool.describe(arguments)
+
+    def components(self) -> Mapping[tuple[str, str], object]:
+        """Return the parts of its tool, such as an agent; see `agents.runs.topology`."""
+        found: Mapping[tuple[str, str], object] = (
+            self.tool.components() if hasattr(self.tool, "components") else {}
+        )
+        return found
+
+    @abstractmethod
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        """Ask first, and run what people agreed to; see `Tool.call`."""
+
+    @property
+    def fills_in(self) -> bool:
+        """Whether its answers complete the arguments; then nobody is asked about these here."""
+        return False
+
+    @property
+    def asks_people(self) -> bool:
+        """Whether people agree to calls in it because it is there; in a policy's, they may not."""
+        return not self.fills_in
+
+    @property
+    def always_asks(self) -> bool:
+        """Whether it has people agree to each call, whatever it is."""
+        return False
+
+    @property
+    def slot(self) -> str:
+        """See `Demanding`: one for each gate of a pile of gates."""
+        return f"gate{len(self.tool.definition.gates)}"
+
+    def _rule_of(self, info: CallInfo | None) -> str:
+        """The rule that a decision is bound to: the one there is now, or the one that asked."""
+        return info.rule if info else DEFAULT_RULE
+
+    def _ruling_of(self, info: CallInfo | None) -> str:
+        """The ruling that a decision is bound to; empty when nobody was asked, or long ago."""
+        return info.ruling if info is not None else ""
+
+    def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
+        """The fields of an info about this call; without a ruling of a policy, that of the gate."""
+        ruling = ruling or self._own_ruling(rule)
+        spec, address = self.tool.definition, current_address()
+        is_new = current_scope("a gate").point is None
+        words = self.describe(arguments) if is_new else words_of(self, arguments)
+        return {
+            "tool_name": spec.name,
+            "arguments": arguments,
+            "call_id": address.segments[-1].sub_id,
+            "title": words.title,
+            "why": current_why(),
+            "preview": words.preview,
+            "named": words.named,
+            "leaves": EXTERNAL in spec.tags,
+            "schema": dict(spec.schema),
+            "digest": self._digest(arguments, rule, ruling),
+            "rule": rule,
+            "ruling": ruling,
+            "thread": current_checkpoint_id(),
+            "address": str(address),
+            "secret": spec.secret,
+            "shown": spec.shown,
+        }
+
+    def _policy_call(self, arguments: dict[str, Json]) -> PolicyCall:
+        """This call, for a policy or a predicate."""
+        spec, address = self.tool.definition, current_address()
+        return PolicyCall(
+            tool=spec.name,
+            arguments=copy.deepcopy(arguments),
+            call_id=address.segments[-1].sub_id,
+            address=str(address),
+            thread=current_checkpoint_id(),
+            why=current_why(),
+            tags=spec.tags,
+            gated=self._is_gated,
+            secret=spec.secret,
+            shown=spec.shown,
+            risk=spec.risk,
+            idempotent=spec.idempotent,
+            session=MappingProxyType(dict(session_values())),
+        )
+
+    @property
+    def _is_gated(self) -> bool:
+        """Whether code has people agree to its calls, in this gate, around it or inside."""
+        around = any(one.gate.asks_people for one in gates_around())
+        return around or any(
+            one.asks_people for one in layers_of(self) if isinstance(one, BoundGate)
+        )
+
+    def _own_ruling(self, rule: str) -> str:
+        return Ask(rule=rule).to_text(kind=self.gate_name)
+
+    def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
+        rule, ruling = self._rule_of(info), self._ruling_of(info)
+        if info is not None and ruling and ruling != self._own_ruling(info.rule):
+            rule = info.rule  # the house asked, or a policy: the whole ruling is bound
+        return self._digest(arguments, rule, ruling)
+
+    def _digest(self, arguments: dict[str, Json], rule: str, ruling: str) -> str:
+        return call_digest(
+            thread=current_checkpoint_id(),
+            address=str(current_address()),
+            tool=self._name,
+            arguments=arguments,
+            rule=rule,
+            ruling=ruling,
+        )
+
+    @property
+    def _name(self) -> str:
+        return self.tool.definition.name
+
+    def _refuse(self, fault: str) -> NoReturn:
+        keep_waiting(ResumeDataError(f"{self._name!r} did not run: {fault}"))
+
+
+def layers_of(tool: object) -> Iterator[object]:
+    """A tool and all that it wraps, the outermost first."""
+    while tool is not None:
+        yield tool
+        tool = getattr(tool, "tool", None)
