@@ -7,10 +7,11 @@ so that only opening and closing differ.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
@@ -23,7 +24,10 @@ from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo.address import ServerAddress
 from storage.mongo.faults import TRANSLATED, plain, store_error
 
+logger = logging.getLogger(__name__)
+
 Driver = Literal["motor", "pymongo"]
+T = TypeVar("T")
 
 DEFAULT_DATABASE = "countersign"
 
@@ -93,8 +97,8 @@ _LENIENT: CodecOptions[dict[str, Any]] = CodecOptions(
 what has one."""
 
 PATIENCE = 3
-"""PyMongo keeps to the limit by itself. Who is cut off while it gives up may leave its pool locked
-for ever, as it waits for a condition in a task of its own: so it has so many times as long."""
+"""PyMongo keeps to the limit by itself: what nobody waits for any more ends soon, or after so many
+times the limit never will."""
 
 HEALTH = "health"
 """The collection of the small write that shows whether writes work."""
@@ -102,6 +106,14 @@ HEALTH = "health"
 MOTOR_THREADS = 64
 """Motor runs each operation in a thread: with fewer of them than this, work stands in a queue while
 the server is slow, and the time limit is over before it begins."""
+
+
+class Apart(Protocol):
+    """Does an operation of the driver so that whoever stops waiting leaves it to itself."""
+
+    def __call__(self, work: Awaitable[T]) -> Awaitable[T]:
+        """Wait for an operation."""
+        ...
 
 
 class Client:
@@ -126,6 +138,8 @@ class Client:
         )
         self._database: AsyncDatabase[dict[str, Any]] | None = None
         self._close: Callable[[], Awaitable[None]] | None = None
+        self._left: dict[asyncio.Future[Any], float] = {}
+        self._closing: set[asyncio.Future[Any]] = set()
 
     async def open_to_read(self) -> None:
         """Connect, and ask for a sign of life.
@@ -155,8 +169,8 @@ class Client:
                 if name in GONE:
                     models.append(IndexModel([(GONE[name], 1)], expireAfterSeconds=0))
                 with pymongo.timeout(INDEX_S):
-                    async with self.call(INDEX_S):
-                        await self.collection(name).create_indexes(models)
+                    async with self.call(INDEX_S) as apart:
+                        await apart(self.collection(name).create_indexes(models))
         except BaseException:
             await self.close()
             raise
@@ -180,10 +194,12 @@ class Client:
         """
 
         async def count() -> None:
-            async with self.call():
+            async with self.call() as apart:
                 with suppress(DuplicateKeyError):  # two made it at once: it is there
-                    await self.collection(HEALTH).update_one(
-                        {"_id": "ready"}, {"$inc": {"writes": 1}}, upsert=True
+                    await apart(
+                        self.collection(HEALTH).update_one(
+                            {"_id": "ready"}, {"$inc": {"writes": 1}}, upsert=True
+                        )
                     )
 
         await self._twice(count)
@@ -196,15 +212,18 @@ class Client:
         """
         if self._database is None:
             raise StoreUnavailableError("it is not open")
-        async with self.call(limit_s):
-            answer: dict[str, Any] = await self._database.command(name)
+        async with self.call(limit_s) as apart:
+            answer: dict[str, Any] = await apart(self._database.command(name))
         return answer
 
     async def close(self) -> None:
         """Close all connections; may be repeated."""
         close, self._close, self._database = self._close, None, None
         if close is not None:
-            await close()
+            self._close_apart(close)
+        if ends := [*self._closing, *self._left]:
+            # Closing the pool ends what was left to itself; should it be stuck, nothing does.
+            await asyncio.wait(ends, timeout=self._address.timeout_ms / 900)
 
     def collection(self, name: str) -> Any:
         """Give the driver's own collection.
@@ -217,7 +236,7 @@ class Client:
         return self._database[name]
 
     @asynccontextmanager
-    async def call(self, limit_s: float | None = None) -> AsyncIterator[None]:
+    async def call(self, limit_s: float | None = None) -> AsyncIterator[Apart]:
         """Hold one operation to its time, and turn the driver's errors into ours.
 
         The time counts from here, whatever the operation waits for: a thread of motor's, a
@@ -225,15 +244,22 @@ class Client:
 
         Args:
             limit_s: How long; as long as for any operation when None.
+
+        Yields:
+            By which the operation is awaited.
         """
         seconds = self._address.timeout_ms / 900 if limit_s is None else limit_s
-        patience_s = seconds * PATIENCE if self._driver == "pymongo" else seconds
+        self._renew_if_stuck()
+
+        async def apart(work: Awaitable[T]) -> T:
+            return await (work if self._driver == "motor" else self._apart(work, seconds))
+
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(seconds):
                 with self.translating():
-                    yield
+                    yield apart
         except TimeoutError as error:
-            raise StoreUnavailableError(f"no answer within {patience_s:.1f} s") from error
+            raise StoreUnavailableError(f"no answer within {seconds:.1f} s") from error
 
     @contextmanager
     def translating(self) -> Iterator[None]:
@@ -242,6 +268,54 @@ class Client:
             yield
         except TRANSLATED as error:
             raise store_error(error, self._clean) from error
+
+    async def _apart(self, work: Awaitable[T], limit_s: float) -> T:
+        """Do an operation of PyMongo in a task that nobody cancels.
+
+        PyMongo waits for its pool in a task of its own. Before Python 3.12, who is cancelled twice
+        there, or once as the wait ends by itself, goes on without that task, which then takes the
+        lock of the pool, and keeps it for ever. Motor's operations are in threads.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._left[task] = asyncio.get_running_loop().time() + limit_s * PATIENCE
+            task.add_done_callback(self._forget)
+            raise
+
+    def _forget(self, task: asyncio.Future[Any]) -> None:
+        self._left.pop(task, None)
+        self._closing.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody else asks for it
+
+    def _renew_if_stuck(self) -> None:
+        """Connect anew when what was left to itself has not ended: then nothing else would."""
+        if not self._left or self._database is None:
+            return
+        now = asyncio.get_running_loop().time()
+        if all(now < until for until in self._left.values()):
+            return
+        left, close = [*self._left], self._close
+        self._left.clear()
+        try:
+            self._database = self._connect()
+        except StoreBrokenError:
+            return  # it was connected before: a file may be away at the moment
+        logger.warning(
+            "the connections to the database were stuck; there are new ones",
+            extra={"action": "reconnecting"},
+        )
+        for task in left:
+            task.cancel()
+        if close is not None:
+            self._close_apart(close)
+
+    def _close_apart(self, close: Callable[[], Awaitable[None]]) -> None:
+        closing = asyncio.ensure_future(close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._forget)
 
     async def _twice(self, work: Callable[[], Awaitable[object]]) -> None:
         try:

@@ -11,7 +11,7 @@ import pymongo
 from pymongo import DeleteOne, ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from storage.mongo.client import INDEX_S, Client
+from storage.mongo.client import INDEX_S, Apart, Client
 from storage.mongo.documents import Document, Filter, Update
 
 Sort = Sequence[tuple[str, int]]
@@ -38,9 +38,9 @@ class Collection:
 
     async def insert(self, document: Document) -> bool:
         """Insert; False when the key is taken."""
-        async with self._call():
+        async with self._call() as apart:
             try:
-                await self._collection.insert_one(document)
+                await apart(self._collection.insert_one(document))
             except DuplicateKeyError:
                 return False
         return True
@@ -50,17 +50,17 @@ class Collection:
         keys = frozenset(document["_id"] for document in documents)
         if not keys:
             return keys
-        async with self._call():
+        async with self._call() as apart:
             try:
-                await self._collection.insert_many(documents, ordered=False)
+                await apart(self._collection.insert_many(documents, ordered=False))
             except BulkWriteError as error:
                 return keys - _taken_keys(error)
         return keys
 
     async def get(self, key: str) -> Document | None:
         """Read one document by its key."""
-        async with self._call():
-            found: Document | None = await self._collection.find_one({"_id": key})
+        async with self._call() as apart:
+            found: Document | None = await apart(self._collection.find_one({"_id": key}))
         return found
 
     async def find(
@@ -74,86 +74,96 @@ class Collection:
         """Read documents in an order: all when `limit` is None, and whole when `names` is None."""
         if limit is not None and limit < 1:
             return []  # to MongoDB, 0 would mean all
-        async with self._call():
+        async with self._call() as apart:
             cursor = self._collection.find(where, names).sort(list(sort)).limit(limit or 0)
-            found: list[Document] = await cursor.to_list(limit)
+            found: list[Document] = await apart(cursor.to_list(limit))
         return found
 
     async def keys(self, where: Filter, limit: int) -> list[str]:
         """Read the first keys, in their order, of documents that are as `where` says."""
-        async with self._call():
+        async with self._call() as apart:
             cursor = self._collection.find(where, {"_id": 1}).sort([("_id", 1)]).limit(limit)
-            found: list[Document] = await cursor.to_list(limit)
+            found: list[Document] = await apart(cursor.to_list(limit))
         return [document["_id"] for document in found]
 
     async def count(self, where: Filter) -> int:
         """Count the documents that fit `where`."""
-        async with self._call():
+        async with self._call() as apart:
             # Not `count_documents`: its way of counting has some servers read every document.
             cursor = self._collection.aggregate([{"$match": where}, {"$count": "found"}])
-            answer = await (await cursor if inspect.isawaitable(cursor) else cursor).to_list(1)
+            if inspect.isawaitable(cursor):
+                cursor = await apart(cursor)
+            answer = await apart(cursor.to_list(1))
         return int(answer[0]["found"]) if answer else 0
 
     async def update(self, where: Filter, update: Update) -> bool:
         """Change one document; False when none is as `where` says."""
-        async with self._call():
-            result = await self._collection.update_one(where, update)
+        async with self._call() as apart:
+            result = await apart(self._collection.update_one(where, update))
         return bool(result.matched_count)
 
     async def update_and_get(self, where: Filter, update: Update) -> Document | None:
         """Change one document and return it as it is then; None when none is as `where` says."""
-        async with self._call():
-            changed: Document | None = await self._collection.find_one_and_update(
-                where, update, return_document=ReturnDocument.AFTER
+        async with self._call() as apart:
+            changed: Document | None = await apart(
+                self._collection.find_one_and_update(
+                    where, update, return_document=ReturnDocument.AFTER
+                )
             )
         return changed
 
     async def update_each(self, wheres: Sequence[Filter], update: Update) -> None:
         """Make the same change to one document for each filter, in one command."""
         if wheres:
-            async with self._call():
-                await self._collection.bulk_write(
-                    [UpdateOne(where, update) for where in wheres], ordered=False
+            async with self._call() as apart:
+                await apart(
+                    self._collection.bulk_write(
+                        [UpdateOne(where, update) for where in wheres], ordered=False
+                    )
                 )
 
     async def change_each(self, changes: Sequence[tuple[Filter, Update]]) -> None:
         """Change one document for each filter, in this order, in one command."""
         if changes:
-            async with self._call():
-                await self._collection.bulk_write(
-                    [UpdateOne(where, update) for where, update in changes], ordered=True
+            async with self._call() as apart:
+                await apart(
+                    self._collection.bulk_write(
+                        [UpdateOne(where, update) for where, update in changes], ordered=True
+                    )
                 )
 
     async def delete(self, where: Filter) -> bool:
         """Delete one document; False when none is as `where` says."""
-        async with self._call():
-            result = await self._collection.delete_one(where)
+        async with self._call() as apart:
+            result = await apart(self._collection.delete_one(where))
         return bool(result.deleted_count)
 
     async def remove(self, keys: Sequence[str]) -> int:
         """Delete the documents with these keys, in one command; return how many there were."""
         if not keys:
             return 0
-        async with self._call():
-            result = await self._collection.bulk_write(
-                [DeleteOne({"_id": key}) for key in keys], ordered=False
+        async with self._call() as apart:
+            result = await apart(
+                self._collection.bulk_write(
+                    [DeleteOne({"_id": key}) for key in keys], ordered=False
+                )
             )
         return int(result.deleted_count)
 
     async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
         """Make the same change to every document that is as `where` says, one by one."""
-        async with self._call():
-            await self._collection.update_many(where, update)
+        async with self._call() as apart:
+            await apart(self._collection.update_many(where, update))
 
     @asynccontextmanager
-    async def _call(self) -> AsyncIterator[None]:
+    async def _call(self) -> AsyncIterator[Apart]:
         if self._limit_s is None:
-            async with self._client.call():
-                yield
+            async with self._client.call() as apart:
+                yield apart
             return
         with pymongo.timeout(self._limit_s):
-            async with self._client.call(self._limit_s):
-                yield
+            async with self._client.call(self._limit_s) as apart:
+                yield apart
 
     @property
     def _collection(self) -> Any:

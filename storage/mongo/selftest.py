@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from pymongo import IndexModel, ReturnDocument
 
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
+from storage.mongo.client import Apart
 from storage.records import Remark
 
 ROUNDS = 10
@@ -38,7 +39,7 @@ class Server(Protocol):
         """Give the driver's own collection."""
         ...
 
-    def call(self, limit_s: float | None = None) -> AbstractAsyncContextManager[None]:
+    def call(self, limit_s: float | None = None) -> AbstractAsyncContextManager[Apart]:
         """Hold one operation to its time, and turn the driver's errors into ours."""
         ...
 
@@ -89,16 +90,18 @@ async def self_test(server: Server) -> list[Remark]:
             *await _indexes_may_exist(server, scratch),
         ]
     finally:
-        async with server.call():
-            await server.collection(scratch).drop()
+        async with server.call() as apart:
+            await apart(server.collection(scratch).drop())
     return [*faults, *await _kind(server), *await _distance(server)]
 
 
 async def _one_wins(server: Server, scratch: str) -> list[Remark]:
     most = 0
     for number in range(ROUNDS):
-        async with server.call():
-            await server.collection(scratch).insert_one({"_id": f"one{number}", "state": "open"})
+        async with server.call() as apart:
+            await apart(
+                server.collection(scratch).insert_one({"_id": f"one{number}", "state": "open"})
+            )
         results = await asyncio.gather(
             *(_decide(server, scratch, f"one{number}", by) for by in range(AT_ONCE))
         )
@@ -115,21 +118,23 @@ async def _one_wins(server: Server, scratch: str) -> list[Remark]:
 
 
 async def _decide(server: Server, scratch: str, key: str, by: int) -> bool:
-    async with server.call():
-        changed = await server.collection(scratch).find_one_and_update(
-            {"_id": key, "state": "open"},
-            {"$set": {"state": "decided", "by": by}},
-            return_document=ReturnDocument.AFTER,
+    async with server.call() as apart:
+        changed = await apart(
+            server.collection(scratch).find_one_and_update(
+                {"_id": key, "state": "open"},
+                {"$set": {"state": "decided", "by": by}},
+                return_document=ReturnDocument.AFTER,
+            )
         )
     return changed is not None
 
 
 async def _all_count(server: Server, scratch: str) -> list[Remark]:
-    async with server.call():
-        await server.collection(scratch).insert_one({"_id": "sum", "n": 0})
+    async with server.call() as apart:
+        await apart(server.collection(scratch).insert_one({"_id": "sum", "n": 0}))
     await asyncio.gather(*(_add(server, scratch) for _ in range(AT_ONCE)))
-    async with server.call():
-        found = await server.collection(scratch).find_one({"_id": "sum"})
+    async with server.call() as apart:
+        found = await apart(server.collection(scratch).find_one({"_id": "sum"}))
     if found is not None and found["n"] == AT_ONCE:
         return []
     number = found["n"] if found is not None else "none"
@@ -138,16 +143,16 @@ async def _all_count(server: Server, scratch: str) -> list[Remark]:
 
 
 async def _add(server: Server, scratch: str) -> None:
-    async with server.call():
-        await server.collection(scratch).update_one({"_id": "sum"}, {"$inc": {"n": 1}})
+    async with server.call() as apart:
+        await apart(server.collection(scratch).update_one({"_id": "sum"}, {"$inc": {"n": 1}}))
 
 
 async def _indexes_may_exist(server: Server, scratch: str) -> list[Remark]:
     models = [IndexModel([("a", 1)]), IndexModel([("a", 1), ("b", 1)])]
     try:
         for _ in range(2):
-            async with server.call():
-                await server.collection(scratch).create_indexes(models)
+            async with server.call() as apart:
+                await apart(server.collection(scratch).create_indexes(models))
     except StoreUnavailableError as error:
         text = f"making indexes that exist already fails there: {error.detail}"
         return [Remark(text=text, remedy=f"the bot would start only once; {_OTHER}")]

@@ -16,6 +16,7 @@ import pytest
 from storage.base import Storage
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
+from storage.records import Thread
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_message, a_thread, an_approval
 from tests.support.mongo import MAY_LEAK, MongoServer, spawn_mongo_server
@@ -142,6 +143,75 @@ async def test_of_many_callers_none_waits_longer_because_of_the_others(
         os.kill(own_server.pid, signal.SIGCONT)
 
     assert all(isinstance(one, StoreUnavailableError) for one in results)
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize("driver", ["pymongo"])  # motor's operations are in threads
+async def test_who_stops_waiting_for_a_server_that_hangs_takes_it_from_nobody(
+    own_server: MongoServer, mongo: Storage
+) -> None:
+    await mongo.threads.ensure(a_thread())
+    await stop(own_server.pid)
+    try:
+        callers = [asyncio.ensure_future(mongo.threads.get(THREAD_ID)) for _ in range(150)]
+        async with asyncio.timeout(WITHIN_S):
+            await asyncio.wait(callers, timeout=0.2)  # they all stand in the queue
+            for _ in range(2):  # as by a limit inside of a limit, or one at a stop
+                for caller in callers:
+                    caller.cancel()
+                for _ in range(3):  # what the first one began is not over
+                    await asyncio.sleep(0)
+            await asyncio.wait(callers)
+    finally:
+        os.kill(own_server.pid, signal.SIGCONT)
+
+    assert await mongo.threads.get(THREAD_ID) == a_thread()
+    async with asyncio.timeout(WITHIN_S):
+        await mongo.close()
+
+
+@pytest.mark.mongo
+async def test_connections_that_are_stuck_are_made_anew(
+    mongo_server: MongoServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = MongoStorage(mongo_server.new_uri(), driver="pymongo", timeout=TIMEOUT / 5)
+    await storage.open()
+    await storage.threads.ensure(a_thread())
+    (server,) = storage._client.collection("threads").database.client._topology._servers.values()
+    await server.pool.lock.acquire()  # as by who was cut off, and left it so
+
+    with pytest.raises(StoreUnavailableError):
+        await storage.threads.get(THREAD_ID)
+    async with asyncio.timeout(WITHIN_S):
+        while (found := await _if_it_answers(storage)) is None:
+            pass
+    server.pool.lock.release()
+    await storage.close()
+
+    assert found == a_thread()
+    assert [one.message for one in caplog.records if one.name == "storage.mongo.client"] == [
+        "the connections to the database were stuck; there are new ones"
+    ]
+
+
+async def _if_it_answers(storage: Storage) -> Thread | None:
+    try:
+        return await storage.threads.get(THREAD_ID)
+    except StoreUnavailableError:
+        return None
+
+
+@pytest.mark.mongo
+async def test_closing_ends_where_the_connections_are_stuck(mongo_server: MongoServer) -> None:
+    storage = MongoStorage(mongo_server.new_uri(), driver="pymongo", timeout=TIMEOUT / 5)
+    await storage.open()
+    (server,) = storage._client.collection("threads").database.client._topology._servers.values()
+    await server.pool.lock.acquire()
+
+    async with asyncio.timeout(WITHIN_S):
+        await storage.close()
+    server.pool.lock.release()
+    await storage.close()
 
 
 @pytest.mark.mongo

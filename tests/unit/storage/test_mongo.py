@@ -1,5 +1,8 @@
 """What is special about the shared database: addresses, secrets, documents."""
 
+import ast
+import inspect
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +11,12 @@ from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
 
 from storage.codec import APPROVALS, THREADS
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
-from storage.mongo import Driver, MongoStorage
+from storage.mongo import (
+    Driver,
+    MongoStorage,
+    collection as collection_module,
+    selftest as selftest_module,
+)
 from storage.mongo.client import Client
 from storage.mongo.documents import to_document, to_record
 from tests.contract.builders import THREAD_ID, a_thread, an_approval
@@ -17,12 +25,25 @@ from tests.support.mongo import MAY_LEAK
 pytestmark = MAY_LEAK
 
 SHORT = timedelta(milliseconds=200)
+DRIVERS_OWN = r"_collection\.|collection\(scratch\)|cursor"
 DRIVERS: list[Driver] = ["motor", "pymongo"]
 
 
 def a_client(uri: str, **changes: Any) -> Client:
     settings: dict[str, Any] = {"driver": "pymongo", "database": None, "timeout": SHORT}
     return Client(uri, **{**settings, **changes})
+
+
+def test_no_operation_of_a_driver_is_awaited_where_it_could_be_cut_off() -> None:
+    awaited = [
+        ast.unparse(node.value)
+        for module in (collection_module, selftest_module)
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Await) and re.search(DRIVERS_OWN, ast.unparse(node.value))
+    ]
+
+    assert len(awaited) > 20
+    assert [one for one in awaited if not one.startswith("apart(")] == []
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
+from storage.mongo.client import Apart
 from storage.mongo.selftest import AT_ONCE, check_kind, ferret_version, self_test
 from tests.support.mongo import MongoServer
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -76,8 +79,11 @@ class FakeServer:
         return self.made
 
     @asynccontextmanager
-    async def call(self, limit_s: float | None = None) -> AsyncIterator[None]:
-        yield
+    async def call(self, limit_s: float | None = None) -> AsyncIterator[Apart]:
+        async def apart(work: Awaitable[T]) -> T:
+            return await work
+
+        yield apart
 
     async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
         return self.answers.get(name, {"setName": "rs0"})
