@@ -24,7 +24,8 @@ from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.file.private import SIDES, FileWatch, make_private, open_private, tighten
 from storage.sqlite.file.reader import Reader, open_reader
 from storage.sqlite.file.worker import MEMORY, Prepare, Rows, Statement, Worker, connect
-from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
+from storage.sqlite.schema.migrations import MIGRATIONS
+from storage.sqlite.schema.tables import DATABASE_VERSION, DDL
 
 MIN_SQLITE = (3, 35, 0)
 """The first release with RETURNING."""

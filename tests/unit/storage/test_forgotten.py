@@ -5,7 +5,7 @@ import re
 from storage.mongo.client import INDEXES
 from storage.mongo.retention import MongoRetentionStore
 from storage.sqlite import retention
-from storage.sqlite.schema import DDL
+from storage.sqlite.schema.tables import DDL
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""

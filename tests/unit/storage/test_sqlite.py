@@ -32,7 +32,8 @@ from storage.sqlite import SqliteStorage, database, retention
 from storage.sqlite.database import Database
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.leases import IS_DUE, PAGE
-from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
+from storage.sqlite.schema.migrations import MIGRATIONS
+from storage.sqlite.schema.tables import DATABASE_VERSION, DDL
 from storage.sqlite.threads import SqliteThreadStore
 from tests.contract.builders import (
     APPROVAL_ID,
