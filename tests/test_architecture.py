@@ -127,6 +127,7 @@ def test_a_violation_breaks_its_contract(
 PUBLIC = (
     "agents",
     "storage",
+    "storage.records",
     "agents.tools",
     "agents.gates",
     "bot.sandbox",

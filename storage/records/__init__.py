@@ -1,0 +1,52 @@
+"""The records that must survive a restart, as frozen dataclasses.
+
+All times are integers: milliseconds since the epoch, UTC, and end in `_ms`. Texts that end in
+`_json` hold JSON data. Records know nothing of a driver and nothing of Slack's API: Slack ids are
+plain strings.
+
+A record with `due_ms` is work: somebody has to handle it at that time. It is claimed with a lease
+(`leased_by`, `leased_until_ms`) and a fencing number (`fence`, one higher with each claim). A claim
+moves `due_ms` to the end of the lease, so that a lease that nobody released is due again by itself.
+"""
+
+from __future__ import annotations
+
+from storage.records.approvals import (
+    UNKNOWN_TS,
+    Approval,
+    ApprovalHead,
+    Decision,
+    DrawnCard,
+    Kind,
+    Status,
+)
+from storage.records.audit import AuditEntry
+from storage.records.findings import Remark, Unreadable
+from storage.records.leases import Lease
+from storage.records.people import DelegationRecord, Grant, PersonRecord
+from storage.records.threads import Message, MessageStatus, Post, Thread, Whisper
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "UNKNOWN_TS",
+    "Approval",
+    "ApprovalHead",
+    "AuditEntry",
+    "Decision",
+    "DelegationRecord",
+    "DrawnCard",
+    "Grant",
+    "Kind",
+    "Lease",
+    "Message",
+    "MessageStatus",
+    "PersonRecord",
+    "Post",
+    "Remark",
+    "Status",
+    "Thread",
+    "Unreadable",
+    "Whisper",
+]
+
+SCHEMA_VERSION = 1
