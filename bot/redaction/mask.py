@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.patterns import REDACTED, is_card, mask_looks, mask_spans
-from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE
+from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE, may_hide
 from bot.redaction.rules import (
     SHORTEST_VALUE,
     MaskRules,
@@ -67,13 +67,19 @@ def mask(key: str, value: object) -> object:
 
 def mask_text(text: str) -> str:
     """Mask what is, or looks like, a secret inside a text."""
-    text = mask_looks(mask_values(text, rules_now()))
+    text = mask_values(text, rules_now())
+    if may_hide(text):
+        text = _mask_guesses(text)
+    return _mask_patterns(text, rules_now())
+
+
+def _mask_guesses(text: str) -> str:
+    """Mask what has the form of a secret, or stands where a name says that it is one."""
+    text = mask_looks(text)
     if rules_now().keys or NAMES_GATE.finds(text):
         for place in ALL_PLACES:
             text = place.mask(text)
-    if CURL_GATE.finds(text):
-        text = CURL.sub(rf"\g<keep>{REDACTED}", text)
-    return _mask_patterns(text, rules_now())
+    return CURL.sub(rf"\g<keep>{REDACTED}", text) if CURL_GATE.finds(text) else text
 
 
 def mask_values(text: str, rules: MaskRules) -> str:

@@ -6,7 +6,9 @@ from hypothesis import given, strategies as st
 
 from bot.observability.metrics import _MOST_SERIES, Metrics
 from bot.observability.telemetry import Count, Time
-from bot.redaction.patterns import LOOKS, REDACTED, has_any, mask_looks
+from bot.redaction.mask import mask_text
+from bot.redaction.patterns import FIRST_GATE, LOOKS, MORE_GATE, REDACTED, has_any, mask_looks
+from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE, may_hide
 
 PARTS = [
     *(needle for look in LOOKS for needle in look.needles),
@@ -21,6 +23,25 @@ def test_no_look_is_left_out(text: str) -> None:
     for look in LOOKS:
         expected = look.mask(expected)
     assert mask_looks(text) == expected
+
+
+NAMED = [
+    *("Password: ", "--token ", "curl -u me:hunter22x ", "OTP=123456"),
+    "kind: Secret\ndata:\n  a: b",
+]
+
+
+@given(st.lists(st.one_of(st.sampled_from(PARTS + NAMED), st.text(max_size=5)), max_size=6))
+def test_one_look_opens_wherever_one_of_the_four_does(parts: list[str]) -> None:
+    text = "".join(parts)
+    gates = (FIRST_GATE, MORE_GATE, NAMES_GATE, CURL_GATE)
+    assert may_hide(text) == any(gate.finds(text) for gate in gates)
+    expected = mask_looks(text)
+    for place in ALL_PLACES:
+        expected = place.mask(expected)
+    if CURL_GATE.finds(text):
+        expected = CURL.sub(rf"\g<keep>{REDACTED}", expected)
+    assert may_hide(text) or mask_text(text) == text == expected
 
 
 def test_has_any() -> None:
