@@ -54,6 +54,27 @@ from .core.codec import (
     register as register,
     types as types,
 )
+from .core.component.context import (
+    current_checkpoint_id as current_checkpoint_id,
+    current_why as current_why,
+    event_key as event_key,
+    idempotency_key as idempotency_key,
+    publish as publish,
+    session_values as session_values,
+    stream_text as stream_text,
+)
+from .core.component.legacy import (
+    InterruptAndRerunError as InterruptAndRerunError,
+    ResumeInfo as ResumeInfo,
+    resume_info as resume_info,
+    wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
+)
+from .core.component.state import (
+    address_segment as address_segment,
+    get_interrupt_state as get_interrupt_state,
+    get_resume_context as get_resume_context,
+    state_slot as state_slot,
+)
 from .core.digest import call_digest as call_digest, canonical_json as canonical_json
 from .core.errors import (
     AgentConfigError as AgentConfigError,
@@ -106,12 +127,6 @@ from .core.interrupt import (
     pass_on as pass_on,
     stateful_interrupt as stateful_interrupt,
 )
-from .core.legacy import (
-    InterruptAndRerunError as InterruptAndRerunError,
-    ResumeInfo as ResumeInfo,
-    resume_info as resume_info,
-    wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
-)
 from .core.messages import user_message as user_message
 from .core.observers import (
     CallFinished as CallFinished,
@@ -132,18 +147,7 @@ from .core.scope import (
     BeforeStart as BeforeStart,
     SessionValues as SessionValues,
     StartingCall as StartingCall,
-    address_segment as address_segment,
     current_address as current_address,
-    current_checkpoint_id as current_checkpoint_id,
-    current_why as current_why,
-    event_key as event_key,
-    get_interrupt_state as get_interrupt_state,
-    get_resume_context as get_resume_context,
-    idempotency_key as idempotency_key,
-    publish as publish,
-    session_values as session_values,
-    state_slot as state_slot,
-    stream_text as stream_text,
 )
 from .gates import (
     CHOOSE_NAME as CHOOSE_NAME,

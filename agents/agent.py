@@ -15,6 +15,8 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address, Segment
 from agents.core.calls import Action, File, ToolCall
+from agents.core.component.context import event_key, is_outside_of_tools
+from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentConfigError,
     DuplicateNameError,
@@ -22,11 +24,10 @@ from agents.core.errors import (
     SwallowedInterruptError,
 )
 from agents.core.interrupt import Interrupted, ungrouped
-from agents.core.legacy import old_interrupts
 from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, passes_on, telling
 from agents.core.pending import InterruptContext
-from agents.core.scope import Scope, Watch, current_scope, entered, event_key, is_outside_of_tools
+from agents.core.scope import Scope, Watch, current_scope, entered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,8 @@ from agents.chat.state import (
 from agents.core.calls import Exit
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
+from agents.core.component.context import publish
+from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import (
     AgentConfigError,
     AgentError,
@@ -55,7 +57,7 @@ from agents.core.messages import (
     well_formed,
 )
 from agents.core.observers import ToolOutcome
-from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, publish
+from agents.core.scope import current_scope
 from agents.middlewares.base import Middleware, ModelCall, TextStream
 from agents.middlewares.chain import Chain
 from agents.middlewares.history import HistoryModifier, MessagesFunction

@@ -1,4 +1,4 @@
-"""The run context: where the code that runs now stands in a run, and what it may know of it.
+"""The run context: what all parts of a run share, and where in it the code that runs now stands.
 
 A scope is a context variable, so that each task has its own. Entering an address looks up what
 was stored for it, once: whoever enters the same address again in the same run is new there.
@@ -6,32 +6,22 @@ was stored for it, once: whoever enters the same address again in the same run i
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Container,
-    Iterator,
-    Mapping,
-    MutableMapping,
-)
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeVar, cast, overload
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast
 
 from pydantic_ai.messages import ModelMessage
 
-from agents.core.address import Address, Segment
+from agents.core.address import Address
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, UnusedAnswerError
 from agents.core.journal import Journal
-from agents.core.kinds import as_kind, fits
 from agents.core.observers import Observers
 from agents.core.pending import Point, PointIndex
 
-T = TypeVar("T")
 Untargeted = Literal["preserve", "reenter"]
 
 
@@ -366,187 +356,3 @@ def entered(scope: Scope) -> Iterator[Scope]:
 def current_address() -> Address:
     """The address of the code that runs now."""
     return current_scope("current_address()").address
-
-
-@contextmanager
-def address_segment(type: str, id: str, sub_id: str = "") -> Iterator[Address]:  # noqa: A002 - the documented names
-    """Stand one step lower, as a component of its own, with its own state and answer.
-
-    Args:
-        type: What kind of component: "tool", "node", …
-        id: Its name.
-        sub_id: Tells several of that name apart. A component that runs several times in a run
-            needs a new one each time.
-    """
-    scope = current_scope("address_segment()")
-    address = scope.address.child(Segment(type, id, sub_id))
-    point = scope.run.enter(address, "")
-    # What people granted is for the call above, never for what runs inside of it.
-    with entered(replace(scope, address=address, slot="", point=point, granted=None)):
-        yield address
-
-
-@contextmanager
-def state_slot(name: str) -> Iterator[None]:
-    """Use a state and an answer of one's own, at the address of what one wraps.
-
-    For wrappers, such as gates: they ask inside the slot, and call what they wrap outside of it.
-    A wrapper that catches the signal of what it wraps raises `composite_interrupt` inside the slot.
-
-    Args:
-        name: Unique among the wrappers at one address; never empty.
-    """
-    scope = current_scope("state_slot()")
-    point = scope.run.enter(scope.address, name)
-    with entered(replace(scope, slot=name, point=point)):
-        yield
-
-
-@overload
-def get_interrupt_state(kind: type[T]) -> tuple[bool, bool, T | None]: ...
-
-
-@overload
-def get_interrupt_state(kind: object) -> tuple[bool, bool, object]: ...
-
-
-def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
-    """Return the state that this component kept when it was interrupted.
-
-    Args:
-        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, ….
-
-    Returns:
-        Whether it was interrupted; whether it kept a state of that kind; the state.
-
-    Raises:
-        AgentConfigError: There is no such kind.
-    """
-    point = _looked_at("get_interrupt_state()")
-    state = decode(point.state) if point is not None else None
-    is_fit = fits(kind, state) and state is not None
-    return point is not None, is_fit, as_kind(kind, state) if is_fit else None
-
-
-def interrupt_info() -> object:
-    """Return the info that people see of this component; None when it was not interrupted."""
-    point = _looked_at("interrupt_info()")
-    return point.info if point is not None else None
-
-
-@overload
-def get_resume_context(kind: type[T]) -> tuple[bool, bool, T | None]: ...
-
-
-@overload
-def get_resume_context(kind: object) -> tuple[bool, bool, object]: ...
-
-
-def get_resume_context(kind: object) -> tuple[bool, bool, object]:
-    """The answer for this component.
-
-    An answer of another kind is not lost: when the component asks again because of it, its question
-    waits on as it was, and whoever answered is told (`ResumeDataError`).
-
-    Args:
-        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, …; `object`
-            takes any. An integer is a `float`, too.
-
-    Returns:
-        Whether an answer is for it or for something below it; whether the answer is its own and
-        of that kind; the answer.
-
-    Raises:
-        AgentConfigError: There is no such kind.
-    """
-    fits(kind, None)  # a mistake is found before anybody is asked
-    point = _looked_at("get_resume_context()")
-    run = current_scope("get_resume_context()").run
-    if point is None or not run.is_live(point):
-        return False, False, None
-    answer = run.answers.get(point.id)
-    if answer is None:
-        return True, False, None
-    if not fits(kind, answer):
-        # Kept and not raised: the component may ask for another kind next, or ask people again.
-        if point.id not in run.read:
-            run.misfits[point.id] = ResumeDataError(
-                f"the answer for {point.address} is a {type(answer).__name__}, expected "
-                f"{getattr(kind, '__name__', kind)}; answer again",
-                target=point.id,
-            )
-        return True, False, None
-    run.read.add(point.id)
-    run.misfits.pop(point.id, None)
-    return True, True, as_kind(kind, answer)
-
-
-def is_checked(info: object) -> bool:
-    """Whether the answer for this component was found to fit this info when the run was resumed.
-
-    One that comes from elsewhere was not: what a dead process was resumed with, or what a component
-    kept.
-    """
-    scope = current_scope("is_checked()")
-    point = scope.point
-    return point is not None and point.info is info and point.id in scope.run.checked
-
-
-def _looked_at(what: str) -> Point | None:
-    scope = current_scope(what)
-    if scope.point is not None:
-        scope.run.unread.discard(scope.point.id)
-    return scope.point
-
-
-def session_values() -> SessionValues:
-    """Values that all agents and tools of the run share; stored with its checkpoint."""
-    return current_scope("session_values()").run.session
-
-
-def current_checkpoint_id() -> str:
-    """Return the id of this run: decisions are bound to it. Empty when nothing is kept."""
-    return current_scope("current_checkpoint_id()").run.checkpoint_id
-
-
-def current_why() -> str:
-    """Return the model's text beside the tool call that runs now; may be empty. Untrusted."""
-    return current_scope("current_why()").why
-
-
-def stream_text(text: str) -> None:
-    """Pass on a piece of the result of the tool call that runs now; dropped when nobody reads."""
-    sink = current_scope("stream_text()").sink
-    if sink is not None:
-        sink(text)
-
-
-def idempotency_key() -> str:
-    """A key that is the same whenever this call runs again, and of no other call."""
-    scope = current_scope("idempotency_key()")
-    address = str(scope.address)
-    era = scope.run.eras.get(address, scope.run.era)
-    text = f"{scope.run.checkpoint_id}\n{address}" + (f"\n{era}" if era else "")
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def event_key() -> str:
-    """A key for an event of this agent: the same when a run is repeated after a crash."""
-    scope = current_scope("event_key()")
-    where = f"{scope.address}/e"
-    return f"{where}{scope.run.count(where)}"
-
-
-def publish(*messages: ModelMessage) -> None:
-    """Add to what the turn leaves in the message log.
-
-    For agents: what an agent says inside a tool call belongs to that call and is not kept.
-    """
-    scope = current_scope("publish()")
-    if is_outside_of_tools(scope.address):
-        scope.run.transcript.extend(messages)
-
-
-def is_outside_of_tools(address: Address) -> bool:
-    """Whether what stands there speaks for itself, and not for a tool call around it."""
-    return all(segment.type != "tool" for segment in address.segments)

@@ -9,20 +9,20 @@ from typing import NoReturn
 
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.digest import canonical_json
-from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import ApprovalInfo, AskedAnew, CallInfo, Cancelled, Expired, ReviewEditInfo
-from agents.core.interrupt import keep_waiting, stateful_interrupt
-from agents.core.observers import ToolOutcome
-from agents.core.pending import Answerable
-from agents.core.scope import (
-    current_scope,
+from agents.core.component.state import (
     get_interrupt_state,
     get_resume_context,
     interrupt_info,
     is_checked,
     state_slot,
 )
+from agents.core.digest import canonical_json
+from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
+from agents.core.infos import ApprovalInfo, AskedAnew, CallInfo, Cancelled, Expired, ReviewEditInfo
+from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.observers import ToolOutcome
+from agents.core.pending import Answerable
+from agents.core.scope import current_scope
 from agents.gates.answers import ask_in, text_in, voters_of
 from agents.gates.bound import BoundGate
 from agents.gates.rulings import (

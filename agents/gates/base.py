@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
+from agents.core.component.legacy import old_interrupts
+from agents.core.component.state import get_interrupt_state, state_slot
 from agents.core.errors import ToolError
 from agents.core.interrupt import Interrupted, composite_interrupt, pass_on, ungrouped
 from agents.core.journal import STARTED
-from agents.core.legacy import old_interrupts
 from agents.core.observers import ToolOutcome
-from agents.core.scope import Scope, current_scope, entered, get_interrupt_state, state_slot
+from agents.core.scope import Scope, current_scope, entered
 from agents.gates.asking import AskingGate
 from agents.gates.bound import layers_of
 from agents.gates.rulings import (

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
+from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import ResumeDataError
 from agents.core.infos import Cancelled, Expired, FollowUpInfo
 from agents.core.interrupt import interrupt, keep_waiting
 from agents.core.observers import ToolOutcome
-from agents.core.scope import get_interrupt_state, get_resume_context
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, parameters
 from agents.tools.texts import unanswered_text

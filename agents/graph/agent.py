@@ -12,11 +12,11 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 from agents.agent import AgentEvent, AgentInput, MessageEvent, make_action, make_message
 from agents.core.calls import Exit, ToolReturn
 from agents.core.codec import Json
+from agents.core.component.context import publish
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import refuse_orphans
 from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, telling
-from agents.core.scope import publish
 from agents.gates.decorator import tool
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import NodeRefusedError

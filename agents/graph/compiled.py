@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from agents.agent import stop
 from agents.core.cancel import CancelToken
+from agents.core.component.state import address_segment
 from agents.core.errors import (
     AgentConfigError,
     CheckpointConflictError,
@@ -22,7 +23,7 @@ from agents.core.errors import (
 )
 from agents.core.journal import RECOVERED
 from agents.core.outlet import telling
-from agents.core.scope import address_segment, current_scope
+from agents.core.scope import current_scope
 from agents.graph.drawing import mermaid
 from agents.graph.errors import NoGraphStoreError, ThreadBusyError
 from agents.graph.nodes.function import graph_number

@@ -12,6 +12,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from agents.agent import emit
 from agents.chat.state import dump_result, load_result, tool_return
 from agents.core.codec import register
+from agents.core.component.context import is_outside_of_tools
+from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
     AgentConfigError,
     AgentError,
@@ -29,7 +31,7 @@ from agents.core.messages import (
     user_message,
 )
 from agents.core.outlet import current_outlet
-from agents.core.scope import current_scope, get_interrupt_state, is_outside_of_tools
+from agents.core.scope import current_scope
 from agents.graph.commands import END
 from agents.tools.base import Tool
 from agents.tools.batch import ToolBatch, call_address

@@ -11,9 +11,9 @@ from typing import TypeVar
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import AgentInput
+from agents.core.component.state import state_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped
-from agents.core.scope import state_slot
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
 from agents.runs.answered import hook_answers
 from agents.tools.base import Tool

@@ -12,8 +12,8 @@ from pydantic_ai.models import Model
 from agents.agent import Agent, AgentInput, check_unique_names
 from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
+from agents.core.component.context import session_values
 from agents.core.messages import user_message
-from agents.core.scope import session_values
 from agents.gates.decorator import tool
 from agents.middlewares.base import Middleware
 from agents.prebuilt.files import Shell, execute_tool, file_tools

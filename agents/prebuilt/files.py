@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
+from agents.core.component.context import session_values
 from agents.core.errors import ToolError
-from agents.core.scope import session_values
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.tools.base import Tool

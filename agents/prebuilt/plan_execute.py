@@ -11,7 +11,7 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import BreakLoop, ToolReturn
-from agents.core.scope import session_values
+from agents.core.component.context import session_values
 from agents.prebuilt.planning import (
     PLAN,
     PLAN_TOOL,

@@ -16,11 +16,12 @@ from agents.agent import ActionEvent, Agent, AgentEvent, AgentInput, make_action
 from agents.chat.handoff import Notes, final_text
 from agents.core.calls import BreakLoop
 from agents.core.codec import Json, register
+from agents.core.component.context import session_values
+from agents.core.component.state import get_interrupt_state, state_slot
 from agents.core.errors import CheckpointDecodeError, ModelError
 from agents.core.interrupt import Interrupted, pass_on
 from agents.core.messages import user_message
 from agents.core.observers import ToolOutcome
-from agents.core.scope import get_interrupt_state, session_values, state_slot
 from agents.runs.topology import Component, Described, Key
 
 USER_INPUT = "UserInput"

@@ -24,6 +24,8 @@ from agents.core.calls import (
 )
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json, decode, encode, register
+from agents.core.component.legacy import old_interrupts
+from agents.core.component.state import address_segment
 from agents.core.errors import (
     AgentError,
     CheckpointDecodeError,
@@ -36,11 +38,10 @@ from agents.core.errors import (
 from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
 from agents.core.interrupt import Interrupted, raise_point, refuse_orphans, unpack_group
 from agents.core.journal import FINISHED, STARTED
-from agents.core.legacy import old_interrupts
 from agents.core.messages import PlannedCall, well_formed
 from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import Point
-from agents.core.scope import RunContext, Scope, Watch, address_segment, current_scope, entered
+from agents.core.scope import RunContext, Scope, Watch, current_scope, entered
 from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.base import Tool
 from agents.tools.doubt import Started, ask_doubt, settle_doubt

@@ -8,19 +8,18 @@ from typing import NoReturn, cast
 
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json
-from agents.core.errors import CheckpointDecodeError
-from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
-from agents.core.interrupt import stateful_interrupt
-from agents.core.journal import STARTED
-from agents.core.observers import ToolOutcome
-from agents.core.scope import (
-    AskAgain,
-    current_scope,
+from agents.core.component.state import (
     get_interrupt_state,
     get_resume_context,
     interrupt_info,
     state_slot,
 )
+from agents.core.errors import CheckpointDecodeError
+from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
+from agents.core.interrupt import stateful_interrupt
+from agents.core.journal import STARTED
+from agents.core.observers import ToolOutcome
+from agents.core.scope import AskAgain, current_scope
 from agents.tools.base import Tool
 from agents.tools.starting import may_start
 from agents.tools.texts import words_of

@@ -20,11 +20,11 @@ from pydantic_core import to_json
 
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
+from agents.core.component.context import stream_text
+from agents.core.component.legacy import old_interrupts
 from agents.core.errors import AgentError, OutsideRunError, ToolError
 from agents.core.interrupt import refuse_orphans
-from agents.core.legacy import old_interrupts
 from agents.core.observers import ToolOutcome
-from agents.core.scope import stream_text
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import Parameters
 from agents.tools.several import NO_WORDING, BatchWording, SeveralText

@@ -21,6 +21,7 @@ from agents.agent import (
 )
 from agents.chat.handoff import Notes, conversation, final_text, retold
 from agents.core.codec import Json, register
+from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
     AgentConfigError,
     AgentError,
@@ -34,7 +35,7 @@ from agents.core.errors import (
 from agents.core.interrupt import Interrupted, composite_interrupt, refuse_orphans
 from agents.core.messages import user_message
 from agents.core.pending import Unanswerable
-from agents.core.scope import current_address, get_interrupt_state
+from agents.core.scope import current_address
 from agents.runs.topology import Component, Key, agent_component
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters

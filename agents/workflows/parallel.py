@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from agents.agent import Agent, AgentEvent, AgentInput, run_agent, stop
 from agents.core.codec import register
+from agents.core.component.state import get_interrupt_state
 from agents.core.errors import CheckpointDecodeError
 from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting
 from agents.core.pending import Unanswerable
-from agents.core.scope import current_address, get_interrupt_state
+from agents.core.scope import current_address
 from agents.runs.topology import Component, Key, agent_component
 from agents.workflows.sequential import check_children, gone
 

@@ -11,10 +11,11 @@ from agents.chat.handoff import Notes, told
 from agents.core.calls import BreakLoop
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json, register
+from agents.core.component.state import get_interrupt_state
 from agents.core.errors import AgentConfigError, CheckpointDecodeError, TopologyChangedError
 from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.core.pending import Unanswerable
-from agents.core.scope import current_address, current_scope, get_interrupt_state
+from agents.core.scope import current_address, current_scope
 from agents.runs.topology import Component, Key, agent_component
 
 

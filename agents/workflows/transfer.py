@@ -24,6 +24,8 @@ from agents.chat.agent import ChatModelAgent
 from agents.chat.handoff import Notes, told
 from agents.core.calls import ToolCall, Transfer
 from agents.core.codec import Json, register
+from agents.core.component.context import event_key
+from agents.core.component.state import get_interrupt_state, state_slot
 from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
@@ -32,7 +34,7 @@ from agents.core.errors import (
 )
 from agents.core.interrupt import Interrupted, keep_waiting, pass_on
 from agents.core.observers import ToolOutcome
-from agents.core.scope import current_address, event_key, get_interrupt_state, state_slot
+from agents.core.scope import current_address
 from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.actions import TRANSFER_NAME, transfer_tool
 from agents.tools.base import Tool

@@ -22,8 +22,8 @@ from agents import (
     tool,
 )
 from agents.agent import function_agent
+from agents.core.component.state import get_resume_context
 from agents.core.errors import ResumeDataError
-from agents.core.scope import get_resume_context
 from agents.gates.approval import approval_gate
 from agents.gates.choice import choice_gate, choose_tool
 from agents.gates.complete import complete_gate

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from agents.core.codec import decode
+from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
 from agents.core.errors import (
     CheckpointError,
     ModelError,
@@ -23,7 +24,7 @@ from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import NODE_FAILED, ONCE, STARTED, Journal
 from agents.core.observers import ToolOutcome
-from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
+from agents.core.scope import current_scope
 from agents.graph.errors import NodeFailedError, NodeRefusedError
 from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome

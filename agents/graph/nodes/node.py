@@ -9,10 +9,10 @@ from typing import Protocol, TypeAlias, cast
 
 from agents.core.address import Address
 from agents.core.codec import Json, decode, encode
+from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
 from agents.core.interrupt import Interrupted, unpack_group
 from agents.core.journal import NODE, NODE_FAILED
-from agents.core.legacy import old_interrupts
 from agents.core.outlet import passing_on
 from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, Watch, entered

@@ -8,18 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from agents.core.cancel import CancelToken
 from agents.core.codec import encode
+from agents.core.component.state import address_segment
 from agents.core.errors import ResumeError
 from agents.core.events import RunFailed, RunFinished, RunInterrupted, RunResumed, RunStarted
 from agents.core.interrupt import Interrupted
 from agents.core.pending import Point
-from agents.core.scope import (
-    RunContext,
-    Scope,
-    SessionValues,
-    address_segment,
-    entered,
-    outer_house,
-)
+from agents.core.scope import RunContext, Scope, SessionValues, entered, outer_house
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
 from agents.graph.nodes.steps import GraphRun, Hooks, read_state

@@ -26,8 +26,9 @@ from agents.agent import Agent, AgentEvent, AgentInput, run_agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.cancel import CancelToken
 from agents.core.codec import Json
+from agents.core.component.state import get_interrupt_state
 from agents.core.interrupt import Interrupted, composite_interrupt
-from agents.core.scope import current_address, get_interrupt_state
+from agents.core.scope import current_address
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
 from agents.tools.base import CallText, Tool, ToolSpec

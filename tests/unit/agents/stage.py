@@ -10,19 +10,13 @@ from typing import TypeVar
 from agents.core.address import Address, Segment
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
+from agents.core.component.state import address_segment
 from agents.core.errors import ResumeError
 from agents.core.interrupt import Interrupted
 from agents.core.journal import Journal
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext, Point
-from agents.core.scope import (
-    BeforeStart,
-    RunContext,
-    Scope,
-    address_segment,
-    current_scope,
-    entered,
-)
+from agents.core.scope import BeforeStart, RunContext, Scope, current_scope, entered
 from agents.tools.base import Tool
 
 T = TypeVar("T")

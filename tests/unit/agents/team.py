@@ -24,9 +24,9 @@ from agents.agent import (
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import Action
 from agents.core.checkpoint import CheckpointStatus
+from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.interrupt import stateful_interrupt
 from agents.core.pending import InterruptContext
-from agents.core.scope import get_interrupt_state, get_resume_context
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
 from agents.runner import Runner

@@ -15,6 +15,8 @@ from agents.conversation import Conversation, Inbox
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
+from agents.core.component.context import publish
+from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -36,13 +38,7 @@ from agents.core.interrupt import (
     keep_waiting,
     stateful_interrupt,
 )
-from agents.core.scope import (
-    address_segment,
-    current_scope,
-    get_interrupt_state,
-    get_resume_context,
-    publish,
-)
+from agents.core.scope import current_scope
 from agents.gates import approval_gate
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say

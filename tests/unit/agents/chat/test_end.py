@@ -25,8 +25,8 @@ from agents import (
 )
 from agents.chat.state import ChatRun, ChatState
 from agents.core.calls import BreakLoop, Exit
+from agents.core.component.state import get_resume_context
 from agents.core.messages import read_log
-from agents.core.scope import get_resume_context
 from agents.middlewares.base import Middleware
 from agents.models import Turn, call, say
 from agents.tools.actions import break_loop_tool, exit_tool, transfer_tool

@@ -13,6 +13,7 @@ from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message, r
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
+from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
 from agents.core.errors import (
     AgentConfigError,
     CheckpointClosedError,
@@ -22,7 +23,7 @@ from agents.core.errors import (
 from agents.core.events import RunCancelled, RunFinished, RunResumed, RunStarted
 from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.core.observers import RunEvent
-from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
+from agents.core.scope import current_scope
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say
 from agents.runner import Runner

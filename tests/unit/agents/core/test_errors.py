@@ -22,6 +22,8 @@ from agents.core.address import Address, Segment
 from agents.core.cancel import CancelToken
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import TypeRegistry
+from agents.core.component.context import session_values
+from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import (
     AgentConfigError,
     AgentError,
@@ -43,13 +45,7 @@ from agents.core.errors import (
 )
 from agents.core.interrupt import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
 from agents.core.pending import InterruptContext
-from agents.core.scope import (
-    address_segment,
-    current_address,
-    get_interrupt_state,
-    get_resume_context,
-    session_values,
-)
+from agents.core.scope import current_address
 from agents.gates import ApprovalInfo, approval_gate
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, call, say

@@ -36,6 +36,7 @@ from agents import (
 from agents.agent import function_agent
 from agents.conversation import Conversation, Inbox
 from agents.core.codec import Json, TypeRegistry, from_text, read_back, to_text
+from agents.core.component.context import publish
 from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
@@ -43,7 +44,6 @@ from agents.core.errors import (
     UnstorableValueError,
 )
 from agents.core.interrupt import interrupt, stateful_interrupt
-from agents.core.scope import publish
 from agents.models import call, say
 from agents.runner import Runner
 from agents.runs.document import Claim

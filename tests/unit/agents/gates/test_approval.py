@@ -13,6 +13,7 @@ from agents import MemoryCheckpointStore, Runner, address_segment, make_message
 from agents.agent import AgentEvent, AgentInput, function_agent
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
+from agents.core.component.state import get_resume_context
 from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
 from agents.core.infos import (
     ApprovalInfo,
@@ -27,7 +28,7 @@ from agents.core.infos import (
 )
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
-from agents.core.scope import current_address, get_resume_context
+from agents.core.scope import current_address
 from agents.gates.approval import GateState, approval_gate, review_edit_gate
 from agents.gates.decorator import tool
 from agents.tools.base import Tool

@@ -8,6 +8,7 @@ import pytest
 
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode, register
+from agents.core.component.state import get_resume_context
 from agents.core.errors import ToolError
 from agents.core.infos import (
     ApprovalInfo,
@@ -20,12 +21,7 @@ from agents.core.infos import (
 )
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
-from agents.core.scope import (
-    AskAgain,
-    StartingCall,
-    current_scope,
-    get_resume_context,
-)
+from agents.core.scope import AskAgain, StartingCall, current_scope
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.gates.approval import DecisionGate
 from agents.gates.decorator import tool

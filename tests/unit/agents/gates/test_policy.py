@@ -12,11 +12,11 @@ import pytest
 from agents import guard
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
+from agents.core.component.state import get_resume_context
 from agents.core.errors import AgentConfigError, ToolError, TopologyChangedError
 from agents.core.infos import ApprovalInfo, Expired, ReviewEditInfo
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
-from agents.core.scope import get_resume_context
 from agents.gates import GateState, approval_gate, policy_gate, review_edit_gate, tool
 from agents.gates.complete import complete_gate
 from agents.gates.policy import PolicyGate

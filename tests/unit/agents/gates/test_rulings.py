@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from agents.core.codec import Json, decode, encode
+from agents.core.component.state import get_interrupt_state
 from agents.core.digest import OLD_TAG, call_digest, canonical_json
 from agents.core.errors import AgentConfigError
 from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
-from agents.core.scope import AskAgain, StartingCall, get_interrupt_state
+from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, human_gate, review_edit_gate
 from agents.gates.choice import choice_gate
 from agents.gates.complete import complete_gate

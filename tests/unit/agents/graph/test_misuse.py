@@ -120,7 +120,7 @@ async def test_g056_a_router_may_not_ask() -> None:
 
 
 async def test_g056_deeper_than_the_node() -> None:
-    from agents.core.scope import address_segment  # noqa: PLC0415 - only here
+    from agents.core.component.state import address_segment  # noqa: PLC0415 - only here
 
     def node(state: State) -> object:
         with address_segment("process", "p0"):

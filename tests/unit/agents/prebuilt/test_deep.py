@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.agent import Agent, AgentEvent
+from agents.core.component.context import session_values
 from agents.core.errors import AgentConfigError, DuplicateNameError
 from agents.core.pending import InterruptContext
-from agents.core.scope import session_values
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.gates.followup import follow_up_tool

@@ -17,8 +17,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from agents.agent import Agent, AgentEvent, AgentInput, MessageEvent, function_agent, make_message
 from agents.core.calls import BreakLoop
 from agents.core.codec import decode, encode
+from agents.core.component.context import session_values
 from agents.core.errors import CheckpointDecodeError, DuplicateNameError, ModelError
-from agents.core.scope import session_values
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say

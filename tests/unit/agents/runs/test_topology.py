@@ -12,10 +12,10 @@ from agents.agent import Agent, AgentEvent, AgentInput, check_unique_names, run_
 from agents.chat.agent import ChatModelAgent
 from agents.core.address import Address
 from agents.core.cancel import CancelInfo
+from agents.core.component.state import address_segment
 from agents.core.errors import DuplicateNameError, TopologyChangedError
 from agents.core.interrupt import Interrupted, composite_interrupt, interrupt
 from agents.core.pending import Point
-from agents.core.scope import address_segment
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.graph import START, CompiledGraph, GraphAgent, StateGraph, ToolsNode, graph_tool
 from agents.memory import MemoryCheckpointStore

@@ -33,10 +33,10 @@ from agents.agent import Agent, AgentEvent, AgentInput, function_agent
 from agents.conversation import Conversation
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
+from agents.core.component.state import interrupt_info
 from agents.core.errors import ResumeError
 from agents.core.interrupt import Interrupted
 from agents.core.kinds import fits
-from agents.core.scope import interrupt_info
 from agents.graph import START, GraphAgent, StateGraph, graph_tool
 from agents.models import call, say
 from agents.tools.base import Tool

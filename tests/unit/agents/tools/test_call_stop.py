@@ -13,20 +13,14 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.address import Address, Segment
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
+from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import CheckpointDecodeError, RunCancelledError
 from agents.core.infos import DoubtInfo, DoubtResult, ReviewEditInfo
 from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.core.journal import Journal
 from agents.core.messages import PlannedCall
 from agents.core.pending import InterruptContext, Point
-from agents.core.scope import (
-    RunContext,
-    Scope,
-    address_segment,
-    entered,
-    get_interrupt_state,
-    get_resume_context,
-)
+from agents.core.scope import RunContext, Scope, entered
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore

@@ -13,17 +13,13 @@ from agents.agent import AgentEvent, InterruptEvent, ToolDelta, ToolEvent
 from agents.core.calls import ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.codec import Json
+from agents.core.component.context import stream_text
+from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import CheckpointConflictError, RunCancelledError, ToolError
 from agents.core.infos import ReviewEditInfo
 from agents.core.interrupt import interrupt, stateful_interrupt
 from agents.core.observers import ToolOutcome
-from agents.core.scope import (
-    address_segment,
-    current_address,
-    get_interrupt_state,
-    get_resume_context,
-    stream_text,
-)
+from agents.core.scope import current_address
 from agents.gates.approval import review_edit_gate
 from agents.gates.decorator import tool
 from agents.models import call, say

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
 from agents.core.calls import Action, BreakLoop, Exit, Transfer
 from agents.core.codec import Json, decode, encode
+from agents.core.component.context import session_values
 from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -18,7 +19,6 @@ from agents.core.errors import (
     StepLimitError,
     ToolError,
 )
-from agents.core.scope import session_values
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.gates.followup import follow_up_tool

@@ -9,8 +9,8 @@ import pytest
 
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
 from agents.core.calls import BreakLoop, Exit
+from agents.core.component.context import session_values
 from agents.core.errors import ModelError
-from agents.core.scope import session_values
 from agents.gates.approval import approval_gate
 from agents.models import Turn, call, say
 from agents.workflows import LoopAgent, ParallelAgent, ParallelInfo, SequentialAgent

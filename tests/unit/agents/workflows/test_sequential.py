@@ -24,6 +24,7 @@ from agents.agent import (
 from agents.core.calls import BreakLoop, Exit, Transfer
 from agents.core.cancel import CancelToken
 from agents.core.codec import decode, encode
+from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
@@ -34,7 +35,6 @@ from agents.core.errors import (
     TopologyChangedError,
 )
 from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
-from agents.core.scope import get_interrupt_state, get_resume_context
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say

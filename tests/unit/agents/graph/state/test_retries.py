@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from agents.agent import AgentInput, MessageEvent, function_agent, make_message, run_agent
+from agents.core.component.state import get_resume_context
 from agents.core.errors import ModelError, ToolError
 from agents.core.interrupt import Interrupted, interrupt
-from agents.core.scope import get_resume_context
 from agents.graph import (
     GraphBuildError,
     NodeContext,

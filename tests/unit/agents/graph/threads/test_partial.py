@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from agents.core.codec import Json
+from agents.core.component.context import session_values
 from agents.core.errors import (
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
     UnknownInterruptError,
 )
-from agents.core.scope import session_values
 from agents.graph import (
     AlreadyAnsweredError,
     StateEdit,

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agents.core.address import Segment
-from agents.core.interrupt import interrupt
-from agents.core.scope import (
+from agents.core.component.state import (
     address_segment,
     get_interrupt_state,
     get_resume_context,
     interrupt_info,
 )
+from agents.core.interrupt import interrupt
 
 
 class InterruptAndRerunError(Exception):
