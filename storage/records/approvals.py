@@ -264,6 +264,7 @@ class ApprovalHead:
     interrupt_id: str
     created_ms: int
     status: Status
+    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

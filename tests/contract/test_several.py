@@ -127,7 +127,10 @@ async def test_heads_say_where_open_approvals_stand(storage: Storage) -> None:
 
     heads = await storage.approvals.heads_of(THREAD_ID)
 
-    assert list(heads) == [_head(second), replace(_head(first), status=Status.APPROVED)]
+    revision = (await storage.approvals.get("apr_0")).revision
+    changed = replace(_head(first), status=Status.APPROVED, revision=revision)
+    assert revision > first.revision
+    assert list(heads) == [_head(second), changed]
 
 
 def _head(approval: Approval) -> ApprovalHead:
@@ -138,6 +141,7 @@ def _head(approval: Approval) -> ApprovalHead:
         interrupt_id=approval.interrupt_id,
         created_ms=approval.created_ms,
         status=approval.status,
+        revision=approval.revision,
     )
 
 

@@ -45,13 +45,14 @@ from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.meanwhile import read_claim
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
+from bot.people.passes import JustDecided
 from bot.ports.batches import BatchCards
 from bot.ports.notifier import Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError
-from storage.records import Approval, Decision, DrawnCard, Kind, Status, Thread
+from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Kind, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -153,6 +154,7 @@ class Attendance:
             when to try again, if it has to be.
         entries: Keeps what the next write to the audit takes along; None where each is written.
         ends: Which approved calls are expected to end in a moment.
+        decided: Hands on what was decided to the passes that follow.
     """
 
     storage: Storage
@@ -174,6 +176,7 @@ class Attendance:
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
     entries: HeldEntries | None = None
     ends: ExpectedEnds = field(default_factory=ExpectedEnds)
+    decided: JustDecided = field(default_factory=JustDecided)
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: set[str] = field(default_factory=set)
@@ -339,14 +342,21 @@ class Attendance:
             if one.decision is not None:
                 self._told[one.approval_id] = one.decision.at_ms
 
+    def saw(self, thread_id: str, heads: Sequence[ApprovalHead]) -> None:
+        """Take the open approvals of a thread as its pass has just read them."""
+        if self.signs is not None:
+            self.signs.saw(thread_id, heads)
+
     async def _wake(self, thread_id: str, decided: Sequence[Approval]) -> None:
         """Wake a thread for what was decided in it; what it lets run here may end at once."""
         now = self.clock()
         is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=now)
         if self.entries is not None and not is_ours:
             await self.entries.write(thread_id)
-        for one in filter(lets_run, decided if is_ours else ()):
-            self.ends.expect(one.approval_id)
+        if is_ours:
+            self.decided.keep(thread_id, decided)
+            for one in filter(lets_run, decided):
+                self.ends.expect(one.approval_id)
         self.wake(thread_id)
 
     def _knows(self, approval: Approval, visit: Visit) -> bool:
