@@ -319,6 +319,7 @@ async def _start(
     settings: Settings, countersign: Countersign, storage: Storage, stack: AsyncExitStack
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
+    stack.push_async_callback(_in_time, "the audit", countersign.turns.entries.write_all)
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
     policy = countersign.policy
     scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.look)

@@ -96,4 +96,4 @@ def test_the_service_runs_a_command_that_there_is() -> None:
     for name, path in re.findall(r"^LoadCredential=(\w+):(\S+)$", unit, re.MULTILINE):
         assert path == f"/etc/countersign/{name}"
     (patience,) = re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
-    assert int(patience) > STOP_PATIENCE.total_seconds() + 2 * CLOSE_S
+    assert int(patience) > STOP_PATIENCE.total_seconds() + 3 * CLOSE_S

@@ -534,7 +534,7 @@ def resume_entries(
     return found
 
 
-async def note_lapse(store: AuditStore, approval: Approval, at_ms: int, *, why: str) -> None:
+async def note_lapse(store: TakesEntries, approval: Approval, at_ms: int, *, why: str) -> None:
     """Put on record that what was decided started nothing, and people are asked anew."""
     await note(store, Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agents import ResumeDataError, ResumeError
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import Act, decision_entry, note
+from bot.core.audit import Act, decision_entries, note, note_decision
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
 from bot.words import say
@@ -75,9 +75,10 @@ class Settlement:
             await self._end(one, called_off, is_unused=one.interrupt_id in unused) for one in gone
         ]
         entries = [
-            decision_entry(one, one.decision)
+            entry
             for one in ended
             if one.decision is not None and one.approval_id not in noted
+            for entry in decision_entries(one, one.decision)
         ]
         if entries:
             await self.storage.audit.append_all(entries)
@@ -151,6 +152,8 @@ class Settlement:
             await self._withdraw(approval, error)
 
     async def _withdraw(self, approval: Approval, error: ResumeError) -> Approval:
+        if approval.decision is not None:  # whoever took it may have died before it was noted
+            await note_decision(self.storage.audit, approval, approval.decision)
         decision = Decision(
             status=Status.CANCELLED,
             by="",

@@ -228,6 +228,7 @@ class Parts:
         """Whether an approved call may still start."""
         return Starts(
             storage=self.storage,
+            audit=self.entries,
             votes=lambda: self.approvals.votes,
             clock=self.process.clock,
             max_age=self.rules.max_age,

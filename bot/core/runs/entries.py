@@ -9,13 +9,17 @@ the audit, no call starts, and nothing of the run is kept.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
 from bot.ports.process import Spawn
+from storage.errors import StoreUnavailableError
 from storage.ports.audit import AuditStore
 from storage.records import AuditEntry
+
+logger = logging.getLogger(__name__)
 
 SOON_S = 1.0
 """Seconds after which held entries are written by themselves: a start may wait for look-ups."""
@@ -72,6 +76,14 @@ class HeldEntries:
         if thread_id in self._held or thread_id in self._writing:
             await self._write(thread_id, ())
 
+    async def write_all(self) -> None:
+        """Write what is held of all threads: nothing more is begun here."""
+        for thread_id in [*self._held, *self._writing]:
+            try:
+                await self.write(thread_id)
+            except StoreUnavailableError as error:  # whoever goes on notes it
+                logger.warning("not in the audit: %s", error, extra={"action": "stopping"})
+
     async def append(self, entry: AuditEntry) -> None:
         """Keep an entry, after what is held of its thread; see `AuditStore.append`."""
         if entry.thread_id in self._held or entry.thread_id in self._writing:
@@ -98,6 +110,10 @@ class HeldEntries:
         try:
             await self.audit.append_all(entries)
         except BaseException:
+            since = self._held.get(thread_id)
+            if since is not None:  # stands behind what it follows from
+                held.entries.update(since.entries)
+                since.entries.clear()
             self.hold(thread_id, list(held.entries.values()))
             raise
         finally:

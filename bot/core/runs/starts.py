@@ -18,7 +18,7 @@ from agents.core.codec import Json
 from agents.core.scope import AskAgain, StartingCall
 from bot.clock import milliseconds
 from bot.config.durations import format_duration
-from bot.core.audit import note_lapse
+from bot.core.audit import TakesEntries, note_lapse
 from bot.core.decisions.votes import Votes
 from bot.core.runs.outcome import Run, RunState, run_of
 from bot.errors import DirectoryError
@@ -49,6 +49,7 @@ class Starts:
 
     Args:
         storage: Where records are kept.
+        audit: Where it is noted that a decision has lapsed, after what was decided.
         votes: Gives who looks at those again who were counted.
         clock: The time now.
         max_age: How long after a decision its call may start, unless its rule says so.
@@ -59,6 +60,7 @@ class Starts:
     """
 
     storage: Storage
+    audit: TakesEntries
     votes: Callable[[], Votes]
     clock: Clock
     max_age: timedelta
@@ -84,7 +86,7 @@ class Starts:
             extra={"action": "lapsed", "thread_id": call.checkpoint_id.rpartition("#")[0]},
         )
         for approval in approvals:
-            await note_lapse(self.storage.audit, approval, self.clock(), why=why)
+            await note_lapse(self.audit, approval, self.clock(), why=why)
             if not _has_run(approval):
                 await self._tell(approval, why)
         return AskAgain(why)

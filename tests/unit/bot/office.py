@@ -188,6 +188,7 @@ class Office:
             streaming=True,
             before_start=Starts(
                 storage=self.storage,
+                audit=self.entries,
                 votes=lambda: self.approvals.votes,
                 clock=self.clock,
                 max_age=self.rules.max_age,

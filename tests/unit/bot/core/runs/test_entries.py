@@ -18,7 +18,7 @@ from storage.records import AuditEntry, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_entry
 from tests.support.fakes import Queue
-from tests.unit.bot.office import THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office
 
 ASK = "<@UBOT> pay Mia"
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -86,6 +86,34 @@ async def test_what_could_not_be_written_is_still_held() -> None:
     minutes.is_away = False
     await entries.append(one("started again"))
     assert minutes.writes == [["decided", "started again"]]
+
+
+async def test_what_could_not_be_written_stands_before_what_came_meanwhile() -> None:
+    minutes = Minutes()
+    minutes.gate, minutes.is_away = asyncio.Event(), True
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one("decided")])
+    writes = asyncio.create_task(entries.write(THREAD))
+    await asyncio.sleep(0)
+    entries.hold(THREAD, [one("resumed")])
+    minutes.gate.set()
+    with pytest.raises(StoreUnavailableError):
+        await writes
+    minutes.is_away = False
+    await entries.append(one("started"))
+    assert minutes.writes == [["decided", "resumed", "started"]]
+
+
+async def test_at_the_stop_all_that_is_held_is_written() -> None:
+    minutes = Minutes()
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one("decided")])
+    entries.hold("T1:C1:2", [one("other", "T1:C1:2")])
+    minutes.is_away = True
+    await entries.write_all()
+    minutes.is_away = False
+    await entries.write_all()
+    assert minutes.writes == [["decided"], ["other"]]
 
 
 async def test_a_second_start_waits_for_the_entries_that_the_first_takes_along() -> None:
@@ -192,6 +220,74 @@ async def test_a_turn_that_is_given_up_after_a_claim_says_what_its_run_was_told(
     await other.turns.give_up(thread, "It cannot go on.")
     noted = {entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=100)}
     assert {"decided", "resumed"} <= noted
+
+
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
+async def test_who_decided_is_on_record_also_when_the_turn_ends_before_its_run_is_told(
+    storage: SqliteStorage, status: Status
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+
+    async def dies(*_: object, **__: object) -> int:
+        raise KilledError
+
+    claim = storage.checkpoints.claim
+    storage.checkpoints.claim = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval(), status)
+    office.queue.drop()
+    storage.checkpoints.claim = claim  # type: ignore[method-assign]
+    other = Office(storage, [], clock=office.clock, owner="other")
+    other.clock.forward(minutes=1)
+    now = other.clock()
+    thread = await storage.threads.claim(
+        THREAD_ID, owner="other", now_ms=now, until_ms=now + 15_000
+    )
+    assert thread is not None
+    await other.turns.give_up(thread, "It cannot go on.")
+    noted = [
+        (entry.action, entry.actor_id)
+        for entry in await storage.audit.of_thread(THREAD_ID, limit=100)
+    ]
+    assert {one for one in noted if one[1] == ADA} == {("voted", ADA), ("decided", ADA)}
+
+
+async def test_that_a_decision_has_lapsed_follows_what_was_decided(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+
+    async def dies(*_: object, **__: object) -> int:
+        raise KilledError
+
+    claim = storage.checkpoints.claim
+    storage.checkpoints.claim = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await office.decide(approval)
+    office.queue.drop()
+    storage.checkpoints.claim = claim  # type: ignore[method-assign]
+    other = Office(storage, [], clock=office.clock, owner="other")
+    other.clock.forward(seconds=other.rules.max_age.total_seconds() + 60)
+    writes: list[str] = []
+    append, append_all = storage.audit.append, storage.audit.append_all
+
+    async def seen(entry: AuditEntry) -> None:
+        writes.append(entry.action)
+        await append(entry)
+
+    async def all_seen(entries: Sequence[AuditEntry]) -> None:
+        writes.extend(entry.action for entry in entries)
+        await append_all(entries)
+
+    storage.audit.append, storage.audit.append_all = seen, all_seen  # type: ignore[method-assign]
+    await other.threads.work(THREAD_ID)
+    assert other.ran == []
+    assert [act for act in writes if act in {"decided", "resumed", "lapsed"}] == [
+        "decided",
+        "resumed",
+        "lapsed",
+    ]
 
 
 async def test_a_rejection_is_on_record_before_the_agent_is_asked(storage: SqliteStorage) -> None:

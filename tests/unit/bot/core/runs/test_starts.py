@@ -149,6 +149,7 @@ class Desk:
         office = Office(storage, [], clock=self.clock, directory=self.directory)
         self.starts = Starts(
             storage=storage,
+            audit=storage.audit,
             votes=lambda: office.approvals.votes,
             clock=self.clock,
             max_age=RULES.max_age,
