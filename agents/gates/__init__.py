@@ -1,21 +1,17 @@
 """Gates: what stands between a call and its tool until people have agreed."""
 
-from agents.core.infos import (
-    ApprovalInfo,
+from agents.core.asking.answers import (
     ApprovalResult,
     AskedAnew,
-    CallInfo,
     Cancelled,
     Denied,
-    DoubtInfo,
     DoubtResult,
     Expired,
-    FollowUpInfo,
-    ReviewEditInfo,
     ReviewEditResult,
     Undecidable,
     Withdrawn,
 )
+from agents.core.asking.infos import ApprovalInfo, CallInfo, DoubtInfo, FollowUpInfo, ReviewEditInfo
 from agents.gates.approval import Gate, approval_gate, review_edit_gate
 from agents.gates.base import CallGate
 from agents.gates.choice import CHOOSE_NAME, ChooseTool, choice_gate, choose_tool

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+from agents.core.asking.answers import ApprovalResult, ReviewEditResult
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.infos import (
-    ApprovalInfo,
-    ApprovalResult,
-    CallInfo,
-    ReviewEditInfo,
-    ReviewEditResult,
-)
 from agents.core.observers import ToolOutcome
 from agents.gates.rulings import DEFAULT_RULE
 from agents.policy.base import GATE_RULE, Ask

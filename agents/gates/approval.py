@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.gates.answers import declined, edited_in
 from agents.gates.base import CallGate, gates_in
 from agents.gates.rulings import DEFAULT_RULE, GateState

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from agents.core.asking.answers import AskedAnew, Cancelled, Expired
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import (
@@ -18,7 +20,6 @@ from agents.core.component.state import (
 )
 from agents.core.digest import canonical_json
 from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import ApprovalInfo, AskedAnew, CallInfo, Cancelled, Expired, ReviewEditInfo
 from agents.core.interrupt import keep_waiting, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable

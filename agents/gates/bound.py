@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from agents.core.asking.infos import CallInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.context import current_checkpoint_id, current_why, session_values
 from agents.core.digest import call_digest
 from agents.core.errors import ResumeDataError
-from agents.core.infos import CallInfo
 from agents.core.interrupt import keep_waiting
 from agents.core.scope import current_address, current_scope
 from agents.gates.rulings import DEFAULT_RULE, gates_around

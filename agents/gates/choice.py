@@ -8,12 +8,13 @@ from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.infos import CallInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import canonical_json
 from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import CallInfo, Cancelled, Expired
 from agents.core.interrupt import keep_waiting, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.gates.base import DEFAULT_RULE, CallGate

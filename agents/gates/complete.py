@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from agents.core.asking.infos import CallInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
 from agents.core.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
-from agents.core.infos import CallInfo
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.gates.rulings import GateState

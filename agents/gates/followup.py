@@ -9,11 +9,12 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
+from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.infos import FollowUpInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import ResumeDataError
-from agents.core.infos import Cancelled, Expired, FollowUpInfo
 from agents.core.interrupt import interrupt, keep_waiting
 from agents.core.observers import ToolOutcome
 from agents.tools.base import CallText, Tool, ToolSpec

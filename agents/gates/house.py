@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
-from agents.core.infos import CallInfo
 from agents.core.scope import current_scope
 from agents.gates.approval import DecisionGate
 from agents.gates.base import CallGate, gates_in

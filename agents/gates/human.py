@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
+from agents.core.asking.answers import Cancelled, Expired, check_texts, check_voters
+from agents.core.asking.infos import CallInfo, wrong_answer
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, register
 from agents.core.errors import AgentConfigError, ResumeDataError
-from agents.core.infos import CallInfo, Cancelled, Expired, check_texts, check_voters, wrong_answer
 from agents.core.observers import ToolOutcome
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.policy.base import Ask, PolicyCall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
-from agents.core.infos import CallInfo
 from agents.gates.approval import DecisionGate
 from agents.gates.base import CallGate
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Policy, ruling_of

@@ -1,6 +1,6 @@
 """Further questions to people: choose from options, complete arguments, give feedback.
 
-See `agents.core.infos` for what all infos have in common.
+See `agents.core.asking.infos` for what all infos have in common.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agents.core.asking.answers import Cancelled, Expired, check_bools, check_texts
+from agents.core.asking.infos import CallInfo, wrong_answer
 from agents.core.codec import Json, register
 from agents.core.errors import ResumeDataError
-from agents.core.infos import CallInfo, Cancelled, Expired, check_bools, check_texts, wrong_answer
 
 
 @register("countersign.choice/1")

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from agents.core.address import Address
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json, register
 from agents.core.digest import canonical_json
-from agents.core.infos import CallInfo
 from agents.core.scope import current_address
 from agents.policy.base import Allow, Deny
 

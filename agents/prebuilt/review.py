@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from agents.agent import AgentEvent, AgentInput, make_action, make_message
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.calls import BreakLoop, Exit
 from agents.core.component.context import session_values
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
-from agents.core.infos import Cancelled, Expired
 from agents.core.interrupt import keep_waiting, stateful_interrupt
 from agents.gates.questions import FeedbackInfo
 

@@ -19,12 +19,13 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
+from agents.core.asking.answers import Cancelled, Expired, check_bools, check_texts
+from agents.core.asking.infos import wrong_answer
 from agents.core.codec import Json, register
 from agents.core.component.context import current_checkpoint_id
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import call_digest
 from agents.core.errors import AgentConfigError, ResumeDataError
-from agents.core.infos import Cancelled, Expired, check_bools, check_texts, wrong_answer
 from agents.core.interrupt import keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
 from agents.core.scope import current_address

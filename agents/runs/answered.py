@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from agents.core.address import Address
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
-from agents.core.infos import CallInfo
 from agents.core.pending import Point
 from agents.core.scope import Scope, current_scope, watching_claims
 

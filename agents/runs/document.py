@@ -13,6 +13,7 @@ from typing import TypeAlias, cast, get_args
 from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address
+from agents.core.asking.infos import CallInfo
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
@@ -23,7 +24,6 @@ from agents.core.errors import (
     ResumeDataError,
     UnknownInterruptError,
 )
-from agents.core.infos import CallInfo
 from agents.core.journal import notices_in
 from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agents.agent import Agent
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import decode
 from agents.core.errors import ResumeDataError
-from agents.core.infos import CallInfo
 from agents.core.journal import Journal
 from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, SessionValues, entered

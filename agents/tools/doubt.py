@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
+from agents.core.asking.answers import Cancelled, DoubtResult, Expired
+from agents.core.asking.infos import DoubtInfo
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import (
@@ -15,7 +17,6 @@ from agents.core.component.state import (
     state_slot,
 )
 from agents.core.errors import CheckpointDecodeError
-from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import Json
-from agents.core.infos import Cancelled, Expired
 from agents.tools.base import CallText, Tool, ToolSpec
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents import DoubtInfo, InterruptContext
-from agents.core.infos import CallInfo
+from agents.core.asking.infos import CallInfo
 from bot.core.attendance.visits import Attendance
 from bot.core.audit import request_entry
 from bot.people.in_force import PolicyNow

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.core.infos import Cancelled, Undecidable, Withdrawn
+from agents.core.asking.answers import Cancelled, Undecidable, Withdrawn
 from agents.gates.followup import FOLLOW_UP_NAME
 
 _EDITED = "A person changed the arguments to "

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
-from agents.core.infos import CallInfo
 from agents.graph.nodes.questions import Question
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import cast
 
 from agents import DoubtInfo, DoubtResult
-from agents.core.infos import DoubtChoice
+from agents.core.asking.answers import DoubtChoice
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import cast
 
 from agents import InterruptContext
+from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
-from agents.core.infos import CallInfo
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.graph.state.shapes import misfit
 from bot.errors import InvalidInputError

@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from agents import InterruptContext
+from agents.core.asking.infos import CallInfo, DoubtInfo
 from agents.core.codec import Json
-from agents.core.infos import CallInfo, DoubtInfo
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agents.core.asking.infos import CallInfo
 from agents.core.errors import ResumeDataError
-from agents.core.infos import CallInfo
 from agents.core.pending import Answerable
 from bot.layout.arguments import Listed
 from bot.layout.parts import REASON, said

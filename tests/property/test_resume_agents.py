@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.core.address import Address
+from agents.core.asking.answers import DoubtResult
+from agents.core.asking.infos import ApprovalInfo, DoubtInfo, FollowUpInfo, ReviewEditInfo
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.errors import AgentError, RunCancelledError
 from agents.core.events import ToolFinished, ToolStarted
-from agents.core.infos import ApprovalInfo, DoubtInfo, DoubtResult, FollowUpInfo, ReviewEditInfo
 from agents.core.messages import read_log
 from agents.core.observers import RunEvent, ToolOutcome
 from agents.core.pending import InterruptContext

@@ -15,8 +15,9 @@ from typing import Annotated, Any, TypedDict
 
 from hypothesis import given, settings, strategies as st
 
+from agents.core.asking.answers import DoubtResult
+from agents.core.asking.infos import DoubtInfo
 from agents.core.errors import CheckpointNotFoundError
-from agents.core.infos import DoubtInfo, DoubtResult
 from agents.graph import (
     END,
     START,

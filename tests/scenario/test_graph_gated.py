@@ -8,7 +8,7 @@ from typing import TypedDict
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.core.infos import ApprovalResult
+from agents.core.asking.answers import ApprovalResult
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from tests.support.stage import a_stage
 

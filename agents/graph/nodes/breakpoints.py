@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import cast
 
+from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
 from agents.core.cancel import CancelInfo
 from agents.core.codec import encode, to_text
 from agents.core.errors import ResumeDataError, ResumeError, UnstorableValueError
-from agents.core.infos import ApprovalResult, Cancelled, Expired
 from agents.core.interrupt import Interrupted, keep_waiting
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Point

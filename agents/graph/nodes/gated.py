@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from agents.core.asking.answers import Cancelled, DoubtResult, Expired
+from agents.core.asking.infos import DoubtInfo
 from agents.core.codec import decode
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
 from agents.core.errors import (
@@ -20,7 +22,6 @@ from agents.core.errors import (
     RunCancelledError,
     SwallowedInterruptError,
 )
-from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import NODE_FAILED, ONCE, STARTED, Journal
 from agents.core.observers import ToolOutcome

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeVar, cast, overload
 
 from agents.core.address import Address
+from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
 from agents.core.codec import Json, encode, register
 from agents.core.errors import ResumeDataError, ResumeError
-from agents.core.infos import ApprovalResult, Cancelled, Expired
 from agents.core.interrupt import raise_point
 from agents.core.pending import Point
 from agents.core.scope import RunContext, current_scope

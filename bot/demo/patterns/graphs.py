@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypedDict, TypeVar
 from pydantic import BaseModel, Field
 
 from agents.agent import Agent
-from agents.core.infos import ApprovalResult
+from agents.core.asking.answers import ApprovalResult
 from agents.graph import (
     END,
     START,

@@ -7,19 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from agents.core.codec import Json, decode, encode
-from agents.core.errors import CheckpointDecodeError, ResumeDataError
-from agents.core.infos import (
-    ApprovalInfo,
+from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
-    DoubtInfo,
     DoubtResult,
     Expired,
-    FollowUpInfo,
-    ReviewEditInfo,
     ReviewEditResult,
 )
+from agents.core.asking.infos import ApprovalInfo, DoubtInfo, FollowUpInfo, ReviewEditInfo
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import CheckpointDecodeError, ResumeDataError
 from agents.core.pending import Answerable
 
 FIELDS: dict[str, Any] = {

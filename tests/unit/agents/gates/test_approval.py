@@ -11,21 +11,20 @@ from pydantic import Field
 
 from agents import MemoryCheckpointStore, Runner, address_segment, make_message
 from agents.agent import AgentEvent, AgentInput, function_agent
-from agents.core.calls import ToolReturn
-from agents.core.codec import Json, decode, encode
-from agents.core.component.state import get_resume_context
-from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import (
-    ApprovalInfo,
+from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
     Denied,
     Expired,
-    ReviewEditInfo,
     ReviewEditResult,
     Undecidable,
     Withdrawn,
 )
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json, decode, encode
+from agents.core.component.state import get_resume_context
+from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.core.infos import ApprovalInfo, AskedAnew
+from agents.core.asking.answers import AskedAnew
+from agents.core.asking.infos import ApprovalInfo
 from agents.gates import approval_gate, guard
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, Ruling

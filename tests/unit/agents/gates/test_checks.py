@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
+from agents.core.asking.infos import ApprovalInfo, CallInfo
 from agents.core.codec import Json, register
 from agents.core.errors import ResumeDataError
-from agents.core.infos import ApprovalInfo, CallInfo
 from agents.core.observers import ToolOutcome
 from agents.gates.approval import DecisionGate
 from agents.models import call, say

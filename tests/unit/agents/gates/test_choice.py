@@ -7,10 +7,11 @@ from typing import Literal
 
 import pytest
 
+from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
+from agents.core.asking.infos import ApprovalInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import ApprovalInfo, ApprovalResult, Cancelled, Expired
 from agents.core.observers import ToolOutcome
 from agents.gates import approval_gate, choice_gate, choose_tool, complete_gate, tool
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult

@@ -10,6 +10,8 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
+from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import (
@@ -18,7 +20,6 @@ from agents.core.errors import (
     InvalidArgumentsError,
     ResumeDataError,
 )
-from agents.core.infos import ApprovalInfo, Cancelled, Expired, ReviewEditInfo
 from agents.core.observers import ToolOutcome
 from agents.gates import approval_gate, complete_gate, review_edit_gate, tool
 from agents.gates.questions import ParametersInfo, ParametersResult

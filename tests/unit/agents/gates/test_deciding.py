@@ -6,19 +6,12 @@ from dataclasses import dataclass, field, fields, replace
 
 import pytest
 
+from agents.core.asking.answers import Cancelled, Expired, ReviewEditResult
+from agents.core.asking.infos import ApprovalInfo, CallInfo, FollowUpInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode, register
 from agents.core.component.state import get_resume_context
 from agents.core.errors import ToolError
-from agents.core.infos import (
-    ApprovalInfo,
-    CallInfo,
-    Cancelled,
-    Expired,
-    FollowUpInfo,
-    ReviewEditInfo,
-    ReviewEditResult,
-)
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, StartingCall, current_scope

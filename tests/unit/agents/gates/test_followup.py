@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
+from agents.core.asking.infos import FollowUpInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import InvalidArgumentsError, ResumeDataError
-from agents.core.infos import ApprovalResult, Cancelled, Expired, FollowUpInfo
 from agents.core.observers import ToolOutcome
 from agents.gates.followup import follow_up_tool
 from tests.unit.agents.stage import Stage

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agents.core.infos import ApprovalInfo
+from agents.core.asking.infos import ApprovalInfo
 from agents.core.interrupt import interrupt
 from agents.gates import approval_gate, guard
 from agents.models import Turn, call, say

@@ -21,9 +21,9 @@ from agents import (
     ScriptedModel,
     follow_up_tool,
 )
+from agents.core.asking.infos import ApprovalInfo
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
-from agents.core.infos import ApprovalInfo
 from agents.core.journal import Journal
 from agents.core.scope import AskAgain, RunContext, Scope, StartingCall, entered
 from agents.gates import approval_gate, complete_gate, guard, human_gate, review_edit_gate

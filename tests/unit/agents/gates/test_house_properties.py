@@ -15,8 +15,8 @@ from agents import (
     ReviewEditInfo,
     ReviewEditResult,
 )
+from agents.core.asking.infos import ApprovalInfo, CallInfo
 from agents.core.codec import Json
-from agents.core.infos import ApprovalInfo, CallInfo
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Deny, PolicyCall, Ruling

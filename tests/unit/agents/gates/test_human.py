@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentConfigError, ResumeDataError
-from agents.core.infos import ApprovalResult, Cancelled, Expired
 from agents.core.observers import ToolOutcome
 from agents.gates import (
     ActionRequest,

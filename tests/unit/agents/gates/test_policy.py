@@ -10,11 +10,12 @@ from datetime import timedelta
 import pytest
 
 from agents import guard
+from agents.core.asking.answers import Expired
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.component.state import get_resume_context
 from agents.core.errors import AgentConfigError, ToolError, TopologyChangedError
-from agents.core.infos import ApprovalInfo, Expired, ReviewEditInfo
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.gates import GateState, approval_gate, policy_gate, review_edit_gate, tool

@@ -11,7 +11,7 @@ import pytest
 
 from agents.agent import AgentInput, ToolEvent, run_agent
 from agents.chat.agent import ChatModelAgent
-from agents.core.infos import Expired
+from agents.core.asking.answers import Expired
 from agents.core.messages import user_message
 from agents.core.observers import ToolOutcome
 from agents.gates.approval import approval_gate

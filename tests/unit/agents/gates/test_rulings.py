@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from agents.core.asking.answers import ReviewEditResult
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.codec import Json, decode, encode
 from agents.core.component.state import get_interrupt_state
 from agents.core.digest import OLD_TAG, call_digest, canonical_json
 from agents.core.errors import AgentConfigError
-from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, StartingCall

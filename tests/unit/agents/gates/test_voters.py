@@ -6,15 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from agents.core.asking.answers import ApprovalResult, DoubtResult, ReviewEditResult
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import decode, encode
 from agents.core.errors import AgentConfigError
-from agents.core.infos import (
-    ApprovalInfo,
-    ApprovalResult,
-    DoubtResult,
-    ReviewEditInfo,
-    ReviewEditResult,
-)
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.gates.decorator import tool
 from agents.gates.human import HumanResponse

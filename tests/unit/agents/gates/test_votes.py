@@ -9,10 +9,11 @@ import pytest
 
 from agents import MemoryCheckpointStore, Runner, address_segment, make_message
 from agents.agent import AgentEvent, AgentInput, function_agent
+from agents.core.asking.answers import ReviewEditResult
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import ToolError
-from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
 from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, human_gate, review_edit_gate
 from agents.gates.complete import complete_gate

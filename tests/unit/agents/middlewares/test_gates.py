@@ -8,8 +8,8 @@ from collections.abc import Collection
 import pytest
 
 from agents.chat.agent import ChatModelAgent
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.errors import AgentConfigError, TopologyChangedError
-from agents.core.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.observers import ToolOutcome
 from agents.gates import approval_gate, tool
 from agents.gates.base import CallGate

@@ -11,6 +11,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart, Us
 
 from agents.agent import AgentEvent, InterruptEvent
 from agents.chat.agent import ChatModelAgent, ChatResumeData
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import decode, encode
 from agents.core.errors import (
     AgentConfigError,
@@ -20,7 +21,6 @@ from agents.core.errors import (
     TopologyChangedError,
     UnknownInterruptError,
 )
-from agents.core.infos import Cancelled, Expired
 from agents.core.pending import InterruptContext
 from agents.gates import HumanInterruptConfig, accept, edit, ignore, respond, tool
 from agents.memory import MemoryCheckpointStore

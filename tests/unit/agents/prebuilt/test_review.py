@@ -8,10 +8,10 @@ import pytest
 
 from agents.agent import ActionEvent, AgentEvent, MessageEvent
 from agents.chat.agent import ChatModelAgent
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.calls import BreakLoop, Exit
 from agents.core.codec import decode, encode
 from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
-from agents.core.infos import Cancelled, Expired
 from agents.gates.questions import FeedbackInfo
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, say

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.chat.agent import ChatModelAgent
+from agents.core.asking.infos import CallInfo
 from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.errors import (
     AgentConfigError,
@@ -18,7 +19,6 @@ from agents.core.errors import (
     ResumeDataError,
     UnknownInterruptError,
 )
-from agents.core.infos import CallInfo
 from agents.core.messages import log_text, user_message
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext

@@ -20,8 +20,8 @@ from agents import (
     tool,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import Json
-from agents.core.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.gates.rulings import Judgement

@@ -11,11 +11,12 @@ import pytest
 from agents.agent import AgentEvent, AgentInput, function_agent, make_message, run_agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.address import Address, Segment
+from agents.core.asking.answers import DoubtResult
+from agents.core.asking.infos import DoubtInfo, ReviewEditInfo
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import CheckpointDecodeError, RunCancelledError
-from agents.core.infos import DoubtInfo, DoubtResult, ReviewEditInfo
 from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.core.journal import Journal
 from agents.core.messages import PlannedCall

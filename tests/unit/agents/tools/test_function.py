@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from agents.core.asking.infos import ApprovalInfo
 from agents.core.calls import ToolReturn
 from agents.core.errors import AgentConfigError, InvalidArgumentsError
-from agents.core.infos import ApprovalInfo
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address

@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 import pytest
 
 from agents.agent import AgentEvent, InterruptEvent, ToolDelta, ToolEvent
+from agents.core.asking.infos import ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.codec import Json
 from agents.core.component.context import stream_text
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import CheckpointConflictError, RunCancelledError, ToolError
-from agents.core.infos import ReviewEditInfo
 from agents.core.interrupt import interrupt, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address

@@ -14,8 +14,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.agent import Agent, AgentEvent, InterruptEvent
 from agents.chat.agent import ChatModelAgent
+from agents.core.asking.answers import DoubtResult
+from agents.core.asking.infos import ApprovalInfo, DoubtInfo
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.infos import ApprovalInfo, DoubtInfo, DoubtResult
 from agents.core.pending import InterruptContext
 from agents.core.scope import Untargeted
 from agents.gates.approval import approval_gate

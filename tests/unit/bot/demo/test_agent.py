@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agents.core.asking.answers import Cancelled, Expired, Undecidable, Withdrawn
+from agents.core.asking.infos import FollowUpInfo, ReviewEditInfo
 from agents.core.codec import Json
 from agents.core.errors import ResumeDataError
-from agents.core.infos import (
-    Cancelled,
-    Expired,
-    FollowUpInfo,
-    ReviewEditInfo,
-    Undecidable,
-    Withdrawn,
-)
 from agents.core.observers import ToolOutcome
 from agents.tools.texts import denied_text
 from bot.demo.agent import Effect

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic_ai.models import override_allow_model_requests
 
+from agents.core.asking.infos import FollowUpInfo, ReviewEditInfo
 from agents.core.codec import Json
 from agents.core.errors import ModelError, ModelRefusedError
-from agents.core.infos import FollowUpInfo, ReviewEditInfo
 from agents.core.observers import ToolOutcome
 from bot.demo.agent import INSTRUCTION
 from tests.unit.bot.demo.openai_server import KEY, Call, Reply, openai_server

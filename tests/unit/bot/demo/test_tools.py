@@ -9,8 +9,8 @@ import pytest
 from pydantic_ai.models import Model
 
 from agents import Agent
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import Json
-from agents.core.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.observers import ToolOutcome
 from agents.runs.topology import Described
 from agents.tools.function import FunctionTool

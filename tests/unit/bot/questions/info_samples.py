@@ -17,7 +17,7 @@ from agents import (
     call_digest,
     register,
 )
-from agents.core.infos import CallInfo
+from agents.core.asking.infos import CallInfo
 from agents.gates.human import HumanInterrupt
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, FeedbackInfo, ParametersInfo
 from agents.graph.nodes.questions import Question

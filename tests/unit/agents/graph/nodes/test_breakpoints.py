@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from agents.agent import InterruptEvent
+from agents.core.asking.answers import (
+    ApprovalResult,
+    Cancelled,
+    DoubtResult,
+    Expired,
+    ReviewEditResult,
+)
 from agents.core.errors import ResumeDataError
-from agents.core.infos import ApprovalResult, Cancelled, DoubtResult, Expired, ReviewEditResult
 from agents.gates.human import HumanResponse
 from agents.graph import (
     END,

@@ -7,10 +7,10 @@ from typing import Any, TypedDict
 
 import pytest
 
+from agents.core.asking.answers import Cancelled
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import encode
 from agents.core.errors import ResumeDataError
-from agents.core.infos import Cancelled
 from agents.graph import (
     END,
     START,

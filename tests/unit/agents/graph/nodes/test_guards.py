@@ -10,9 +10,10 @@ import pytest
 
 from agents.agent import ActionEvent, AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.chat.agent import ChatModelAgent
+from agents.core.asking.answers import ApprovalResult, Cancelled, DoubtResult, Expired
+from agents.core.asking.infos import DoubtInfo
 from agents.core.calls import Exit
 from agents.core.errors import CheckpointClosedError, ModelError
-from agents.core.infos import ApprovalResult, Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.observers import ToolOutcome
 from agents.graph import (
     GraphAgent,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.errors import (
     AgentConfigError,
     NothingPendingError,
     ResumeDataError,
     UnknownInterruptError,
 )
-from agents.core.infos import Cancelled, Expired
 from agents.graph import (
     AlreadyAnsweredError,
     Command,

@@ -9,9 +9,9 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import register
 from agents.core.errors import ResumeDataError, UnregisteredTypeError
-from agents.core.infos import Cancelled, Expired
 from agents.graph import GraphBuildError, NotAnsweredError, StateGraph, node_interrupt
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids
 

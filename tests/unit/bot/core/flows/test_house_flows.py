@@ -8,7 +8,8 @@ from typing import TypedDict
 import pytest
 
 from agents import Agent
-from agents.core.infos import ApprovalResult, CallInfo, DoubtInfo
+from agents.core.asking.answers import ApprovalResult
+from agents.core.asking.infos import CallInfo, DoubtInfo
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
 from bot.core.asking import under_policy

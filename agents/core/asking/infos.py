@@ -9,157 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import TypeAlias
 
+from agents.core.asking.answers import (
+    ApprovalResult,
+    Cancelled,
+    DoubtResult,
+    Expired,
+    ReviewEditResult,
+)
 from agents.core.codec import Json, register
 from agents.core.digest import call_digest, rule_in
 from agents.core.errors import ResumeDataError, ToolError
-
-DoubtChoice = Literal["ran", "again", "give_up"]
-
-
-@register("countersign.expired/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expired:
-    """Nobody answered in time. Nothing runs, and it is not a rejection.
-
-    Answers any of the infos here. Stored: version 1, must stay readable.
-
-    Attributes:
-        waited: How long, in words; may be empty.
-    """
-
-    waited: str = ""
-
-    def __post_init__(self) -> None:
-        check_texts(self, "waited")
-
-
-@register("countersign.cancelled/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancelled:
-    """The request was called off. Nothing runs, and it is not a rejection.
-
-    Answers any of the infos here. Stored: version 1, must stay readable.
-
-    Attributes:
-        fact: What happened, as a sentence without its full stop.
-        by: Who called it off; may be empty.
-        reason: Why; may be empty.
-    """
-
-    fact: ClassVar[str] = "The request was cancelled"
-    by: str = ""
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        check_texts(self, "by", "reason")
-
-
-@register("countersign.withdrawn/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn(Cancelled):
-    """Somebody who asked for it took it back. Stored: version 1, must stay readable."""
-
-    fact: ClassVar[str] = "The request was withdrawn by the requester"
-
-
-@register("countersign.undecidable/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undecidable(Cancelled):
-    """There is nobody who may decide, so nobody was asked. Stored: version 1, must stay readable.
-
-    The reason says who would be needed, and what people can do.
-    """
-
-    fact: ClassVar[str] = "Nobody can decide this request, so nobody was asked"
-
-
-@register("countersign.denied/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Denied(Cancelled):
-    """A rule came into force that denies it. Stored: version 1, must stay readable.
-
-    The reason is that of the rule.
-    """
-
-    fact: ClassVar[str] = "A rule denies this request by now"
-
-
-@register("countersign.asked_anew/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedAnew(Cancelled):
-    """People are to be asked anew, under the rules of now. Stored: version 1, must stay readable.
-
-    A gate asks at once, or does what the rules of now say; for any other question it is `Cancelled`
-    and no more. The reason says why.
-    """
-
-    fact: ClassVar[str] = "The request was called off, to be asked anew"
-
-
-@register("countersign.approval_result/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalResult:
-    """Whether a call may run. Stored: version 1, must stay readable.
-
-    Attributes:
-        approved: Exactly True lets the call run.
-        reason: Why it was rejected.
-        digest: What the person was shown; an approval without it is refused.
-        by: Who decided.
-        voters: All who were counted for it, where several had to be.
-    """
-
-    approved: bool
-    reason: str | None = None
-    digest: str | None = None
-    by: str | None = None
-    voters: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_voters(self.voters)
-        check_bools(self, "approved")
-        check_texts(self, "reason", "digest", "by", optional=True)
-
-
-@register("countersign.review_result/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewEditResult:
-    """Whether a call may run, and with which arguments. Stored: version 1, must stay readable.
-
-    When several are set, `disapproved` wins over `no_need_to_edit`, which wins over the rest.
-
-    Attributes:
-        edited_arguments: All arguments, as the person wants them.
-        no_need_to_edit: The call may run as it was shown.
-        disapproved: The call must not run.
-        disapprove_reason: Why not.
-        digest: What the decision covers: the digest of the shown, or of the edited arguments.
-        by: Who decided.
-        ruling: The ruling that the edited arguments were approved under, when it is another than
-            that of the question; see `CallInfo.ruling`.
-        edited_by: Who edited, when somebody else decided.
-        voters: All who were counted for it, where several had to be.
-    """
-
-    edited_arguments: dict[str, Json] | None = None
-    no_need_to_edit: bool = False
-    disapproved: bool = False
-    disapprove_reason: str | None = None
-    digest: str | None = None
-    by: str | None = None
-    ruling: str | None = None
-    edited_by: str | None = None
-    voters: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_voters(self.voters)
-        check_bools(self, "no_need_to_edit", "disapproved")
-        texts = ("disapprove_reason", "digest", "by", "ruling", "edited_by")
-        check_texts(self, *texts, optional=True)
-        if self.edited_arguments is not None and not isinstance(self.edited_arguments, dict):
-            raise TypeError("edited_arguments must be a dict or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,33 +244,6 @@ class FollowUpInfo:
             raise wrong_answer("the question", answer, "FollowUpInfo or a text")
 
 
-@register("countersign.doubt_result/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoubtResult:
-    """People's finding about a call of which nobody knew whether it ran.
-
-    Stored: version 1, must stay readable.
-
-    Attributes:
-        choice: It `ran`; run it `again`; or `give_up`.
-        result: What it reported, when it ran and somebody knows.
-        by: Who decided.
-        voters: All who were counted for it, where several had to be.
-    """
-
-    choice: DoubtChoice
-    result: str | None = None
-    by: str | None = None
-    voters: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_voters(self.voters)
-        if self.choice not in get_args(DoubtChoice):
-            known = ", ".join(get_args(DoubtChoice))
-            raise ValueError(f"no such choice: {self.choice!r}; use {known}")
-        check_texts(self, "result", "by", optional=True)
-
-
 @register("countersign.doubt_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtInfo:
@@ -463,38 +297,3 @@ def wrong_answer(about: str, answer: object, expected: str) -> ResumeDataError:
         f"cannot go on with {about}: expected {expected}, Expired or Cancelled, "
         f"got {type(answer).__name__}; nothing ran"
     )
-
-
-def check_bools(record: object, *names: str) -> None:
-    """Refuse a record whose fields of these names are not True or False.
-
-    Raises:
-        TypeError: One is something else.
-    """
-    # Stored answers come back without type checks, and a text "no" would count as true.
-    for name in names:
-        if not isinstance(getattr(record, name), bool):
-            raise TypeError(f"{name} must be True or False")
-
-
-def check_voters(voters: object) -> None:
-    """Refuse voters who are no names: whoever is not known cannot be kept from a second vote.
-
-    Raises:
-        TypeError: They are no tuple of texts that are not empty.
-    """
-    is_fit = isinstance(voters, tuple) and all(isinstance(one, str) and one for one in voters)
-    if not is_fit:
-        raise TypeError("voters must be a tuple of names")
-
-
-def check_texts(record: object, *names: str, optional: bool = False) -> None:
-    """Refuse a record whose fields of these names are not texts (or None, when `optional`).
-
-    Raises:
-        TypeError: One is something else.
-    """
-    for name in names:
-        value = getattr(record, name)
-        if not isinstance(value, str) and not (optional and value is None):
-            raise TypeError(f"{name} must be a text{' or None' if optional else ''}")

@@ -1,0 +1,1 @@
+"""Questions about a call, and all that answers them."""
