@@ -24,8 +24,8 @@ from bot.core.tasks import Tasks
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import FaultyPolicyError, SettingsError
 from bot.observability import logs
+from bot.observability.events import TellEvent, both, nobody
 from bot.observability.readiness import Readiness
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.observability.tracing import Tracing, otlp_provider
 from bot.policy.force import OF_SETTINGS, PolicyInForce, Tell, source_of
 from bot.policy.reading.lookups import SlackFacts
@@ -167,14 +167,14 @@ async def start(
     stack.enter_context(workspace_language(settings.language))
     storage = outside.storage if outside else settings.make_storage()
     await _open(storage, stack)
-    telemetry, show = _telemetry(settings, stack)
+    tell, show = _listeners(settings, stack)
     slack = outside.slack if outside else await reach_slack(settings)
     stack.enter_context(working_for(settings.company or slack.identity.team))
     lookups = await stack.enter_async_context(lookup_session())
     process = Process(
         owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         clock=clock,
-        telemetry=telemetry,
+        tell=tell,
         limits=outside.limits if outside else SLACK_LIMITS,
         retention=settings.retention,
         era=str(await storage.restoring.era() or ""),
@@ -184,7 +184,7 @@ async def start(
     policy = await load_policy(
         settings,
         world_of(roster.agents.values()),
-        facts_of_slack(slack, clock, telemetry=telemetry, session=lookups),
+        facts_of_slack(slack, clock, tell=tell, session=lookups),
         _recorder(process, storage, slack.identity.team_id),
         is_demo=is_demo,
     )
@@ -212,7 +212,7 @@ def _recorder(process: Process, storage: Storage, team_id: str) -> PolicyRecorde
     """Writes into the audit which policy is in force."""
     return PolicyRecorder(
         audit=storage.audit,
-        telemetry=process.telemetry,
+        tell=process.tell,
         clock=process.clock,
         team_id=team_id,
         owner=process.owner,
@@ -278,9 +278,9 @@ def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
         stack.callback(loop.remove_signal_handler, signal.SIGHUP)
 
 
-def _tracer(settings: Settings, stack: AsyncExitStack) -> Telemetry:
+def _tracer(settings: Settings, stack: AsyncExitStack) -> TellEvent:
     if settings.traces == "off":
-        return NO_TELEMETRY
+        return nobody
     provider, stop = otlp_provider()
     stack.push_async_callback(stop)
     return Tracing(provider)
@@ -289,8 +289,8 @@ def _tracer(settings: Settings, stack: AsyncExitStack) -> Telemetry:
 _Show = Callable[[Storage, Tasks, Clock], Awaitable[None]]
 
 
-def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _Show]:
-    """Return the telemetry of everything, and the function that opens the port that shows it."""
+def _listeners(settings: Settings, stack: AsyncExitStack) -> tuple[TellEvent, _Show]:
+    """Return whoever takes the events, and the function that opens the port that shows it."""
     tracer, wanted = _tracer(settings, stack), settings.metrics_port
 
     async def show_nothing(*_: object) -> None:
@@ -312,7 +312,7 @@ def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _S
         )
         logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
 
-    return metrics.Both(counted, tracer), show
+    return both(counted, tracer), show
 
 
 async def _start(

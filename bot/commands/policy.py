@@ -137,7 +137,7 @@ async def _read(path: Path) -> bytes:
 @asynccontextmanager
 async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     # It takes a second, and only a look at Slack needs it.
-    from bot.observability.telemetry import NO_TELEMETRY  # noqa: PLC0415
+    from bot.observability.events import nobody  # noqa: PLC0415
     from bot.slack import reach  # noqa: PLC0415
 
     names = ("SLACK_BOT_TOKEN", "SLACK_API_URL")
@@ -147,4 +147,4 @@ async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
     slack = await reach.reach_slack(settings)
     async with reach.lookup_session() as session:
-        yield reach.facts_of_slack(slack, system_clock, telemetry=NO_TELEMETRY, session=session)
+        yield reach.facts_of_slack(slack, system_clock, tell=nobody, session=session)

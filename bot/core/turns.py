@@ -39,7 +39,7 @@ from bot.core.runs.voice import a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError, RunEndedError
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.observability.events import TellEvent, nobody
 from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
@@ -86,7 +86,7 @@ class Turns:
         spawn: Starts the showing of cards.
         witness: Keeps approvals true about what they let run.
         entries: Keeps what the next write to the audit takes along.
-        telemetry: Is told of tool calls.
+        tell: Takes the events of tool calls.
         stopping: The runs that go on here, for who wants to stop one.
         presence: Shows what the agents do.
         board: Shows which tools run.
@@ -103,7 +103,7 @@ class Turns:
     spawn: Spawn
     witness: Witness
     entries: HeldEntries
-    telemetry: Telemetry = NO_TELEMETRY
+    tell: TellEvent = nobody
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
     presence: Presence = UNSEEN
     board: TaskBoard = NO_BOARD
@@ -137,7 +137,7 @@ class Turns:
             clock=self.clock,
             witness=self.witness,
             entries=self.entries,
-            telemetry=self.telemetry,
+            tell=self.tell,
             presence=self.presence,
             board=self.board,
             spawn=self.spawn,

@@ -1,64 +1,150 @@
 """The two edges that tell of the bot's work: the database and Slack.
 
 All that counts is on record, so that it is told where records are written; the use cases need not
-know. Each store is the typed port, whole: what is metered is a method here, all else is the
-adapter's own. A method that the port renames is an error of the type checker.
+know. Each store is the typed port, whole: what is told of is a write with something after it, all
+else is the adapter's own. A method or an argument that the port renames is an error of the type
+checker.
+
+What is written twice after a crash is told once, where a conditional write says that it was the
+first. Times from a decision to what follows are seen when both happen in this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from cachetools import LRUCache
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agents.core.checkpoint import AmendingStore, CheckpointStatus
-from bot.clock import steady_clock
-from bot.observability.activity import Activity
-from bot.observability.telemetry import Count, Telemetry, Time
+from agents.core.checkpoint import AmendingStore
+from bot.clock import steady_clock, system_nanoseconds
+from bot.observability import events
 from storage.base import Storage
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
 from storage.ports.messages import InboxStore
 from storage.ports.threads import ThreadStore
-from storage.records import Approval, AuditEntry, Decision, DrawnCard, Lease, Message, Thread
+from storage.records import (
+    Approval,
+    AuditEntry,
+    DrawnCard,
+    Lease,
+    Message,
+    Status,
+    Thread,
+)
 
 REFUSED = "refused"
 """The action of an entry of the audit: somebody who may not decide has tried to."""
 
+_MOST = 10_000
+"""The most decisions, and leases that ended, that are remembered at a time."""
 
-class MeteredInbox:
-    """An inbox that tells of messages.
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Write(Generic[P, R]):
+    """A write of a store, to be followed by what tells of it.
 
     Args:
-        store: The inbox.
-        activity: Told of them.
+        write: The store's own method, whose types hold for all that is made of it.
     """
 
-    def __init__(self, store: InboxStore, activity: Activity) -> None:
-        self._store, self._activity = store, activity
+    def __init__(self, write: Callable[P, Coroutine[Any, Any, R]]) -> None:
+        self._write = write
+
+    def told(self, tell: Callable[Concatenate[R, P], None]) -> Callable[P, Coroutine[Any, Any, R]]:
+        """The write, which tells what it returned."""
+        write = self._write
+
+        async def call(*args: P.args, **options: P.kwargs) -> R:
+            result = await write(*args, **options)
+            tell(result, *args, **options)
+            return result
+
+        return call
+
+    def kept(self, tell: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, R]]:
+        """The write, which tells of it unless its condition did not hold."""
+        write = self._write
+
+        async def call(*args: P.args, **options: P.kwargs) -> R:
+            result = await write(*args, **options)
+            if result is not False:
+                tell(*args, **options)
+            return result
+
+        return call
+
+    def timed(
+        self, tell: Callable[Concatenate[events.TimedWrite[R], P], None]
+    ) -> Callable[P, Coroutine[Any, Any, R]]:
+        """The write, which tells how it went, even where it fails."""
+        write = self._write
+
+        async def call(*args: P.args, **options: P.kwargs) -> R:
+            began_ns = system_nanoseconds()
+            try:
+                result = await write(*args, **options)
+            except BaseException as error:
+                fault = type(error).__name__ if isinstance(error, Exception) else ""  # cut off
+                ended_ns = system_nanoseconds()
+                tell(events.TimedWrite(began_ns, ended_ns, fault=fault), *args, **options)
+                raise
+            tell(events.TimedWrite(began_ns, system_nanoseconds(), result), *args, **options)
+            return result
+
+        return call
+
+
+class _Leases:
+    """The leases that ended unreleased, until this process takes one of them over."""
+
+    def __init__(self, tell: events.TellEvent, record: events.WorkedOn) -> None:
+        self._tell, self._record = tell, record
+        self._ended: LRUCache[str, int] = LRUCache(_MOST)
+
+    def due(self, records: Sequence[Thread | Approval], **_: object) -> None:
+        """Work is due; if its record has a lease, that ended unreleased."""
+        for record in records:
+            if record.leased_by:
+                self._ended[_id_of(record)] = record.fence
+
+    def taken(self, record: Thread | Approval | None, *_: object, **__: object) -> None:
+        """This process has the lease of a record, if there is one."""
+        if record is not None and self._ended.pop(_id_of(record), None) == record.fence - 1:
+            self._tell(events.LeaseTakenOver(self._record))
+
+    def taken_along(
+        self, record: Thread | Approval | None, *_: object, lease: Lease | None = None, **__: object
+    ) -> None:
+        """A write has taken a lease along, if the record is under it now."""
+        if record is not None and lease is not None and lease.is_on(record):
+            self.taken(record)
+
+
+class _MeteredInbox:
+    """An inbox that tells of messages."""
+
+    def __init__(self, store: InboxStore, tell: events.TellEvent) -> None:
         self.new, self.take, self.of_turn = store.new, store.take, store.of_turn
         self.revise = store.revise
 
-    async def add(self, message: Message) -> bool:
-        """See `InboxStore.add`."""
-        with self._activity.keeping(message):
-            is_new = await self._store.add(message)
-        self._activity.kept(is_new=is_new)
-        return is_new
+        def added(write: events.TimedWrite[bool], message: Message) -> None:
+            tell(events.MessageWritten(message, write))
+
+        self.add = _Write(store.add).timed(added)
 
 
-class MeteredThreads:
-    """Threads that tell of leases and turns.
+class _MeteredThreads:
+    """Threads that tell of leases and turns."""
 
-    Args:
-        store: The threads.
-        activity: Told of them.
-    """
-
-    def __init__(self, store: ThreadStore, activity: Activity) -> None:
-        self._store, self._activity = store, activity
+    def __init__(self, store: ThreadStore, tell: events.TellEvent) -> None:
+        self._tell, self._leases = tell, _Leases(tell, "thread")
         self.ensure = store.ensure
         self.get = store.get
         self.count_due = store.count_due
@@ -66,133 +152,69 @@ class MeteredThreads:
         self.set_aside = store.set_aside
         self.extend = store.extend
         self.set_requesters = store.set_requesters
+        self.add = _Write(store.add).kept(self._added)
+        self.wake = _Write(store.wake).told(self._leases.taken_along)
+        self.due = _Write(store.due).told(self._leases.due)
+        self.claim = _Write(store.claim).told(self._leases.taken)
+        self.set_turn = _Write(store.set_turn).kept(self._turned)
+        self.release = _Write(store.release).timed(self._released)
 
-    async def add(self, thread: Thread) -> bool:
-        """See `ThreadStore.add`."""
-        is_new = await self._store.add(thread)
-        if is_new and thread.leased_by:
-            self._activity.claimed(thread)
-        return is_new
+    def _added(self, thread: Thread) -> None:
+        if thread.leased_by:
+            self._leases.taken(thread)
 
-    async def wake(
-        self, thread_id: str, *, now_ms: int, lease: Lease | None = None
-    ) -> Thread | None:
-        """See `ThreadStore.wake`."""
-        thread = await self._store.wake(thread_id, now_ms=now_ms, lease=lease)
-        if thread is not None and lease is not None and lease.is_on(thread):
-            self._activity.claimed(thread)
-        return thread
+    def _turned(self, *_: object, turn_open: bool, **__: object) -> None:
+        if not turn_open:
+            self._tell(events.TurnEnded())
 
-    async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
-        """See `ThreadStore.due`."""
-        found = await self._store.due(now_ms=now_ms, limit=limit)
-        for thread in found:
-            self._activity.due(thread)
-        return found
-
-    async def claim(
-        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
-    ) -> Thread | None:
-        """See `ThreadStore.claim`."""
-        thread = await self._store.claim(thread_id, owner=owner, now_ms=now_ms, until_ms=until_ms)
-        if thread is not None:
-            self._activity.claimed(thread)
-        return thread
-
-    async def set_turn(
+    def _released(
         self,
-        thread_id: str,
-        *,
-        fence: int,
-        turn: int,
-        turn_open: bool,
-        requesters_json: str | None = None,
-    ) -> bool:
-        """See `ThreadStore.set_turn`."""
-        is_kept = await self._store.set_turn(
-            thread_id,
-            fence=fence,
-            turn=turn,
-            turn_open=turn_open,
-            requesters_json=requesters_json,
-        )
-        if is_kept and not turn_open:
-            self._activity.turn_ended()
-        return is_kept
-
-    async def release(
-        self,
-        thread_id: str,
-        *,
-        fence: int,
-        wakes: int,
-        now_ms: int,
+        write: events.TimedWrite[bool],
+        *_: object,
         retry_ms: int | None = None,
         ends_turn: bool = False,
-    ) -> bool:
-        """See `ThreadStore.release`."""
+        **__: object,
+    ) -> None:
         if retry_ms is not None:
-            self._activity.failed("thread")
-        is_done = await self._store.release(
-            thread_id,
-            fence=fence,
-            wakes=wakes,
-            now_ms=now_ms,
-            retry_ms=retry_ms,
-            ends_turn=ends_turn,
-        )
-        if ends_turn:
-            self._activity.turn_ended()
-        return is_done
+            self._tell(events.WorkFailed("thread"))
+        if ends_turn and write.result is not None:
+            self._tell(events.TurnEnded())
 
 
-class MeteredCheckpoints:
-    """Checkpoints that tell of the steps of runs.
+@dataclass(frozen=True, slots=True)
+class _TellStep:
+    """Tells of a write of a checkpoint as a step of its run, whatever else it was given."""
 
-    Args:
-        store: The checkpoints.
-        activity: Told of them.
-    """
+    tell: events.TellEvent
+    step: events.RunStep
 
-    def __init__(self, store: AmendingStore, activity: Activity) -> None:
-        self._store, self._activity = store, activity
+    def __call__(
+        self, write: events.TimedWrite[object], /, checkpoint_id: str, *_: object, **__: object
+    ) -> None:
+        self.tell(events.RunWritten(self.step, checkpoint_id, write))
+
+
+class _MeteredCheckpoints:
+    """Checkpoints that tell of the steps of runs."""
+
+    def __init__(self, store: AmendingStore, tell: events.TellEvent) -> None:
         self.load, self.append = store.load, store.append
-
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        """See `CheckpointStore.save`."""
-        with self._activity.run_step("checkpoint", checkpoint_id):
-            return await self._store.save(
-                checkpoint_id, data, status=status, expected_version=expected_version
-            )
-
-    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        """See `AmendingStore.amend`."""
-        with self._activity.run_step("checkpoint", checkpoint_id):
-            return await self._store.amend(checkpoint_id, change, expected_version=expected_version)
-
-    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        """See `CheckpointStore.claim`."""
-        with self._activity.run_step("resume", checkpoint_id):
-            return await self._store.claim(checkpoint_id, claim, expected_version=expected_version)
-
-    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        """See `CheckpointStore.close`."""
-        with self._activity.run_step("end", checkpoint_id):
-            await self._store.close(checkpoint_id, expected_version=expected_version)
+        self.save = _Write(store.save).timed(_TellStep(tell, "checkpoint"))
+        self.amend = _Write(store.amend).timed(_TellStep(tell, "checkpoint"))
+        self.claim = _Write(store.claim).timed(_TellStep(tell, "resume"))
+        self.close = _Write(store.close).timed(_TellStep(tell, "end"))
 
 
-class MeteredApprovals:
-    """Approvals that tell of requests, decisions and cards.
+class _MeteredApprovals:
+    """Approvals that tell of requests, decisions and cards."""
 
-    Args:
-        store: The approvals.
-        activity: Told of them.
-    """
-
-    def __init__(self, store: ApprovalStore, activity: Activity) -> None:
-        self._store, self._activity = store, activity
+    def __init__(
+        self, store: ApprovalStore, tell: events.TellEvent, clock: Callable[[], int]
+    ) -> None:
+        self._tell, self._clock = tell, clock
+        self._leases = _Leases(tell, "approval")
+        self._decided: LRUCache[str, Approval] = LRUCache(_MOST)
+        self._undrawn: LRUCache[str, Approval] = LRUCache(_MOST)
         self.get = store.get
         self.get_all = store.get_all
         self.withdraw = store.withdraw
@@ -215,202 +237,127 @@ class MeteredApprovals:
         self.mark_batch = store.mark_batch
         self.split = store.split
         self.mark_beside = store.mark_beside
+        self._watch(store)
 
-    async def add(self, approval: Approval) -> bool:
-        """See `ApprovalStore.add`."""
-        with self._activity.asking([approval]):
-            is_new = await self._store.add(approval)
-        if is_new:
-            self._activity.asked(approval)
-        return is_new
+    def _watch(self, store: ApprovalStore) -> None:
+        self.add = _Write(store.add).timed(self._added)
+        self.add_all = _Write(store.add_all).timed(self._added_all)
+        self.escalate = _Write(store.escalate).told(self._escalated)
+        self.climb = _Write(store.climb).told(self._climbed)
+        self.decide = _Write(store.decide).told(self._noted)
+        self.vote = _Write(store.vote).told(self._noted)
+        self.rebind = _Write(store.rebind).told(self._noted)
+        self.due = _Write(store.due).told(self._leases.due)
+        self.claim = _Write(store.claim).told(self._leases.taken)
+        self.mark_card = _Write(store.mark_card).kept(self._drawn)
+        self.mark_run = _Write(store.mark_run).told(self._run_marked)
+        self.release = _Write(store.release).timed(self._released)
+        self.close = _Write(store.close).kept(self._closed)
+        self.close_all = _Write(store.close_all).kept(self._all_closed)
 
-    async def add_all(
-        self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
-    ) -> frozenset[str]:
-        """See `ApprovalStore.add_all`."""
-        with self._activity.asking(approvals):
-            new = await self._store.add_all(approvals, entries=entries)
-        for approval in approvals:
-            if approval.approval_id in new:
-                self._activity.asked(approval)
-        return new
+    def _added(self, write: events.TimedWrite[bool], approval: Approval) -> None:
+        self._tell(events.RequestsWritten([approval], [approval] if write.result else [], write))
 
-    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
-        """See `ApprovalStore.escalate`."""
-        approval = await self._store.escalate(approval_id, fence=fence, now_ms=now_ms)
+    def _added_all(
+        self, write: events.TimedWrite[frozenset[str]], approvals: Sequence[Approval], **_: object
+    ) -> None:
+        new = [one for one in approvals if one.approval_id in (write.result or ())]
+        self._tell(events.RequestsWritten(approvals, new, write))
+
+    def _escalated(self, approval: Approval | None, *_: object, **__: object) -> None:
         if approval is not None:
-            self._activity.escalated(approval)
-        return approval
+            self._tell(events.Escalated(approval))
 
-    async def climb(
-        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
-    ) -> Approval | None:
-        """See `ApprovalStore.climb`."""
-        before = changed.escalated_ms
-        approval = await self._store.climb(
-            changed, revision=revision, now_ms=now_ms, redraws=redraws
-        )
-        if approval is not None and before == now_ms:
-            self._activity.escalated(approval)
-        return approval
+    def _climbed(
+        self, climbed: Approval | None, changed: Approval, *, now_ms: int, **_: object
+    ) -> None:
+        if changed.escalated_ms == now_ms:
+            self._escalated(climbed)
 
-    async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
-        """See `ApprovalStore.decide`."""
-        approval = await self._store.decide(approval_id, decision, digest=digest)
-        self._activity.decided(approval, decision)
-        return approval
+    def _noted(self, approval: Approval, *_: object, **__: object) -> None:
+        """A write may have decided an approval."""
+        if approval.decision is None:
+            return
+        self._tell(events.Decided(approval, approval.decision))
+        if approval.status is not Status.EXPIRED:
+            self._decided[approval.approval_id] = approval
+            self._undrawn[approval.approval_id] = approval
 
-    async def vote(
-        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
-    ) -> Approval:
-        """See `ApprovalStore.vote`."""
-        return self._noted(
-            await self._store.vote(changed, revision=revision, now_ms=now_ms, restarts=restarts)
-        )
-
-    async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
-        """See `ApprovalStore.rebind`."""
-        return self._noted(await self._store.rebind(changed, digest=digest, now_ms=now_ms))
-
-    def _noted(self, approval: Approval) -> Approval:
-        if approval.decision is not None:
-            self._activity.decided(approval, approval.decision)
-        return approval
-
-    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        """See `ApprovalStore.due`."""
-        found = await self._store.due(now_ms=now_ms, limit=limit)
-        for approval in found:
-            self._activity.due(approval)
-        return found
-
-    async def claim(
-        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
-    ) -> Approval | None:
-        """See `ApprovalStore.claim`."""
-        approval = await self._store.claim(
-            approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms
-        )
-        if approval is not None:
-            self._activity.claimed(approval)
-        return approval
-
-    async def mark_card(
-        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
-    ) -> bool:
-        """See `ApprovalStore.mark_card`."""
-        is_kept = await self._store.mark_card(
-            approval_id, fence=fence, card_ts=card_ts, drawn_revision=drawn_revision
-        )
-        if is_kept and drawn_revision is not None:
-            self._activity.drawn(approval_id, drawn_revision)
-        return is_kept
-
-    async def mark_run(
+    def _run_marked(
         self,
-        approval_id: str,
-        *,
-        was: str,
-        run_json: str,
-        now_ms: int,
+        approval: Approval | None,
+        *_: object,
         closes: bool = False,
         lease: Lease | None = None,
-    ) -> Approval | None:
-        """See `ApprovalStore.mark_run`."""
-        approval = await self._store.mark_run(
-            approval_id, was=was, run_json=run_json, now_ms=now_ms, closes=closes, lease=lease
-        )
-        if approval is not None and lease is not None and lease.is_on(approval):
-            self._activity.claimed(approval)
+        **__: object,
+    ) -> None:
+        self._leases.taken_along(approval, lease=lease)
         if approval is not None and closes:
-            self._activity.closed(approval_id)
-        return approval
+            self._closed(approval.approval_id)
 
-    async def close(self, approval_id: str) -> None:
-        """See `ApprovalStore.close`."""
-        await self._store.close(approval_id)
-        self._activity.closed(approval_id)
-
-    async def close_all(self, approval_ids: Sequence[str]) -> None:
-        """See `ApprovalStore.close_all`."""
-        await self._store.close_all(approval_ids)
+    def _all_closed(self, approval_ids: Sequence[str]) -> None:
         for approval_id in approval_ids:
-            self._activity.closed(approval_id)
+            self._closed(approval_id)
 
-    async def release(  # noqa: PLR0913 - the parts of one write, given by name
+    def _closed(self, approval_id: str) -> None:
+        """The agent has gone on from a decision."""
+        decided: Approval | None = self._decided.get(approval_id)
+        if decided is not None:
+            self._tell(events.GoneOn(self._since(decided)))
+
+    def _drawn(self, approval_id: str, *, drawn_revision: int | None, **_: object) -> None:
+        """A card shows this revision of its record, if any."""
+        decided: Approval | None = self._undrawn.get(approval_id)
+        if decided is not None and (drawn_revision or 0) >= decided.revision:
+            self._undrawn.pop(approval_id)  # what is drawn later is what became of it
+            self._tell(events.Redrawn(decided, self._since(decided)))
+
+    def _since(self, approval: Approval) -> float:
+        decision = approval.decision
+        return (self._clock() - decision.at_ms) / 1000 if decision is not None else 0.0
+
+    def _released(
         self,
+        write: events.TimedWrite[bool],
         approval_id: str,
         *,
-        fence: int,
-        revision: int,
-        due_ms: int | None,
-        now_ms: int,
         failed: bool = False,
         drawn: DrawnCard | None = None,
-        sign: str | None = None,
-    ) -> bool:
-        """See `ApprovalStore.release`."""
+        **_: object,
+    ) -> None:
         if failed:
-            self._activity.failed("approval")
-        is_done = await self._store.release(
-            approval_id,
-            fence=fence,
-            revision=revision,
-            due_ms=due_ms,
-            now_ms=now_ms,
-            failed=failed,
-            drawn=drawn,
-            sign=sign,
-        )
-        if is_done and drawn is not None:
-            self._activity.drawn(approval_id, drawn.revision)
-        return is_done
+            self._tell(events.WorkFailed("approval"))
+        if write.result and drawn is not None:
+            self._drawn(approval_id, drawn_revision=drawn.revision)
 
 
-class MeteredAudit:
-    """An audit that tells of refusals.
+class _MeteredAudit:
+    """An audit that tells of refusals."""
 
-    Args:
-        store: The audit.
-        activity: Told of them.
-    """
-
-    def __init__(self, store: AuditStore, activity: Activity) -> None:
-        self._store, self._activity = store, activity
+    def __init__(self, store: AuditStore, tell: events.TellEvent) -> None:
+        self._tell = tell
         self.of_thread = store.of_thread
+        self.append = _Write(store.append).kept(self._appended)
+        self.append_all = _Write(store.append_all).kept(self._all_appended)
 
-    async def append(self, entry: AuditEntry) -> None:
-        """See `AuditStore.append`."""
-        await self._store.append(entry)
-        self._tell(entry)
-
-    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
-        """See `AuditStore.append_all`."""
-        await self._store.append_all(entries)
-        for entry in entries:
-            self._tell(entry)
-
-    def _tell(self, entry: AuditEntry) -> None:
+    def _appended(self, entry: AuditEntry) -> None:
         if entry.action == REFUSED:
-            self._activity.refused()
+            self._tell(events.DeciderRefused())
+
+    def _all_appended(self, entries: Sequence[AuditEntry]) -> None:
+        for entry in entries:
+            self._appended(entry)
 
 
-class MeteredStorage:
-    """A database that tells what is written to it; otherwise the same.
+class _MeteredStorage:
+    """A database that tells what is written to it; otherwise the same."""
 
-    Args:
-        storage: The database.
-        telemetry: Is told.
-        clock: The time now, in milliseconds since the epoch.
-    """
-
-    def __init__(self, storage: Storage, telemetry: Telemetry, clock: Callable[[], int]) -> None:
-        activity = Activity(telemetry, clock)
-        self.inbox = MeteredInbox(storage.inbox, activity)
-        self.threads = MeteredThreads(storage.threads, activity)
-        self.checkpoints = MeteredCheckpoints(storage.checkpoints, activity)
-        self.approvals = MeteredApprovals(storage.approvals, activity)
-        self.audit = MeteredAudit(storage.audit, activity)
+    def __init__(self, storage: Storage, tell: events.TellEvent, clock: Callable[[], int]) -> None:
+        self.inbox = _MeteredInbox(storage.inbox, tell)
+        self.threads = _MeteredThreads(storage.threads, tell)
+        self.checkpoints = _MeteredCheckpoints(storage.checkpoints, tell)
+        self.approvals = _MeteredApprovals(storage.approvals, tell, clock)
+        self.audit = _MeteredAudit(storage.audit, tell)
         self.log = storage.log
         self.posts = storage.posts
         self.whispers = storage.whispers
@@ -432,29 +379,41 @@ class MeteredStorage:
         self.close = storage.close
 
 
+def metered(storage: Storage, tell: events.TellEvent, clock: Callable[[], int]) -> Storage:
+    """The database that tells what is written to it; itself, where nobody listens.
+
+    Args:
+        storage: The database.
+        tell: Takes the events.
+        clock: The time now, in milliseconds since the epoch.
+    """
+    return storage if tell is events.nobody else _MeteredStorage(storage, tell, clock)
+
+
 class MeteredClient(AsyncWebClient):
-    """A client of Slack that counts and times its calls.
+    """A client of Slack that tells of its calls.
 
     Attributes:
-        telemetry: Is told.
+        tell: Takes the events.
     """
 
-    telemetry: Telemetry
+    tell: events.TellEvent
 
     async def api_call(self, api_method: str, **options: Any) -> Any:
         """Call Slack; see `AsyncWebClient`."""
-        begin = steady_clock()
-        self.telemetry.count(Count.SLACK_CALLS, method=api_method)
+        begin, fault = steady_clock(), ""
+        self.tell(events.SlackCalled(api_method))
         try:
             return await super().api_call(api_method, **options)
         except SlackApiError as error:
-            code = str(error.response.get("error") or "unknown")
-            self.telemetry.count(Count.SLACK_ERRORS, method=api_method, error=code)
+            fault = str(error.response.get("error") or "unknown")
             raise
         except Exception as error:
-            name = type(error).__name__
-            self.telemetry.count(Count.SLACK_ERRORS, method=api_method, error=name)
+            fault = type(error).__name__
             raise
         finally:
-            took = (steady_clock() - begin) / 1000
-            self.telemetry.observe(Time.SLACK, took, method=api_method)
+            self.tell(events.SlackAnswered(api_method, (steady_clock() - begin) / 1000, fault))
+
+
+def _id_of(record: Thread | Approval) -> str:
+    return record.approval_id if isinstance(record, Approval) else record.thread_id

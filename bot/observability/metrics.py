@@ -4,47 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sized
-from contextlib import AbstractContextManager
-from typing import TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from bot.observability.telemetry import Count, Telemetry, Time
+from agents import ToolEvent
+from bot.observability import events
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from storage.base import Storage
 from storage.errors import StorageError
+from storage.records import Kind, Status
 
 logger = logging.getLogger(__name__)
 
-_COUNTERS: Mapping[Count, tuple[str, tuple[str, ...]]] = {
-    Count.MESSAGES: ("Messages of people.", ("result",)),
-    Count.REQUESTED: ("Approvals that were asked for.", ("kind",)),
-    Count.ESCALATED: ("Approvals that went to the backup people, too.", ("kind",)),
-    Count.DECIDED: ("Approvals that were decided.", ("outcome",)),
-    Count.REFUSED_CLICKS: ("Clicks of people who may not decide.", ()),
-    Count.IN_DOUBT: ("Calls of which nobody knew whether they ran.", ()),
-    Count.TURNS: ("Turns of agents that are over.", ()),
-    Count.TOOL_CALLS: ("Finished tool calls.", ("outcome",)),
-    Count.TAKEOVERS: ("Leases that ended without a release.", ("record",)),
-    Count.SLACK_CALLS: ("Calls of Slack's Web API.", ("method",)),
-    Count.SLACK_ERRORS: ("Calls of Slack's Web API that failed.", ("method", "error")),
-    Count.POLICIES: ("Policy files that were read.", ("result",)),
-    Count.RETRIES: ("Work that failed and is due again.", ("record",)),
-}
-
 _QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _SLOW = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 28800.0, 86400.0)
-_TIMES: Mapping[Time, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
-    Time.DECISION: ("From the request to its decision.", ("kind",), _SLOW),
-    Time.ACKNOWLEDGEMENT: ("From the arrival of a click to its acknowledgement.", (), _QUICK),
-    Time.REDRAW: ("From a decision to its redrawn card.", (), _QUICK),
-    Time.RESUME: ("From a decision to the agent's going on.", (), _QUICK),
-    Time.SLACK: ("One call of Slack's Web API.", ("method",), _QUICK),
-}
-
 _GAUGES: Mapping[str, str] = {
     "approvals_pending": "Approvals that wait for people, in the whole database.",
     "queue_depth_threads": "Threads whose work is due, in the whole database.",
@@ -54,44 +31,132 @@ _GAUGES: Mapping[str, str] = {
 }
 
 _M = TypeVar("_M", Counter, Histogram)
-_Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 
 _MOST_SERIES = 1_000
-"""Series that are found without a look at their labels."""
+"""Series of one metric that are found without a look at their labels."""
 
 Levels = Callable[[], Awaitable[Mapping[str, int]]]
 """Reads the gauges; by name."""
 
 
-class Metrics(Telemetry):
-    """Counts and times of this process."""
+class _Series(Generic[_M]):
+    """The series of one metric, by the values of its labels: few, and masked when one is made."""
+
+    def __init__(self, metric: _M) -> None:
+        self._metric: _M = metric
+        self._known: dict[tuple[str, ...], _M] = {}
+
+    def of(self, *values: str) -> _M:
+        found = self._known.get(values)
+        if found is None:
+            masked = [mask_text(value)[:80] for value in values]
+            found = self._metric.labels(*masked) if values else self._metric
+            if len(self._known) < _MOST_SERIES:
+                self._known[values] = found
+        return found
+
+
+class Metrics:
+    """Counts and times of this process, made of its events."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._known_counters: dict[_Key, Counter] = {}
-        self._known_times: dict[_Key, Histogram] = {}
-        self._counters = {
-            name: Counter(f"countersign_{name}", text, labels, registry=self.registry)
-            for name, (text, labels) in _COUNTERS.items()
-        }
-        self._times = {
-            name: Histogram(
-                f"countersign_{name}_seconds", text, labels, buckets=buckets, registry=self.registry
-            )
-            for name, (text, labels, buckets) in _TIMES.items()
-        }
+        count, times = self._counter, self._histogram
+        self._messages = count("messages", "Messages of people.", "result")
+        self._requested = count("requested", "Approvals that were asked for.", "kind")
+        text = "Approvals that went to the backup people, too."
+        self._escalated = count("escalated", text, "kind")
+        self._decided = count("decided", "Approvals that were decided.", "outcome")
+        self._refused = count("refused_clicks", "Clicks of people who may not decide.")
+        self._in_doubt = count("in_doubt", "Calls of which nobody knew whether they ran.")
+        self._turns = count("turns", "Turns of agents that are over.")
+        self._tool_calls = count("tool_calls", "Finished tool calls.", "outcome")
+        text = "Leases that ended without a release."
+        self._takeovers = count("lease_takeovers", text, "record")
+        self._slack_calls = count("slack_calls", "Calls of Slack's Web API.", "method")
+        text = "Calls of Slack's Web API that failed."
+        self._slack_errors = count("slack_errors", text, "method", "error")
+        self._policies = count("policies", "Policy files that were read.", "result")
+        self._retries = count("retries", "Work that failed and is due again.", "record")
+        text = "From the request to its decision."
+        self._waited = times("time_to_decision", text, "kind", buckets=_SLOW)
+        text = "From the arrival of a click to its acknowledgement."
+        self._answered = times("click_to_ack", text)
+        self._redrawn = times("click_to_redraw", "From a decision to its redrawn card.")
+        self._gone_on = times("decision_to_resume", "From a decision to the agent's going on.")
+        self._slack = times("slack_call", "One call of Slack's Web API.", "method")
         self._gauges = {
             name: Gauge(f"countersign_{name}", text, registry=self.registry)
             for name, text in _GAUGES.items()
         }
 
-    def count(self, name: Count, **labels: str) -> None:
-        """Count one more; see `Telemetry.count`."""
-        _series(self._known_counters, self._counters[name], name, labels).inc()
+    def _counter(self, name: str, text: str, *labels: str) -> _Series[Counter]:
+        return _Series(Counter(f"countersign_{name}", text, labels, registry=self.registry))
 
-    def observe(self, name: Time, seconds: float, **labels: str) -> None:
-        """Note how long something took; see `Telemetry.observe`."""
-        _series(self._known_times, self._times[name], name, labels).observe(max(seconds, 0.0))
+    def _histogram(
+        self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = _QUICK
+    ) -> _Series[Histogram]:
+        name = f"countersign_{name}_seconds"
+        return _Series(Histogram(name, text, labels, buckets=buckets, registry=self.registry))
+
+    def __call__(self, event: events.BotEvent) -> None:
+        """Count and time what happened."""
+        match event:
+            case events.RunWritten():
+                pass  # a span alone
+            case events.MessageWritten(_, write):
+                if write.result is not None:
+                    self._messages.of("kept" if write.result else "known").inc()
+            case events.RequestsWritten(_, new):
+                for approval in new:
+                    self._requested.of(approval.kind).inc()
+                    if approval.kind is Kind.DOUBT:
+                        self._in_doubt.of().inc()
+            case events.Decided():
+                self._count_decision(event)
+            case _:
+                self._count_later(event)
+
+    def _count_decision(self, event: events.Decided) -> None:
+        approval = event.approval
+        self._decided.of(approval.status).inc()
+        if approval.status is not Status.EXPIRED:
+            waited_s = (event.decision.at_ms - approval.created_ms) / 1000
+            _note(self._waited.of(approval.kind), waited_s)
+
+    def _count_later(self, event: events.RequestEvent | events.AroundEvent) -> None:
+        match event:
+            case events.Redrawn(_, after_s):
+                _note(self._redrawn.of(), after_s)
+            case events.GoneOn(after_s):
+                _note(self._gone_on.of(), after_s)
+            case events.TurnEnded():
+                self._turns.of().inc()
+            case ToolEvent():
+                self._tool_calls.of(event.outcome).inc()
+            case events.Escalated(approval):
+                self._escalated.of(approval.kind).inc()
+            case events.DeciderRefused():
+                self._refused.of().inc()
+            case _:
+                self._count_around(event)
+
+    def _count_around(self, event: events.AroundEvent) -> None:
+        match event:
+            case events.SlackCalled(method):
+                self._slack_calls.of(method).inc()
+            case events.SlackAnswered(method, took_s, error):
+                if error:
+                    self._slack_errors.of(method, error).inc()
+                _note(self._slack.of(method), took_s)
+            case events.ClickAnswered(after_s):
+                _note(self._answered.of(), after_s)
+            case events.LeaseTakenOver(record):
+                self._takeovers.of(record).inc()
+            case events.WorkFailed(record):
+                self._retries.of(record).inc()
+            case events.PolicyRead(is_refused):
+                self._policies.of("refused" if is_refused else "loaded").inc()
 
     def level(self, name: str, value: int) -> None:
         """Set a gauge.
@@ -106,24 +171,8 @@ class Metrics(Telemetry):
         return generate_latest(self.registry)
 
 
-class Both(Telemetry):
-    """Tells two what one is told: the metrics get counts and times, the tracer the spans."""
-
-    def __init__(self, metrics: Telemetry, tracer: Telemetry) -> None:
-        self._metrics = metrics
-        self._tracer = tracer
-
-    def count(self, name: Count, **labels: str) -> None:
-        """See `Telemetry.count`."""
-        self._metrics.count(name, **labels)
-
-    def observe(self, name: Time, seconds: float, **labels: str) -> None:
-        """See `Telemetry.observe`."""
-        self._metrics.observe(name, seconds, **labels)
-
-    def span(self, name: str, request: str, **attributes: str) -> AbstractContextManager[None]:
-        """See `Telemetry.span`."""
-        return self._tracer.span(name, request, **attributes)
+def _note(series: Histogram, seconds: float) -> None:
+    series.observe(max(seconds, 0.0))  # a clock may have been set back
 
 
 class Gauges:
@@ -179,18 +228,3 @@ def metrics_app(metrics: Metrics, levels: Levels) -> web.Application:
 
     app.router.add_get("/metrics", on_metrics)
     return app
-
-
-def _series(known: dict[_Key, _M], metric: _M, name: str, labels: Mapping[str, str]) -> _M:
-    """Return the series with these labels; they are few, and masked when one is made."""
-    key = name, tuple(labels.items())
-    found = known.get(key)
-    if found is None:
-        found = metric.labels(**_masked(labels)) if labels else metric
-        if len(known) < _MOST_SERIES:
-            known[key] = found
-    return found
-
-
-def _masked(labels: Mapping[str, str]) -> dict[str, str]:
-    return {name: mask_text(value)[:80] for name, value in labels.items()}

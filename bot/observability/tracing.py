@@ -12,8 +12,7 @@ import importlib
 import shlex
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -28,7 +27,8 @@ from opentelemetry.trace import (
 )
 
 from bot.errors import SettingsError
-from bot.observability.telemetry import Telemetry
+from bot.observability import events
+from storage.records import Approval
 
 STOP_S = 2.0
 """Seconds that sending the last spans may take."""
@@ -69,8 +69,8 @@ def otlp_provider() -> tuple[TracerProvider, Callable[[], Awaitable[None]]]:
     return provider, stop
 
 
-class Tracing(Telemetry):
-    """Makes spans.
+class Tracing:
+    """Makes spans of events.
 
     Args:
         provider: Where they go. The program that starts the bot chooses it.
@@ -79,25 +79,55 @@ class Tracing(Telemetry):
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("countersign")
 
-    def span(self, name: str, request: str, **attributes: str) -> AbstractContextManager[None]:
-        """Mark a step; see `Telemetry.span`. An error that passes through marks it as failed."""
-        return self._span(name, request, attributes)
+    def __call__(self, event: events.BotEvent) -> None:
+        """Mark what happened as a step of its request; a write that failed, as failed."""
+        match event:
+            case events.MessageWritten(message, write):
+                about = {"message": message.message_id}
+                self._span("message", message.thread_id, about, write)
+            case events.RunWritten(step, checkpoint_id, write):
+                thread_id, _, turn = checkpoint_id.rpartition("#")
+                self._span(step, thread_id, {"turn": turn}, write)
+            case events.RequestsWritten(approvals=approvals, write=write):
+                for approval in approvals:
+                    self._step("ask", approval, write)
+            case events.Escalated(approval):
+                self._step("escalate", approval)
+            case events.Decided(approval):
+                self._step("decide", approval)
+            case events.Redrawn(approval):
+                self._step("redraw", approval)
+            case _:
+                pass  # counted alone
 
-    @contextmanager
-    def _span(self, name: str, request: str, attributes: dict[str, str]) -> Iterator[None]:
-        with self._tracer.start_as_current_span(
+    def _step(
+        self, name: str, approval: Approval, write: events.TimedWrite[object] | None = None
+    ) -> None:
+        about = {
+            "approval": approval.approval_id,
+            "interrupt": approval.interrupt_id,
+            "turn": approval.checkpoint_id.rpartition("#")[2],
+        }
+        self._span(name, approval.thread_id, about, write)
+
+    def _span(
+        self,
+        name: str,
+        request: str,
+        about: Mapping[str, str],
+        write: events.TimedWrite[object] | None,
+    ) -> None:
+        """Make a span that is over: as long as a write took, or a moment."""
+        span = self._tracer.start_span(
             name,
             context=trace_context(request),
             kind=SpanKind.INTERNAL,
-            attributes={f"countersign.{key}": value for key, value in attributes.items()},
-            record_exception=False,  # its text may hold what people or tools wrote
-            set_status_on_exception=False,
-        ) as span:
-            try:
-                yield
-            except Exception as error:
-                span.set_status(Status(StatusCode.ERROR, type(error).__name__))
-                raise
+            attributes={f"countersign.{key}": value for key, value in about.items()},
+            start_time=write.began_ns if write else None,
+        )
+        if write and write.fault:  # its kind: its text may hold what people or tools wrote
+            span.set_status(Status(StatusCode.ERROR, write.fault))
+        span.end(write.ended_ns if write else None)
 
 
 def trace_context(request: str) -> Context:

@@ -19,8 +19,8 @@ from bot.core.runs.house import InForce
 from bot.core.talk.roster import Roster
 from bot.core.tasks import Tasks
 from bot.errors import SettingsError
-from bot.observability.instrument import MeteredStorage
-from bot.observability.telemetry import Telemetry, Time
+from bot.observability.events import ClickAnswered, TellEvent
+from bot.observability.instrument import metered
 from bot.questions.record import Rules
 from bot.slack.around import Process, SlackSide
 from bot.slack.bot import Countersign
@@ -75,7 +75,7 @@ def build(
     Raises:
         SettingsError: The environment would make Slack's library ignore the bot token.
     """
-    tasks, storage = Tasks(), MeteredStorage(storage, process.telemetry, process.clock)
+    tasks, storage = Tasks(), metered(storage, process.tell, process.clock)
     parts = Parts(
         slack=_side_of(slack, process, healed=lambda: tasks.spawn(parts.catch_up())),
         storage=storage,
@@ -94,7 +94,7 @@ def build(
         turns=parts.turns,
         sweep=parts.sweep,
         tasks=tasks,
-        answering=lambda: answering(tasks, process.telemetry),
+        answering=lambda: answering(tasks, process.tell),
         policy=process.policy,
     )
 
@@ -103,10 +103,9 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
     """Slack as the parts reach it: quick where somebody waits, patient where records are shown."""
     clock, team_id = process.clock, slack.identity.team_id
     quick, patient = (
-        slack.client(timeout_s=seconds, telemetry=process.telemetry)
-        for seconds in (QUICK_S, PATIENT_S)
+        slack.client(timeout_s=seconds, tell=process.tell) for seconds in (QUICK_S, PATIENT_S)
     )
-    looking = slack.client(timeout_s=QUICK_S, telemetry=process.telemetry, session=process.lookups)
+    looking = slack.client(timeout_s=QUICK_S, tell=process.tell, session=process.lookups)
     notifier = SlackNotifier(
         patient,
         clock=clock,
@@ -126,12 +125,12 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
 
 
 @contextmanager
-def answering(tasks: Tasks, telemetry: Telemetry) -> Iterator[None]:
+def answering(tasks: Tasks, tell: TellEvent) -> Iterator[None]:
     """Hold work back until an answer has left, and measure how long somebody waited for it."""
     begin = steady_clock()
     with tasks.held_back():
         yield
-        telemetry.observe(Time.ACKNOWLEDGEMENT, (steady_clock() - begin) / 1000)
+        tell(ClickAnswered((steady_clock() - begin) / 1000))
 
 
 def bolt_app(slack: Slack) -> AsyncApp:

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.attendance.waitlist import ListBoard
 from bot.core.work import CLICK_PATIENCE
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.observability.events import TellEvent, nobody
 from bot.people.in_force import PolicyNow
 from bot.policy.force import PolicyInForce
 from bot.ports.batches import BatchCards
@@ -36,7 +36,7 @@ class Process:
     Attributes:
         owner: Name of this process in leases.
         clock: The time now.
-        telemetry: Is told what happens.
+        tell: Takes the events of its work.
         limits: What Slack allows, by method.
         retention: How long threads are kept; None for ever.
         era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
@@ -51,7 +51,7 @@ class Process:
 
     owner: str
     clock: Clock
-    telemetry: Telemetry = NO_TELEMETRY
+    tell: TellEvent = nobody
     limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
     retention: timedelta | None = None
     era: str = ""

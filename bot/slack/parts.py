@@ -292,7 +292,7 @@ class Parts:
             spawn=self.tasks.spawn,
             witness=self.witness,
             entries=self.entries,
-            telemetry=process.telemetry,
+            tell=process.tell,
             presence=SlackPresence(
                 notifier.try_call,
                 process.clock,

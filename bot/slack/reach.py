@@ -10,8 +10,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.config.settings import Settings
 from bot.errors import SettingsError
+from bot.observability.events import TellEvent, nobody
 from bot.observability.instrument import MeteredClient
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.policy.reading.lookups import SlackFacts
 from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
@@ -65,14 +65,14 @@ class Slack:
         self,
         *,
         timeout_s: int,
-        telemetry: Telemetry = NO_TELEMETRY,
+        tell: TellEvent = nobody,
         session: ClientSession | None = None,
     ) -> AsyncWebClient:
         """A client that never repeats a call by itself, whatever became of it.
 
         Args:
             timeout_s: Seconds that a call may take; the session's own limit holds where it has one.
-            telemetry: Is told of each call.
+            tell: Takes the events of each call.
             session: Is used for all calls, and closed by whoever opened it.
         """
         made = MeteredClient(
@@ -82,15 +82,15 @@ class Slack:
             session=session,
             retry_handlers=[],
         )
-        made.telemetry = telemetry
+        made.tell = tell
         return made
 
 
 def facts_of_slack(
-    slack: Slack, clock: Clock, *, telemetry: Telemetry, session: ClientSession
+    slack: Slack, clock: Clock, *, tell: TellEvent, session: ClientSession
 ) -> SlackFacts:
     """The workspace, as the checks of a policy see it."""
-    client = slack.client(timeout_s=PATIENT_S, telemetry=telemetry, session=session)
+    client = slack.client(timeout_s=PATIENT_S, tell=tell, session=session)
     directory = SlackDirectory(client, team_id=slack.identity.team_id, clock=clock)
     return SlackFacts(lookups=directory, bot_user_id=slack.identity.bot_user_id)
 

@@ -20,7 +20,7 @@ from typing import Any
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.observability.events import TellEvent, nobody
 from bot.slack.reach import Slack
 
 READS = frozenset(
@@ -163,7 +163,7 @@ class FragileSlack(Slack):
         self,
         *,
         timeout_s: int,
-        telemetry: Telemetry = NO_TELEMETRY,
+        tell: TellEvent = nobody,
         session: ClientSession | None = None,
     ) -> AsyncWebClient:
         """See `Slack.client`."""

@@ -43,7 +43,7 @@ _STORES = (
     "restoring",
 )
 _PRODUCT = ("agents", "bot", "sandbox", "storage")
-_WRAPPERS = ("metered", "audit", "witness", "counting")
+_WRAPPERS = ("instrument", "audit", "witness", "counting")
 """Modules that only pass a call of a store on, or look at it."""
 _BETWEEN = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "--")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "findAndModify", "create", "drop", "bulkWrite")

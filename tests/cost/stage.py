@@ -1,7 +1,7 @@
 """The bot in its own form against a Slack that answers at once, in this process and without HTTP.
 
 All is as the product joins it: Bolt's app and our listeners, the use cases, the audited
-checkpoints, the metered storage, Slack's client. Only Slack's limits and our pauses are off. What
+checkpoints, Slack's client. Only Slack's limits and our pauses are off. What
 is played here can be counted (`tests.cost.counting`) and timed, turn by turn: message, card, click,
 tool, text.
 """

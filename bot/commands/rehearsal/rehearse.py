@@ -18,7 +18,7 @@ from bot.commands.rehearsal.stage import Theatre
 from bot.commands.rehearsal.wires import StageClock
 from bot.core.talk.roster import Roster
 from bot.core.upkeep.policies import PolicyRecorder
-from bot.observability.telemetry import NO_TELEMETRY
+from bot.observability.events import nobody
 from bot.policy.force import PolicyInForce, PolicyNews, PolicySource
 from bot.policy.reading.checks import CheckedPolicy, check
 from bot.policy.reading.problems import PolicyError
@@ -61,7 +61,7 @@ class PolicyFileOnStage:
         """The place that the bot reads it from."""
         recorder = PolicyRecorder(
             audit=self.storage.audit,
-            telemetry=NO_TELEMETRY,
+            tell=nobody,
             clock=self.clock,
             team_id=team_id,
             owner="rehearsal",

@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.observability.telemetry import Telemetry
+from bot.observability.events import TellEvent
 from bot.sandbox.workspace.records import Payload
 from bot.slack.reach import Slack
 from storage.base import Storage
@@ -83,7 +83,7 @@ class MadeUpSlack(Slack):
         self,
         *,
         timeout_s: int,
-        telemetry: Telemetry | None = None,  # noqa: ARG002 - see Slack
+        tell: TellEvent | None = None,  # noqa: ARG002 - see Slack
         session: ClientSession | None = None,  # noqa: ARG002 - see Slack
     ) -> AsyncWebClient:
         """See `Slack.client`."""

@@ -28,7 +28,7 @@ from bot.core.runs.presence import UNSEEN, of_event
 from bot.core.runs.tasks import TaskUpdates
 from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
-from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
+from bot.observability.events import TellEvent, nobody
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
@@ -151,7 +151,7 @@ class Follower:
         clock: The time now.
         witness: Keeps approvals true about what they let run.
         entries: Keeps what the next write to the audit takes along.
-        telemetry: Is told of tool calls.
+        tell: Takes the events of tool calls.
         presence: Shows what the agent does.
         board: Shows which tools run.
         spawn: Starts that.
@@ -163,7 +163,7 @@ class Follower:
     clock: Clock
     witness: Witness
     entries: HeldEntries
-    telemetry: Telemetry = NO_TELEMETRY
+    tell: TellEvent = nobody
     presence: Presence = UNSEEN
     board: TaskBoard
     spawn: Spawn
@@ -258,4 +258,4 @@ class Follower:
             outcome=str(event.outcome),
             error=event.result if event.outcome is ToolOutcome.FAILED else "",
         )
-        self.telemetry.count(Count.TOOL_CALLS, outcome=str(event.outcome))
+        self.tell(event)

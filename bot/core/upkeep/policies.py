@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from bot.core.audit import Act, note
-from bot.observability.telemetry import Count, Telemetry
+from bot.observability.events import PolicyRead, TellEvent
 from bot.policy.force import PolicyNews
 from bot.ports.process import Clock
 from storage.ports.audit import AuditStore
@@ -20,14 +20,14 @@ class PolicyRecorder:
 
     Args:
         audit: Where it is put on record, before it counts.
-        telemetry: Told how it went.
+        tell: Takes the event of it.
         clock: The time now.
         team_id: The workspace.
         owner: Name of this process: each has the file in force on its own.
     """
 
     audit: AuditStore
-    telemetry: Telemetry
+    tell: TellEvent
     clock: Clock
     team_id: str
     owner: str
@@ -52,7 +52,7 @@ class PolicyRecorder:
             in_force=news.in_force,
             faults=news.faults,
         )
-        self.telemetry.count(Count.POLICIES, result="refused" if news.faults else "loaded")
+        self.tell(PolicyRead(is_refused=bool(news.faults)))
         if news.faults:
             logger.error(
                 "the policy %s is refused; the one before stays in force\n%s",

@@ -51,7 +51,7 @@ from bot.core.talk.summaries import Summaries
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.work import TakenLeases
-from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
 from bot.ports.batches import BatchCards
@@ -130,7 +130,7 @@ class Office:
     is_gated: bool = True
     rules: Rules = RULES
     make_agent: Callable[[ScriptedModel], Agent] | None = None
-    telemetry: Telemetry = NO_TELEMETRY
+    tell: TellEvent = nobody
     policy: Callable[[], InForce] | None = None
     board: FakeBoard = field(default_factory=FakeBoard)
     has_lists: bool = False
@@ -327,7 +327,7 @@ class Office:
             spawn=self.queue.spawn,
             witness=self.witness,
             entries=self.entries,
-            telemetry=self.telemetry,
+            tell=self.tell,
         )
 
     @cached_property

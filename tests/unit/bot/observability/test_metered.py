@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from contextlib import nullcontext
 
 import pytest
 
-from agents import CheckpointStatus
+from agents import CheckpointStatus, ToolEvent
 from agents.models import call, say
 from bot.core.audit import Act
-from bot.observability.instrument import MeteredStorage
-from bot.observability.telemetry import Count, Telemetry, Time
+from bot.observability import events
+from bot.observability.instrument import metered
 from storage.base import Storage
-from storage.records import DrawnCard, Kind, Status
+from storage.errors import StoreUnavailableError
+from storage.records import DrawnCard, Kind, Message, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -29,22 +30,19 @@ from tests.support.fakes import FakeClock
 from tests.unit.bot.office import Office
 
 
-class Tally(Telemetry):
-    """Counts what is counted and timed."""
+class Tally:
+    """Notes events."""
 
     def __init__(self) -> None:
-        self.of: Counter[Count | Time] = Counter()
-        self.spans: list[str] = []
+        self.events: list[events.BotEvent] = []
 
-    def count(self, name: Count, **_: str) -> None:
-        self.of[name] += 1
+    def __call__(self, event: events.BotEvent) -> None:
+        self.events.append(event)
 
-    def observe(self, name: Time, seconds: float, **_: str) -> None:
-        self.of[name] += 1
-
-    def span(self, name: str, request: str, **_: str) -> nullcontext[None]:
-        self.spans.append(name)
-        return nullcontext()
+    @property
+    def of(self) -> Counter[type[events.BotEvent]]:
+        """How many there were of each kind."""
+        return Counter(type(one) for one in self.events)
 
 
 @pytest.fixture
@@ -53,135 +51,174 @@ def tally() -> Tally:
 
 
 @pytest.fixture
-def metered(storage: SqliteStorage, tally: Tally) -> Storage:
-    return MeteredStorage(storage, tally, FakeClock())
+def watched(storage: SqliteStorage, tally: Tally) -> Storage:
+    return metered(storage, tally, FakeClock())
 
 
-async def test_requests_made_together_are_counted_once_each(metered: Storage, tally: Tally) -> None:
+def test_a_database_that_nobody_listens_to_is_itself(storage: SqliteStorage) -> None:
+    assert metered(storage, events.nobody, FakeClock()) is storage
+
+
+async def test_a_write_that_fails_is_told_with_the_kind_of_its_error(
+    storage: SqliteStorage, tally: Tally
+) -> None:
+    await storage.close()
+    with pytest.raises(StoreUnavailableError):
+        await metered(storage, tally, FakeClock()).inbox.add(a_message())
+
+    (told,) = tally.events
+    assert isinstance(told, events.MessageWritten)
+    assert told.write.result is None
+    assert told.write.fault == "StoreUnavailableError"
+    assert 0 < told.write.began_ns <= told.write.ended_ns
+
+
+async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStorage, tally: Tally) -> None:
+    async def endless(message: Message) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    storage.inbox.add = endless  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await metered(storage, tally, FakeClock()).inbox.add(a_message())
+
+    (told,) = tally.events
+    assert isinstance(told, events.MessageWritten)
+    assert (told.write.result, told.write.fault) == (None, "")
+
+
+async def test_requests_made_together_are_counted_once_each(watched: Storage, tally: Tally) -> None:
     approvals = [an_approval(), an_approval(approval_id="b", kind=Kind.DOUBT)]
 
-    await metered.approvals.add_all(approvals)
-    await metered.approvals.add_all(approvals)
+    await watched.approvals.add_all(approvals)
+    await watched.approvals.add_all(approvals)
 
-    assert tally.of == {Count.REQUESTED: 2, Count.IN_DOUBT: 1}
-    assert tally.spans == ["ask"] * 4
+    first, again = tally.events
+    assert isinstance(first, events.RequestsWritten)
+    assert isinstance(again, events.RequestsWritten)
+    assert (first.approvals, first.new) == (approvals, approvals)
+    assert (again.approvals, again.new) == (approvals, [])
 
 
-async def test_refusals_that_are_kept_together_are_counted(metered: Storage, tally: Tally) -> None:
+async def test_refusals_that_are_kept_together_are_counted(watched: Storage, tally: Tally) -> None:
     entries = [an_entry("a", action=Act.REFUSED), an_entry("b", action=Act.DECIDED)]
-    await metered.audit.append_all(entries)
-    await metered.audit.append(an_entry("c", action=Act.REFUSED))
+    await watched.audit.append_all(entries)
+    await watched.audit.append(an_entry("c", action=Act.REFUSED))
 
-    assert tally.of == {Count.REFUSED_CLICKS: 2}
+    assert tally.of == {events.DeciderRefused: 2}
 
 
 async def test_a_tool_call_is_counted_when_it_has_a_result(
     storage: SqliteStorage, tally: Tally
 ) -> None:
     pay = call("pay", {"to": "Mia", "amount": 5}, id="c1")
-    office = Office(storage, [pay, say("Paid.")], telemetry=tally)
+    office = Office(storage, [pay, say("Paid.")], tell=tally)
     await office.hear("<@UBOT> pay Mia")
-    assert tally.of[Count.TOOL_CALLS] == 0
+    assert tally.of[ToolEvent] == 0
 
     await office.decide(await office.the_approval())
 
-    assert tally.of == {Count.TOOL_CALLS: 1}
+    assert tally.of == {ToolEvent: 1}
 
 
-async def test_a_message_is_counted_each_time_it_comes(metered: Storage, tally: Tally) -> None:
-    await metered.inbox.add(a_message())
-    await metered.inbox.add(a_message())
+async def test_a_message_is_counted_each_time_it_comes(watched: Storage, tally: Tally) -> None:
+    await watched.inbox.add(a_message())
+    await watched.inbox.add(a_message())
 
-    assert tally.of == {Count.MESSAGES: 2}
-    assert tally.spans == ["message", "message"]
+    assert [one.write.result for one in tally.events if isinstance(one, events.MessageWritten)] == [
+        True,
+        False,
+    ]
 
 
 async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(
-    metered: Storage, tally: Tally
+    watched: Storage, tally: Tally
 ) -> None:
-    store, running = metered.checkpoints, CheckpointStatus.RUNNING
+    store, running = watched.checkpoints, CheckpointStatus.RUNNING
     await store.save("t#1", "{}", status=running, expected_version=0)
     await store.amend("t#1", "{}", expected_version=1)
     await store.claim("t#1", "{}", expected_version=2)
     await store.append("t#1", "{}", base=2, index=0)
     await store.close("t#1", expected_version=3)
 
-    assert tally.spans == ["checkpoint", "checkpoint", "resume", "end"]
+    steps = [one.step for one in tally.events if isinstance(one, events.RunWritten)]
+    assert steps == ["checkpoint", "checkpoint", "resume", "end"]
 
 
 async def test_the_end_of_a_turn_is_counted_by_whatever_write_records_it(
-    metered: Storage, tally: Tally
+    watched: Storage, tally: Tally
 ) -> None:
-    await metered.threads.ensure(a_thread(due_ms=5))
-    thread = await metered.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
+    await watched.threads.ensure(a_thread(due_ms=5))
+    thread = await watched.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
     assert thread is not None
     fence = thread.fence
-    await metered.threads.set_turn(THREAD_ID, fence=fence, turn=1, turn_open=True)
-    await metered.threads.set_turn(THREAD_ID, fence=fence + 1, turn=1, turn_open=False)
+    await watched.threads.set_turn(THREAD_ID, fence=fence, turn=1, turn_open=True)
+    await watched.threads.set_turn(THREAD_ID, fence=fence + 1, turn=1, turn_open=False)
     assert tally.of == {}
 
-    await metered.threads.set_turn(THREAD_ID, fence=fence, turn=1, turn_open=False)
-    await metered.threads.release(
+    await watched.threads.set_turn(THREAD_ID, fence=fence, turn=1, turn_open=False)
+    await watched.threads.release(
         THREAD_ID, fence=fence, wakes=thread.wakes, now_ms=11, ends_turn=True
     )
 
-    assert tally.of == {Count.TURNS: 2}
+    assert tally.of == {events.TurnEnded: 2}
 
 
 async def test_a_lease_that_ended_unreleased_is_counted_at_its_takeover(
-    metered: Storage, tally: Tally
+    watched: Storage, tally: Tally
 ) -> None:
-    await metered.threads.ensure(a_thread(due_ms=5))
-    await metered.approvals.add(an_approval(due_ms=5))
-    tally.of.clear()
+    await watched.threads.ensure(a_thread(due_ms=5))
+    await watched.approvals.add(an_approval(due_ms=5))
+    tally.events.clear()
     for now_ms in (10, 30):
         due = [
-            *await metered.threads.due(now_ms=now_ms, limit=10),
-            *await metered.approvals.due(now_ms=now_ms, limit=10),
+            *await watched.threads.due(now_ms=now_ms, limit=10),
+            *await watched.approvals.due(now_ms=now_ms, limit=10),
         ]
         assert len(due) == 2
         until_ms = now_ms + 10
-        assert await metered.threads.claim(THREAD_ID, owner="a", now_ms=now_ms, until_ms=until_ms)
-        assert await metered.approvals.claim(
+        assert await watched.threads.claim(THREAD_ID, owner="a", now_ms=now_ms, until_ms=until_ms)
+        assert await watched.approvals.claim(
             APPROVAL_ID, owner="a", now_ms=now_ms, until_ms=until_ms
         )
 
-    assert tally.of == {Count.TAKEOVERS: 2}
+    assert tally.of == {events.LeaseTakenOver: 2}
 
 
-async def test_work_of_a_thread_that_failed_is_counted(metered: Storage, tally: Tally) -> None:
-    await metered.threads.ensure(a_thread(due_ms=5))
-    thread = await metered.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
+async def test_work_of_a_thread_that_failed_is_counted(watched: Storage, tally: Tally) -> None:
+    await watched.threads.ensure(a_thread(due_ms=5))
+    thread = await watched.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
     assert thread is not None
 
-    await metered.threads.release(
+    await watched.threads.release(
         THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=11, retry_ms=50
     )
 
-    assert tally.of == {Count.RETRIES: 1}
+    assert tally.of == {events.WorkFailed: 1}
 
 
 async def test_all_that_is_not_metered_is_the_database_s_own(
-    metered: Storage, storage: SqliteStorage
+    watched: Storage, storage: SqliteStorage
 ) -> None:
-    await metered.threads.ensure(a_thread(due_ms=5))
+    await watched.threads.ensure(a_thread(due_ms=5))
 
-    assert await metered.threads.get(THREAD_ID) == await storage.threads.get(THREAD_ID)
-    assert metered.posts is storage.posts
-    await metered.ping()
+    assert await watched.threads.get(THREAD_ID) == await storage.threads.get(THREAD_ID)
+    assert watched.posts is storage.posts
+    await watched.ping()
 
 
 async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
-    metered: Storage, tally: Tally
+    watched: Storage, tally: Tally
 ) -> None:
-    await metered.approvals.add(an_approval())
-    decided = await metered.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
-    claimed = await metered.approvals.claim(APPROVAL_ID, owner="a", now_ms=2_000, until_ms=3_000)
+    await watched.approvals.add(an_approval())
+    decided = await watched.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    claimed = await watched.approvals.claim(APPROVAL_ID, owner="a", now_ms=2_000, until_ms=3_000)
     assert claimed is not None
-    await metered.approvals.close_all([APPROVAL_ID, "another"])
-    await metered.approvals.close(APPROVAL_ID)
+    await watched.approvals.close_all([APPROVAL_ID, "another"])
+    await watched.approvals.close(APPROVAL_ID)
 
-    await metered.approvals.release(
+    await watched.approvals.release(
         APPROVAL_ID,
         fence=claimed.fence,
         revision=decided.revision,
@@ -190,25 +227,25 @@ async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
         drawn=DrawnCard(card_ts="1.2", revision=decided.revision),
     )
 
-    assert (tally.of[Time.RESUME], tally.of[Time.REDRAW]) == (2, 1)
+    assert (tally.of[events.GoneOn], tally.of[events.Redrawn]) == (2, 1)
 
 
 @pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
 async def test_each_decision_that_the_agent_has_gone_on_from_is_timed_once(
-    metered: Storage, tally: Tally, status: Status
+    watched: Storage, tally: Tally, status: Status
 ) -> None:
-    office = Office(metered, [call("pay", {"to": "Mia", "amount": 5}, id="c1"), say("Well.")])
+    office = Office(watched, [call("pay", {"to": "Mia", "amount": 5}, id="c1"), say("Well.")])
     await office.hear("<@UBOT> pay Mia")
     await office.decide(await office.the_approval(), status)
     assert office.shown() == ["Well."]
-    assert tally.of[Time.RESUME] == 1
+    assert tally.of[events.GoneOn] == 1
 
 
-async def test_a_card_is_not_drawn_by_who_lost_the_lease(metered: Storage, tally: Tally) -> None:
-    await metered.approvals.add(an_approval())
-    await metered.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+async def test_a_card_is_not_drawn_by_who_lost_the_lease(watched: Storage, tally: Tally) -> None:
+    await watched.approvals.add(an_approval())
+    await watched.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 
-    await metered.approvals.release(
+    await watched.approvals.release(
         APPROVAL_ID,
         fence=7,
         revision=2,
@@ -218,5 +255,5 @@ async def test_a_card_is_not_drawn_by_who_lost_the_lease(metered: Storage, tally
         failed=True,
     )
 
-    assert tally.of[Time.REDRAW] == 0
-    assert tally.of[Count.RETRIES] == 1
+    assert tally.of[events.Redrawn] == 0
+    assert tally.of[events.WorkFailed] == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from aiohttp import web
@@ -12,59 +14,96 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 from prometheus_client import REGISTRY, generate_latest
 
+from agents import ToolCall, ToolEvent, ToolOutcome
 from bot.core.tasks import Tasks
 from bot.errors import SettingsError
-from bot.observability.metrics import Both, Gauges, Metrics, metrics_app
-from bot.observability.telemetry import NO_TELEMETRY, Count, Time
+from bot.observability import events
+from bot.observability.metrics import Gauges, Metrics, metrics_app
 from bot.observability.tracing import Tracing, otlp_provider
 from storage.errors import StoreUnavailableError
+from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.contract.builders import a_thread, an_approval
+from tests.contract.builders import APPROVAL_ID, a_decision, a_message, a_thread, an_approval
 
-LABELS = {
-    Count.MESSAGES: {"result": "kept"},
-    Count.REQUESTED: {"kind": "approval"},
-    Count.DECIDED: {"outcome": "approved"},
-    Count.ESCALATED: {"kind": "approval"},
-    Count.REFUSED_CLICKS: {},
-    Count.IN_DOUBT: {},
-    Count.TURNS: {},
-    Count.TOOL_CALLS: {"outcome": "ran"},
-    Count.TAKEOVERS: {"record": "thread"},
-    Count.SLACK_CALLS: {"method": "chat.update"},
-    Count.SLACK_ERRORS: {"method": "chat.update", "error": "ratelimited"},
-    Count.POLICIES: {"result": "refused"},
-    Count.RETRIES: {"record": "thread"},
+WENT_WELL = events.TimedWrite(1_000, 2_000, result=True)
+DOUBT = replace(an_approval(), kind=Kind.DOUBT)
+REJECTED = replace(an_approval(), status=Status.REJECTED, decision=a_decision())
+
+COUNTED: Mapping[str, events.BotEvent] = {
+    'messages_total{result="kept"}': events.MessageWritten(a_message(), WENT_WELL),
+    'requested_total{kind="doubt"}': events.RequestsWritten([DOUBT], [DOUBT], WENT_WELL),
+    "in_doubt_total": events.RequestsWritten([DOUBT], [DOUBT], WENT_WELL),
+    'escalated_total{kind="approval"}': events.Escalated(an_approval()),
+    'decided_total{outcome="rejected"}': events.Decided(REJECTED, a_decision()),
+    "refused_clicks_total": events.DeciderRefused(),
+    "turns_total": events.TurnEnded(),
+    'tool_calls_total{outcome="ran"}': ToolEvent(
+        agent_name="A",
+        run_path=("A",),
+        key="k",
+        call=ToolCall(id="c1", name="pay", arguments={}),
+        result="Paid.",
+        outcome=ToolOutcome.RAN,
+    ),
+    'lease_takeovers_total{record="thread"}': events.LeaseTakenOver("thread"),
+    'slack_calls_total{method="chat.update"}': events.SlackCalled("chat.update"),
+    'slack_errors_total{error="ratelimited",method="chat.update"}': events.SlackAnswered(
+        "chat.update", 0.1, error="ratelimited"
+    ),
+    'policies_total{result="refused"}': events.PolicyRead(is_refused=True),
+    'retries_total{record="approval"}': events.WorkFailed("approval"),
+}
+TIMED: Mapping[str, Callable[[float], events.BotEvent]] = {
+    "click_to_ack": events.ClickAnswered,
+    "click_to_redraw": partial(events.Redrawn, REJECTED),
+    "decision_to_resume": events.GoneOn,
+    "slack_call": partial(events.SlackAnswered, "chat.update"),
 }
 
 
-@pytest.mark.parametrize("name", Count)
-def test_each_count_has_its_labels(name: Count) -> None:
+@pytest.mark.parametrize("sample", COUNTED)
+def test_each_count_has_its_labels(sample: str) -> None:
     metrics = Metrics()
-    metrics.count(name, **LABELS[name])
-    shown = metrics.text().decode()
-    line = next(one for one in shown.splitlines() if one.startswith(f"countersign_{name}_total"))
-    assert line.endswith(" 1.0")
-    assert all(f'{key}="{value}"' in line for key, value in LABELS[name].items())
+    metrics(COUNTED[sample])
+    assert f"countersign_{sample} 1.0\n" in metrics.text().decode()
 
 
-@pytest.mark.parametrize("name", Time)
-def test_each_time_is_a_histogram(name: Time) -> None:
-    labels = {Time.DECISION: {"kind": "approval"}, Time.SLACK: {"method": "chat.update"}}
+@pytest.mark.parametrize("name", TIMED)
+def test_each_time_is_a_histogram(name: str) -> None:
     metrics = Metrics()
-    metrics.observe(name, 0.02, **labels.get(name, {}))
-    metrics.observe(name, -5.0, **labels.get(name, {}))
+    metrics(TIMED[name](0.02))
+    metrics(TIMED[name](-5.0))
     shown = metrics.text().decode()
     assert f"countersign_{name}_seconds_count" in shown
     total = next(x for x in shown.splitlines() if x.startswith(f"countersign_{name}_seconds_sum"))
     assert total.endswith(" 0.02")
 
 
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.EXPIRED])
+def test_only_what_people_decide_is_timed(status: Status) -> None:
+    metrics, approval = Metrics(), replace(an_approval(), status=status)
+    metrics(events.Decided(approval, replace(a_decision(), at_ms=approval.created_ms + 2_000)))
+    name = 'countersign_time_to_decision_seconds_sum{kind="approval"} 2.0'
+    assert (name in metrics.text().decode()) is (status is not Status.EXPIRED)
+
+
+def test_what_was_not_kept_is_not_counted() -> None:
+    metrics = Metrics()
+    failed: events.TimedWrite[bool] = events.TimedWrite(1_000, 2_000, fault="StoreUnavailableError")
+    metrics(events.MessageWritten(a_message(), failed))
+    metrics(events.RequestsWritten([DOUBT], [], failed))
+    shown = metrics.text().decode()
+    assert "countersign_messages_total{" not in shown
+    assert "countersign_requested_total{" not in shown
+    assert "countersign_in_doubt_total 0.0" in shown
+
+
 def test_a_secret_in_a_label_is_masked() -> None:
     metrics = Metrics()
-    metrics.count(Count.SLACK_ERRORS, method="chat.update", error="xoxb-1234567890-abcdef")
+    metrics(events.SlackAnswered("chat.update", 0.1, error="xoxb-1234567890-abcdef"))
     assert "xoxb-" not in metrics.text().decode()
 
 
@@ -140,8 +179,7 @@ async def test_spans_go_where_the_environment_says(monkeypatch: pytest.MonkeyPat
     async with TestServer(app) as server:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", str(server.make_url("")).rstrip("/"))
         provider, stop = otlp_provider()
-        with Tracing(provider).span("decide", "x#1"):
-            pass
+        Tracing(provider)(events.Decided(REJECTED, a_decision()))
         await stop()
     assert b"decide" in b"".join(bodies)
 
@@ -155,53 +193,67 @@ def _exporter() -> tuple[Tracing, InMemorySpanExporter]:
 def test_steps_in_two_processes_are_one_trace() -> None:
     first, here = _exporter()
     second, there = _exporter()
-    with first.span("message", "T1:C1:1.2#1", thread="T1:C1:1.2"):
-        pass
-    with second.span("decide", "T1:C1:1.2#1"):
-        pass
-    with second.span("decide", "T1:C1:1.2#2"):
-        pass
+    first(events.MessageWritten(a_message(), WENT_WELL))
+    second(events.Decided(REJECTED, a_decision()))
+    second(events.Decided(replace(REJECTED, thread_id="T1:C1:2.2"), a_decision()))
     (begun,), (decided, other) = here.get_finished_spans(), there.get_finished_spans()
     assert begun.context is not None
     assert decided.context is not None
     assert other.context is not None
     assert begun.context.trace_id == decided.context.trace_id != other.context.trace_id
     assert begun.parent == decided.parent
-    assert begun.attributes == {"countersign.thread": "T1:C1:1.2"}
+    assert begun.attributes == {"countersign.message": a_message().message_id}
+
+
+def test_a_span_is_as_long_as_its_write() -> None:
+    tracing, exporter = _exporter()
+    tracing(events.RunWritten("resume", "T1:C1:1.2#7", WENT_WELL))
+    (span,) = exporter.get_finished_spans()
+    assert (span.name, span.start_time, span.end_time) == ("resume", 1_000, 2_000)
+    assert span.attributes == {"countersign.turn": "7"}
+    assert span.status.is_unset
 
 
 def test_an_error_is_named_and_not_quoted() -> None:
     tracing, exporter = _exporter()
-    with (
-        pytest.raises(ValueError, match="hunter2"),
-        tracing.span("resume", "T1:C1:1.2#1"),
-    ):
-        raise ValueError("password=hunter2")
+    failed: events.TimedWrite[bool] = events.TimedWrite(1_000, 2_000, fault="ValueError")
+    tracing(events.RunWritten("resume", "T1:C1:1.2#1", failed))
     (span,) = exporter.get_finished_spans()
-    assert span.status.description == "ValueError"
+    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "ValueError")
     assert not span.events
-    assert "hunter2" not in span.to_json()
+
+
+def test_each_of_those_who_are_asked_together_has_a_span() -> None:
+    tracing, exporter = _exporter()
+    asked = [an_approval(), an_approval(approval_id="b")]
+    tracing(events.RequestsWritten(asked, [], WENT_WELL))
+    spans = exporter.get_finished_spans()
+    assert [one.name for one in spans] == ["ask", "ask"]
+    assert [(one.attributes or {})["countersign.approval"] for one in spans] == [APPROVAL_ID, "b"]
 
 
 def test_both_are_told() -> None:
     metrics = Metrics()
     tracing, exporter = _exporter()
-    both = Both(metrics, tracing)
-    both.count(Count.IN_DOUBT)
-    both.observe(Time.REDRAW, 1.0)
-    with both.span("redraw", "x#1"):
-        pass
+    tell = events.both(metrics, tracing)
+    tell(events.TurnEnded())
+    tell(events.Redrawn(REJECTED, 1.0))
     shown = metrics.text().decode()
-    assert "countersign_in_doubt_total 1.0" in shown
+    assert "countersign_turns_total 1.0" in shown
     assert "countersign_click_to_redraw_seconds_sum 1.0" in shown
     assert len(exporter.get_finished_spans()) == 1
 
 
+def test_of_two_the_one_that_listens_is_told_by_itself() -> None:
+    metrics = Metrics()
+    assert events.both(metrics, events.nobody) is metrics
+    assert events.both(events.nobody, metrics) is metrics
+    assert events.both(events.nobody, events.nobody) is events.nobody
+
+
 def test_nothing_is_told_by_default() -> None:
     before = generate_latest(REGISTRY)
-    NO_TELEMETRY.count(Count.IN_DOUBT)
-    NO_TELEMETRY.observe(Time.REDRAW, 1.0)
-    with NO_TELEMETRY.span("redraw", "x#1"):
-        assert not trace.get_current_span().is_recording()
+    events.nobody(events.Redrawn(REJECTED, 1.0))
+    assert not trace.get_current_span().is_recording()
     assert b"countersign" not in before
     assert b"countersign" not in generate_latest(REGISTRY)

@@ -7,8 +7,10 @@ that operators have to be told of.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -24,8 +26,9 @@ from agents.models import call, say
 from bot.core.tasks import Tasks
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import NotApproverError
-from bot.observability.instrument import MeteredStorage
-from bot.observability.metrics import Both, Metrics
+from bot.observability.events import both
+from bot.observability.instrument import metered
+from bot.observability.metrics import Metrics
 from bot.observability.tracing import Tracing, trace_context
 from bot.policy.force import PolicyNews
 from bot.slack.app import answering
@@ -47,7 +50,7 @@ class Observed:
     def __init__(self) -> None:
         self.metrics, self._exporter, provider = Metrics(), InMemorySpanExporter(), TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        self.told = Both(self.metrics, Tracing(provider))
+        self.told = both(self.metrics, Tracing(provider))
 
     def text(self) -> str:
         """Everything, without what depends on the machine."""
@@ -84,6 +87,23 @@ def _line_of(span: ReadableSpan) -> str:
     return f"{span.name} {span.kind.name} {status} | {about}"
 
 
+@dataclass
+class Breakable:
+    """Keeps checkpoints, unless the database is away."""
+
+    save: Callable[..., Coroutine[Any, Any, int]]
+    is_broken: bool = False
+
+    async def __call__(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        if self.is_broken:
+            raise StoreUnavailableError("away")
+        return await self.save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+
+
 @tool(gate="review", title="Pay {amount} to {to}")
 def pay(to: str, amount: int) -> str:
     """Pay somebody.
@@ -101,7 +121,7 @@ def _agent(model: ScriptedModel) -> ChatModelAgent:
     return ChatModelAgent(name="A", model=model, tools=[pay])
 
 
-async def _play(office: Office, storage: SqliteStorage, clock: FakeClock) -> None:
+async def _play(office: Office, save: Breakable, clock: FakeClock) -> None:
     """Approve, after somebody tried who may not; reject; let expire; fail; lose the database."""
     await office.hear("<@UBOT> pay Mia")
     await office.hear("<@UBOT> pay Mia")  # Slack sends it again
@@ -127,24 +147,18 @@ async def _play(office: Office, storage: SqliteStorage, clock: FakeClock) -> Non
     await office.hear("and Lea, all of it", ts="1800000003.000001")
     await office.decide(await office.the_approval())
 
-    await _lose(office, storage)
+    await _lose(office, save)
     clock.forward(minutes=10)
     await office.sweep.tick()
     await office.queue.run()
 
 
-async def _lose(office: Office, storage: SqliteStorage) -> None:
+async def _lose(office: Office, save: Breakable) -> None:
     """A message comes, and the first step of its run cannot be kept."""
-
-    async def away(
-        checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        raise StoreUnavailableError(f"away: {checkpoint_id}")
-
-    storage.checkpoints.save = away  # type: ignore[method-assign]
+    save.is_broken = True
     with pytest.raises(StoreUnavailableError):
         await office.hear("and Ned", ts="1800000004.000001")
-    vars(storage.checkpoints).pop("save")
+    save.is_broken = False
 
 
 async def _call_slack(observed: Observed) -> None:
@@ -164,7 +178,7 @@ async def _call_slack(observed: Observed) -> None:
             api_url=f"{server.make_url('')}",
             identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
         )
-        client = slack.client(timeout_s=5, telemetry=observed.told)
+        client = slack.client(timeout_s=5, tell=observed.told)
         await client.chat_postMessage(channel="C1", text="Paid.")
         with pytest.raises(SlackApiError):
             await client.chat_update(channel="C1", ts="1.2", text="Paid.")
@@ -174,7 +188,9 @@ async def _call_slack(observed: Observed) -> None:
 
 async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: SqliteStorage) -> None:
     observed, clock = Observed(), FakeClock()
-    metered = MeteredStorage(storage, observed.told, clock)
+    save = Breakable(storage.checkpoints.save)
+    storage.checkpoints.save = save  # type: ignore[method-assign]
+    watched = metered(storage, observed.told, clock)
     amounts = {"Mia": 5, "Joe": 6, "Kim": 7, "Lea": 500}
     turns = [
         turn
@@ -182,18 +198,18 @@ async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: Sqlite
         for turn in (call("pay", {"to": name, "amount": amount}, id=f"c{number}"), say("Well."))
     ]
     office = Office(
-        metered,
+        watched,
         [*turns, say("Nothing to pay.")],
         clock=clock,
         make_agent=_agent,
-        telemetry=observed.told,
+        tell=observed.told,
     )
-    await _play(office, storage, clock)
+    await _play(office, save, clock)
     await _call_slack(observed)
     with answering(Tasks(), observed.told):
         pass
     recorder = PolicyRecorder(
-        audit=metered.audit, telemetry=observed.told, clock=clock, team_id="T1", owner="office"
+        audit=watched.audit, tell=observed.told, clock=clock, team_id="T1", owner="office"
     )
     await recorder(PolicyNews(name="policy.yaml", hash="a1", in_force="a1"))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
+from bot.observability import events
 from bot.observability.metrics import _MOST_SERIES, Metrics
-from bot.observability.telemetry import Count, Time
 from bot.redaction.mask import mask_text
 from bot.redaction.patterns import FIRST_GATE, LOOKS, MORE_GATE, REDACTED, has_any, mask_looks
 from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE, may_hide
@@ -54,23 +54,23 @@ def test_a_series_is_masked_when_it_is_made_and_then_found_again() -> None:
     metrics = Metrics()
     secret = "xoxb-" + "1" * 20
     for _ in range(3):
-        metrics.count(Count.DECIDED, outcome=secret)
-        metrics.observe(Time.SLACK, 0.1, method="chat.update")
-        metrics.observe(Time.SLACK, 0.1, method="chat.postMessage")
-        metrics.observe(Time.REDRAW, -1.0)
+        metrics(events.SlackAnswered("chat.update", 0.1, error=secret))
+        metrics(events.SlackAnswered("chat.postMessage", 0.1))
+        metrics(events.GoneOn(-1.0))
     text = metrics.text().decode()
     assert secret not in text
-    assert f'countersign_decided_total{{outcome="{REDACTED}"}} 3.0' in text
+    failed = f'{{error="{REDACTED}",method="chat.update"}} 3.0'
+    assert f"countersign_slack_errors_total{failed}" in text
     assert 'countersign_slack_call_seconds_count{method="chat.update"} 3.0' in text
     assert 'countersign_slack_call_seconds_count{method="chat.postMessage"} 3.0' in text
-    assert "countersign_click_to_redraw_seconds_count 3.0" in text
+    assert "countersign_decision_to_resume_seconds_count 3.0" in text
 
 
 def test_one_label_of_two_metrics_is_two_series() -> None:
     metrics = Metrics()
-    metrics.count(Count.TAKEOVERS, record="thread")
-    metrics.count(Count.RETRIES, record="thread")
-    metrics.count(Count.RETRIES, record="thread")
+    metrics(events.LeaseTakenOver("thread"))
+    metrics(events.WorkFailed("thread"))
+    metrics(events.WorkFailed("thread"))
     text = metrics.text().decode()
     assert 'countersign_lease_takeovers_total{record="thread"} 1.0' in text
     assert 'countersign_retries_total{record="thread"} 2.0' in text
@@ -79,7 +79,7 @@ def test_one_label_of_two_metrics_is_two_series() -> None:
 def test_only_so_many_series_are_remembered() -> None:
     metrics = Metrics()
     for number in range(_MOST_SERIES + 5):
-        metrics.count(Count.DECIDED, outcome=f"o{number}")
-    assert len(metrics._known_counters) == _MOST_SERIES
-    metrics.count(Count.DECIDED, outcome=f"o{_MOST_SERIES + 1}")
-    assert f'outcome="o{_MOST_SERIES + 1}"}} 2.0' in metrics.text().decode()
+        metrics(events.SlackCalled(f"m{number}"))
+    assert len(metrics._slack_calls._known) == _MOST_SERIES
+    metrics(events.SlackCalled(f"m{_MOST_SERIES + 1}"))
+    assert f'method="m{_MOST_SERIES + 1}"}} 2.0' in metrics.text().decode()

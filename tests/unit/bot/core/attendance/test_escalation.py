@@ -13,7 +13,7 @@ import pytest
 from agents.models import call, say
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
-from bot.observability.instrument import MeteredStorage
+from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
 from storage.base import Storage
 from storage.errors import StoreUnavailableError
@@ -507,12 +507,12 @@ async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage)
 
 async def test_escalations_are_counted_once(storage: SqliteStorage) -> None:
     metrics, clock = Metrics(), FakeClock()
-    metered = MeteredStorage(storage, metrics, clock)
-    office = an_office(metered, clock=clock)
+    watched = metered(storage, metrics, clock)
+    office = an_office(watched, clock=clock)
     approval = await asked(office)
     await tick(office, hours=1)
     await tick(office, hours=1)
-    assert not await metered.approvals.escalate(
+    assert not await watched.approvals.escalate(
         approval.approval_id, fence=approval.fence, now_ms=clock()
     )
     assert 'countersign_escalated_total{kind="approval"} 1.0' in metrics.text().decode()

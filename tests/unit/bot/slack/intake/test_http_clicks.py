@@ -18,7 +18,7 @@ from slack_bolt.response import BoltResponse
 
 from bot.core.tasks import Tasks
 from bot.layout.action_ids import ActionId
-from bot.observability.telemetry import NO_TELEMETRY
+from bot.observability.events import nobody
 from bot.slack.app import answering
 from bot.slack.intake.http import SLACK_PATH, serve, web_app
 from storage.records import Status
@@ -186,7 +186,7 @@ class Spawning:
         app = web_app(
             cast(AsyncApp, self),
             is_ready,
-            answering=lambda: answering(self.tasks, NO_TELEMETRY),
+            answering=lambda: answering(self.tasks, nobody),
         )
 
         async def on_prepare(*_: object) -> None:
