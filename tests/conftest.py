@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import AsyncIterator, Generator
 
 import pydantic_ai.models
@@ -16,6 +17,9 @@ from tests.support.twins import left_out
 
 __all__ = ["collected", "mongo_server"]
 
+_GARBAGE = (20_000, 10, 10)
+"""How many things are made before garbage is looked for; Python's own 700 is a few times a test."""
+
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 
 # For each change: the same examples each time, so that what fails is what was changed. To look
@@ -23,6 +27,20 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
+
+
+def _interrupt(_: int, __: object) -> None:
+    raise KeyboardInterrupt
+
+
+def pytest_sessionstart() -> None:
+    """Let Ctrl-C end the tests by a handler of our own.
+
+    With Python's own, each run of an event loop puts another one in its place and takes it back,
+    which takes longer than a small test does.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,6 +55,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*_GARBAGE)
         gc.enable()
 
 

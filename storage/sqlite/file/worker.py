@@ -131,6 +131,17 @@ class Worker:
         except sqlite3.Error as error:
             raise store_error(error) from error
 
+    async def copy(self, other: sqlite3.Connection) -> None:
+        """Take over all tables of another database, and their rows.
+
+        Raises:
+            StoreUnavailableError: It cannot be written now.
+        """
+        try:
+            await self._call(other.backup, self._connection)
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+
     async def close(self) -> None:
         """Finish what waits, and close the connection."""
         self._is_closed = True
