@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from agents import ToolEvent
-from storage.records import Approval, Decision, Message
+from storage.records import Approval, AuditEntry, Decision, Message
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -132,8 +132,14 @@ class GoneOn:
 
 
 @dataclass(frozen=True, slots=True)
-class DeciderRefused:
-    """Somebody who may not decide has tried to."""
+class EntriesWritten:
+    """Entries are in the audit.
+
+    Attributes:
+        entries: In the order in which they were written.
+    """
+
+    entries: Sequence[AuditEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +218,7 @@ class SlackAnswered:
 
 
 WriteEvent: TypeAlias = MessageWritten | RunWritten | RequestsWritten | Decided
-RequestEvent: TypeAlias = Escalated | DeciderRefused | Redrawn | GoneOn | TurnEnded | ToolEvent
+RequestEvent: TypeAlias = Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent
 AroundEvent: TypeAlias = (
     LeaseTakenOver | WorkFailed | PolicyRead | ClickAnswered | SlackCalled | SlackAnswered
 )

@@ -37,9 +37,6 @@ from storage.records import (
     Thread,
 )
 
-REFUSED = "refused"
-"""The action of an entry of the audit: somebody who may not decide has tried to."""
-
 _MOST = 10_000
 """The most decisions, and leases that ended, that are remembered at a time."""
 
@@ -259,10 +256,16 @@ class _MeteredApprovals:
         self._tell(events.RequestsWritten([approval], [approval] if write.result else [], write))
 
     def _added_all(
-        self, write: events.TimedWrite[frozenset[str]], approvals: Sequence[Approval], **_: object
+        self,
+        write: events.TimedWrite[frozenset[str]],
+        approvals: Sequence[Approval],
+        *,
+        entries: Sequence[AuditEntry] = (),
     ) -> None:
         new = [one for one in approvals if one.approval_id in (write.result or ())]
         self._tell(events.RequestsWritten(approvals, new, write))
+        if entries and write.result is not None:
+            self._tell(events.EntriesWritten(entries))
 
     def _escalated(self, approval: Approval | None, *_: object, **__: object) -> None:
         if approval is not None:
@@ -332,21 +335,19 @@ class _MeteredApprovals:
 
 
 class _MeteredAudit:
-    """An audit that tells of refusals."""
+    """An audit that tells of its entries."""
 
     def __init__(self, store: AuditStore, tell: events.TellEvent) -> None:
-        self._tell = tell
         self.of_thread = store.of_thread
-        self.append = _Write(store.append).kept(self._appended)
-        self.append_all = _Write(store.append_all).kept(self._all_appended)
 
-    def _appended(self, entry: AuditEntry) -> None:
-        if entry.action == REFUSED:
-            self._tell(events.DeciderRefused())
+        def appended(entry: AuditEntry) -> None:
+            tell(events.EntriesWritten([entry]))
 
-    def _all_appended(self, entries: Sequence[AuditEntry]) -> None:
-        for entry in entries:
-            self._appended(entry)
+        def all_appended(entries: Sequence[AuditEntry]) -> None:
+            tell(events.EntriesWritten(entries))
+
+        self.append = _Write(store.append).kept(appended)
+        self.append_all = _Write(store.append_all).kept(all_appended)
 
 
 class _MeteredStorage:

@@ -32,6 +32,9 @@ _GAUGES: Mapping[str, str] = {
 
 _M = TypeVar("_M", Counter, Histogram)
 
+REFUSED = "refused"
+"""The action of an entry of the audit: somebody who may not decide has tried to."""
+
 _MOST_SERIES = 1_000
 """Series of one metric that are found without a look at their labels."""
 
@@ -136,8 +139,8 @@ class Metrics:
                 self._tool_calls.of(event.outcome).inc()
             case events.Escalated(approval):
                 self._escalated.of(approval.kind).inc()
-            case events.DeciderRefused():
-                self._refused.of().inc()
+            case events.EntriesWritten(entries):
+                self._refused.of().inc(sum(one.action == REFUSED for one in entries))
             case _:
                 self._count_around(event)
 

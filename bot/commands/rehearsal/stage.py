@@ -12,15 +12,17 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.commands.rehearsal.cases import ZONE, Data, World
-from bot.commands.rehearsal.wires import MadeUpSlack, StageClock, WatchedStorage
+from bot.commands.rehearsal.wires import MadeUpSlack, StageClock
 from bot.core.attendance.held import read_beside
 from bot.core.story import MOST
 from bot.layout.action_ids import ActionId, encode
+from bot.observability.events import BotEvent, EntriesWritten
+from bot.observability.instrument import metered
 from bot.policy.ballot import Ballot
 from bot.policy.force import PolicyInForce
 from bot.policy.standing import Standing
@@ -111,11 +113,16 @@ class Theatre:
     _granted: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.storage = cast("Storage", WatchedStorage(self.storage, self.noted))
+        self.storage = metered(self.storage, self._note, self.clock)
         self.sandbox = Sandbox(clock=self.clock.seconds, bot_token=_TOKEN)
         self.sandbox.use(BoltWire(lambda: self.bot))
         _settle_in(self.sandbox, self.world)
         self.restart()
+
+    def _note(self, event: BotEvent) -> None:
+        if isinstance(event, EntriesWritten):
+            for entry in event.entries:
+                self.noted.setdefault(entry.entry_id)
 
     @property
     def slack(self) -> Slack:

@@ -14,8 +14,6 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.observability.events import TellEvent
 from bot.sandbox.workspace.records import Payload
 from bot.slack.reach import Slack
-from storage.base import Storage
-from storage.records import AuditEntry
 
 
 @dataclass(slots=True)
@@ -90,40 +88,3 @@ class MadeUpSlack(Slack):
         made = _MadeUpClient(token=self.token, timeout=timeout_s, retry_handlers=[])
         made.stage = self.stage
         return made
-
-
-class WatchedStorage:
-    """A storage that notes the order in which entries of the audit are made.
-
-    Args:
-        storage: Where they are kept.
-        noted: Takes their ids.
-    """
-
-    def __init__(self, storage: Storage, noted: dict[str, None]) -> None:
-        self._storage = storage
-        self.audit = _WatchedStore(storage.audit, noted)
-        self.approvals = _WatchedStore(storage.approvals, noted)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._storage, name)
-
-
-class _WatchedStore:
-    """A store, some of whose methods take entries of the audit."""
-
-    def __init__(self, store: object, noted: dict[str, None]) -> None:
-        self._store = store
-        self._noted = noted
-
-    def __getattr__(self, name: str) -> object:
-        method = getattr(self._store, name)
-
-        def call(*args: object, **options: object) -> object:
-            for value in (*args, *options.values()):
-                for one in value if isinstance(value, list | tuple) else [value]:
-                    if isinstance(one, AuditEntry):
-                        self._noted.setdefault(one.entry_id)
-            return method(*args, **options)
-
-        return call if callable(method) else method

@@ -101,12 +101,17 @@ async def test_requests_made_together_are_counted_once_each(watched: Storage, ta
     assert (again.approvals, again.new) == (approvals, [])
 
 
-async def test_refusals_that_are_kept_together_are_counted(watched: Storage, tally: Tally) -> None:
+async def test_entries_of_the_audit_are_told_however_they_are_written(
+    watched: Storage, tally: Tally
+) -> None:
     entries = [an_entry("a", action=Act.REFUSED), an_entry("b", action=Act.DECIDED)]
+    requested, alone = an_entry("c", action=Act.REQUESTED), an_entry("d", action=Act.REFUSED)
     await watched.audit.append_all(entries)
-    await watched.audit.append(an_entry("c", action=Act.REFUSED))
+    await watched.approvals.add_all([an_approval()], entries=[requested])
+    await watched.audit.append(alone)
 
-    assert tally.of == {events.DeciderRefused: 2}
+    told = [one.entries for one in tally.events if isinstance(one, events.EntriesWritten)]
+    assert told == [entries, [requested], [alone]]
 
 
 async def test_a_tool_call_is_counted_when_it_has_a_result(

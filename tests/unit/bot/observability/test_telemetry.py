@@ -18,6 +18,7 @@ from opentelemetry.trace import StatusCode
 from prometheus_client import REGISTRY, generate_latest
 
 from agents import ToolCall, ToolEvent, ToolOutcome
+from bot.core.audit import Act
 from bot.core.tasks import Tasks
 from bot.errors import SettingsError
 from bot.observability import events
@@ -26,7 +27,14 @@ from bot.observability.tracing import Tracing, otlp_provider
 from storage.errors import StoreUnavailableError
 from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.contract.builders import APPROVAL_ID, a_decision, a_message, a_thread, an_approval
+from tests.contract.builders import (
+    APPROVAL_ID,
+    a_decision,
+    a_message,
+    a_thread,
+    an_approval,
+    an_entry,
+)
 
 WENT_WELL = events.TimedWrite(1_000, 2_000, result=True)
 DOUBT = replace(an_approval(), kind=Kind.DOUBT)
@@ -38,7 +46,9 @@ COUNTED: Mapping[str, events.BotEvent] = {
     "in_doubt_total": events.RequestsWritten([DOUBT], [DOUBT], WENT_WELL),
     'escalated_total{kind="approval"}': events.Escalated(an_approval()),
     'decided_total{outcome="rejected"}': events.Decided(REJECTED, a_decision()),
-    "refused_clicks_total": events.DeciderRefused(),
+    "refused_clicks_total": events.EntriesWritten(
+        [an_entry("a", action=Act.REFUSED), an_entry("b", action=Act.DECIDED)]
+    ),
     "turns_total": events.TurnEnded(),
     'tool_calls_total{outcome="ran"}': ToolEvent(
         agent_name="A",
