@@ -58,6 +58,7 @@ async def run(
     stop: asyncio.Event,
     ready: asyncio.Event | None = None,
     demo: MovableClock | None = None,
+    outside: Outside | None = None,
 ) -> None:
     """Run the bot until it is told to stop.
 
@@ -66,6 +67,7 @@ async def run(
         stop: Ends the bot when set.
         ready: Set when the bot takes messages and clicks.
         demo: The clock of a demo, which people put forward; None in earnest.
+        outside: See `start`.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
@@ -75,9 +77,9 @@ async def run(
     async with AsyncExitStack() as stack:
         async with _until(stop):
             if demo is None:
-                countersign = await start(settings, stack)
+                countersign = await start(settings, stack, outside=outside)
             else:
-                countersign = await start_demo(settings, stack, demo)
+                countersign = await start_demo(settings, stack, demo, outside=outside)
             listen_to_hangups(countersign, stack)
             if ready is not None:
                 ready.set()
@@ -124,17 +126,19 @@ async def run_alone(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """The bot's connections outside of its process.
+    """The bot's connections outside of its process, and the pace of what it says there.
 
     Attributes:
-        storage: The database; not open yet.
-        slack: How Slack is reached.
+        storage: The database, not open yet; the one that the settings name when None.
+        slack: How Slack is reached; as the settings say when None.
         limits: What Slack allows, by method.
+        sleep: Waits, in seconds; see `Process`.
     """
 
-    storage: Storage
-    slack: Slack
+    storage: Storage | None = None
+    slack: Slack | None = None
     limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 async def start(
@@ -151,7 +155,7 @@ async def start(
         settings: Checked settings.
         stack: Closes what is opened here.
         clock: The time now.
-        outside: Database and Slack; those that the settings name when None.
+        outside: Database, Slack and its pace; what the settings name, and Slack's own, when None.
         is_demo: Whether `here` may stand in each rule of the policy.
 
     Raises:
@@ -161,21 +165,23 @@ async def start(
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
     """
+    outside = outside or Outside()
     key = print_key(settings.slack_bot_token.get_secret_value())
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     roster = load_roster(settings, load_model(settings.model))
     stack.enter_context(workspace_language(settings.language))
-    storage = outside.storage if outside else settings.make_storage()
+    storage = outside.storage or settings.make_storage()
     await _open(storage, stack)
     tell, show = _listeners(settings, stack)
-    slack = outside.slack if outside else await reach_slack(settings)
+    slack = outside.slack or await reach_slack(settings)
     stack.enter_context(working_for(settings.company or slack.identity.team))
     lookups = await stack.enter_async_context(lookup_session())
     process = Process(
         owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         clock=clock,
         tell=tell,
-        limits=outside.limits if outside else SLACK_LIMITS,
+        limits=outside.limits,
+        sleep=outside.sleep,
         retention=settings.retention,
         era=str(await storage.restoring.era() or ""),
         lookups=lookups,
@@ -234,9 +240,15 @@ def _rules(settings: Settings) -> Rules:
     )
 
 
-async def start_demo(settings: Settings, stack: AsyncExitStack, clock: MovableClock) -> Countersign:
+async def start_demo(
+    settings: Settings,
+    stack: AsyncExitStack,
+    clock: MovableClock,
+    *,
+    outside: Outside | None = None,
+) -> Countersign:
     """Start the bot of a demo, as `start` does; it goes by a clock that people put forward."""
-    countersign = await start(settings, stack, clock=clock, is_demo=True)
+    countersign = await start(settings, stack, clock=clock, outside=outside, is_demo=True)
     clock.follower = TimeLapse(countersign.sweep, countersign.tasks)
     return countersign
 

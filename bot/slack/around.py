@@ -42,8 +42,8 @@ class Process:
         era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
         lookups: A session with open connections, for calls that only read: a click waits for
             them, and a new connection each time costs most of that. None: a session for each call.
-        sleep: Waits, in seconds: before a start that could not be checked is tried again, and
-            before and between the words of a status.
+        sleep: Waits, in seconds: before a start that could not be checked is tried again, before
+            and between the words of a status, and before a card of several is drawn once more.
         patience: The longest that a click may take in all.
         policy: The policy in force; None where none is judged by.
         has_lists: Whether people are sent one list a day of what waits for them.

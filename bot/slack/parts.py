@@ -154,6 +154,7 @@ class Parts:
             grant=self.grants.complete,
             entries=self.entries,
             ends=ExpectedEnds(AT_ONCE),
+            pause=self.process.sleep,
         )
 
     @cached_property

@@ -58,6 +58,7 @@ class _Line:
         title: What the thread is about; empty where nobody said.
         is_stoppable: Whether Slack offers to stop the agent, as far as is known.
         is_watched: Whether somebody sends what is wanted.
+        pause: Until they look again; it ends where nothing is wanted any more.
         sending: Held while something is sent: so what is sent last is what was wanted last.
     """
 
@@ -69,6 +70,7 @@ class _Line:
     title: str = ""
     is_stoppable: bool = False
     is_watched: bool = False
+    pause: asyncio.Future[None] | None = None
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -115,6 +117,8 @@ class SlackPresence:
             return
         line = self._lines.setdefault(thread.thread_id, _Line(thread))
         line.wanted, line.message_ts = None, message_ts or line.message_ts
+        if line.pause is not None:
+            line.pause.cancel()
         if is_left:
             line.shown, line.is_stoppable = line.shown or "left", True
         if not line.shown and not line.sending.locked():
@@ -135,16 +139,27 @@ class SlackPresence:
 
     async def _send_wanted(self, line: _Line) -> None:
         try:
-            await self.sleep(BEFORE_FIRST.total_seconds())
+            await self._pause(line, BEFORE_FIRST)
             while line.wanted is not None and (text := line.wanted()) != line.shown:
                 async with line.sending:
                     if line.wanted is not None:
                         await self._send(line, text)
                         await self._offer_stop(line)
-                await self.sleep(BETWEEN.total_seconds())
+                await self._pause(line, BETWEEN)
         finally:
             line.is_watched = False
             self._forget(line)
+
+    async def _pause(self, line: _Line, time: timedelta) -> None:
+        """Wait, until the work is over at most; once more where other work has begun since."""
+        while True:
+            pause = line.pause = asyncio.ensure_future(self.sleep(time.total_seconds()))
+            try:
+                await asyncio.wait({pause})
+            finally:
+                pause.cancel()
+            if not pause.cancelled() or line.wanted is None:
+                return
 
     async def _take_down(self, line: _Line, is_down: asyncio.Event) -> None:
         try:

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
 from tests.browser.shots import shot
+from tests.support.pace import BRISK
 
 POLICY = Path(__file__).with_name("means.yaml")
 NAMES = {ROSA: "Rosa", ADA: "Ada", BEN: "Ben", MIA: "Mia"}
@@ -45,7 +47,7 @@ async def a_demo(folder: Path, **settings: str) -> AsyncIterator[str]:
             },
             port=0,
             clock=MovableClock(),
-            run_bot=main.run,
+            run_bot=partial(main.run, outside=BRISK),
             stop=stop,
             say=lambda words: url.set_result(words.split("page:")[1].split()[0]),
         )

@@ -20,6 +20,7 @@ from bot.sandbox.workspace.surfaces import surfaces_of
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from tests.support.fakes import FakeClock
+from tests.support.pace import BRISK
 from tests.support.ports import free_port
 
 Transport = Literal["socket", "http"]
@@ -86,6 +87,7 @@ class Stage:
                 self.settings(),
                 self._stack,
                 clock=self.clock,
+                outside=BRISK,
                 is_demo=self.environ.get("COUNTERSIGN_POLICY") == str(POLICY),
             )
         except BaseException:

@@ -67,6 +67,19 @@ class StatusScene:
         await asyncio.gather(*self.tasks)
 
 
+@dataclass
+class PatientScene(StatusScene):
+    """One whose sleep ends when the test says so."""
+
+    asleep: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.asleep.set()
+        await self.over.wait()
+
+
 def refusal(reason: str) -> DeliveryError:
     return DeliveryError("x", reason, took_no_effect=True)
 
@@ -128,6 +141,32 @@ async def test_short_work_shows_nothing_and_waits_for_nothing() -> None:
     await scene.presence.clear(THREAD)
     await scene.rest()
     assert scene.calls == []
+
+
+async def test_work_that_is_over_leaves_nobody_to_wait() -> None:
+    scene = PatientScene()
+    scene.presence.show(THREAD, lambda: "is thinking…")
+    await scene.asleep.wait()
+    await scene.presence.clear(THREAD)
+    await scene.rest()
+    assert scene.calls == []
+
+
+async def test_work_that_begins_meanwhile_is_not_shown_at_once_either() -> None:
+    scene = PatientScene()
+    scene.presence.show(THREAD, lambda: "is thinking…")
+    await scene.asleep.wait()
+    await scene.presence.clear(THREAD)
+    scene.asleep.clear()
+    scene.presence.show(THREAD, lambda: "is thinking again…")
+    await scene.asleep.wait()
+    assert scene.slept == [0.4, 0.4]
+    assert scene.calls == []
+    scene.over.set()
+    await scene.called.wait()
+    assert scene.calls == [(STATUS, "is thinking again…")]
+    await scene.presence.clear(THREAD)
+    await scene.rest()
 
 
 async def test_what_is_sent_last_is_what_was_wanted_last() -> None:
