@@ -187,7 +187,7 @@ class Council(Play):
     async def _consider(self, user: str, channel: str, card: dict[str, Any]) -> None:
         """Do what somebody does who sees a card."""
         key = (user, card["ts"], str(card["blocks"]))
-        if time.monotonic() - self._looked.get(key, -1e9) < AGAIN_S:
+        if time.monotonic() - self._looked.get(key, -1e9) < AGAIN_S / self.setting.hurry:
             return
         is_again = key in self._looked
         self._looked[key] = time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import re
 import time
 from collections import Counter
@@ -25,11 +24,10 @@ from storage.records import Approval, AuditEntry, Kind, Status
 from tests.chaos import process
 from tests.chaos.agent import EFFECTS, effects
 from tests.chaos.forms import close_all, filled, opened
+from tests.support.forked import fork_bot
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload([process.__name__])  # bots start often, and loading takes a second
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:answer",
@@ -69,6 +67,8 @@ class Setting:
         luck: Whether it is open at which of the first times a bot dies at a point, and whether
             anybody grants anything.
         expire_s: Seconds after which a card that nobody decides expires.
+        hurry: How many times as fast as usual people come back to a card that did not change; and
+            bots look for due work every second, not every five.
     """
 
     directory: Path
@@ -83,6 +83,7 @@ class Setting:
     trouble: bool = True
     luck: bool = True
     expire_s: int = 40
+    hurry: int = 1
 
 
 @dataclass
@@ -234,7 +235,7 @@ class Play:
         """Do what somebody does who sees a card."""
         key = (card["ts"], str(card["blocks"]))
         last = self._pressed.get(key, -1e9)
-        if time.monotonic() - last < RETRY_S:
+        if time.monotonic() - last < RETRY_S / self.setting.hurry:
             return
         self._pressed[key] = time.monotonic()
         wish = self._wish(card)
@@ -332,6 +333,7 @@ class Play:
             "number": self.random.choice([1, 1, 2]) if point and self.setting.luck else 1,
             "seen": str(self.seen),
             "said": str(self.said),
+            "look_s": 1.0 if self.setting.hurry > 1 else 0.0,
         }
         environ = {
             "SLACK_BOT_TOKEN": BOT_TOKEN,
@@ -347,8 +349,7 @@ class Play:
         }
         name = f"bot-{len(self._names)}"
         log = self.setting.directory / f"{name}.log"
-        bot = FORKS.Process(target=process.run, args=(environ, log), name=name, daemon=True)
-        bot.start()
+        bot = fork_bot(environ, log, run=process.run, name=name)
         self._names[name] = point or "by itself"
         return bot
 

@@ -69,6 +69,7 @@ class Plan:
         seed: Makes the chance fall the same way each time.
         seen: A file to which each point is written when it is reached the first time.
         said: A file to which each private answer is written before it is sent.
+        look_s: Seconds between looks for due work, beside those of the scheduler; 0 for none.
     """
 
     point: str = ""
@@ -77,6 +78,7 @@ class Plan:
     seed: int = 0
     seen: Path | None = None
     said: Path | None = None
+    look_s: float = 0.0
     reached: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

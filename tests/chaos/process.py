@@ -6,14 +6,15 @@ import asyncio
 import json
 import os
 import signal
-import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from bot.config.settings import Settings
+from bot.core.scheduler import Sweep
 from bot.main import Outside, start
 from bot.observability import logs
 from bot.slack.reach import reach_slack
+from storage.errors import StorageError
 from tests.chaos import agent
 from tests.chaos.points import Fragile, FragileSlack, Plan
 
@@ -37,20 +38,21 @@ async def main() -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with AsyncExitStack() as stack:
-        await start(settings, stack, outside=outside)
+        bot = await start(settings, stack, outside=outside)
+        if plan.look_s:
+            looking = asyncio.create_task(look_often(bot.sweep, plan.look_s))
+            stack.callback(looking.cancel)
         await stop.wait()
 
 
-def run(environ: dict[str, str], log: Path) -> None:
-    """Be a bot; the entry of a process that was forked from one with all modules loaded.
+async def look_often(sweep: Sweep, seconds: float) -> None:
+    """Look for due work more often than the scheduler does, as more bots would."""
+    while True:
+        await asyncio.sleep(seconds)
+        with suppress(StorageError):
+            await sweep.tick()
 
-    Args:
-        environ: Its whole environment.
-        log: A file for what it prints.
-    """
-    os.environ.clear()
-    os.environ.update(environ)
-    with log.open("wb", buffering=0) as file:
-        os.dup2(file.fileno(), sys.stdout.fileno())
-        os.dup2(file.fileno(), sys.stderr.fileno())
+
+def run() -> None:
+    """Be a bot; the entry of a process of its own."""
     asyncio.run(main())

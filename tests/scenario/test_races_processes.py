@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import cycle
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,12 +22,12 @@ from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
 from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.scenario.calls.batch_agents import EFFECTS as REFUNDS
+from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.ports import free_port
 from tests.support.sizes import size
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
-ROOT = Path(__file__).parents[2]
 APPROVE = "countersign:approve"
 CARDS, CLICKS = size(3, 5), size(20, 40)
 CROWD = ("Ada", "Ada", "Ben", "Mia", "Rosa", "Gus")
@@ -47,14 +44,12 @@ class Bots:
         self._drivers = cycle(DRIVERS)
         self._directory = directory
         self.file = directory / "effects"
-        self._running: list[tuple[subprocess.Popen[bytes], int]] = []
+        self._running: list[ForkServerProcess] = []
 
     async def start(self) -> None:
         """Start one, and wait until it takes payloads."""
         port = free_port()
         environ = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT),
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_APP_TOKEN": APP_TOKEN,
             "SLACK_API_URL": self._sandbox.api_url,
@@ -68,11 +63,9 @@ class Bots:
             EFFECTS: str(self.file),
             **self._environ,
         }
-        with (self._directory / f"bot-{port}.log").open("wb") as log:
-            child = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-                [sys.executable, "-m", "bot", "run"], env=environ, cwd=ROOT, stdout=log, stderr=log
-            )
-        self._running.append((child, port))
+        log = self._directory / f"bot-{port}.log"
+        child = fork_bot(environ, log)
+        self._running.append(child)
         deadline = time.monotonic() + 30
         async with aiohttp.ClientSession() as session:
             while time.monotonic() < deadline:
@@ -80,31 +73,35 @@ class Bots:
                     async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
                         if answer.status == 200:
                             return
-                assert child.poll() is None, (self._directory / f"bot-{port}.log").read_text()
+                assert child.is_alive(), log.read_text()
                 await asyncio.sleep(0.05)  # another process: there is no event to wait for
         raise AssertionError("the bot was not ready in time")
 
     async def restart(self) -> None:
         """Ask the older one to stop, wait until it has, and start another one."""
-        child, _ = self._running.pop(0)
-        child.send_signal(signal.SIGTERM)
+        child = self._running.pop(0)
+        child.terminate()
         try:
-            assert await asyncio.to_thread(child.wait, 15) == 0
+            await asyncio.to_thread(child.join, 15)
+            assert child.exitcode == 0
         finally:
-            child.kill()
-            child.wait()
+            end(child)
         await self.start()
 
     def close(self) -> None:
         """Stop what runs."""
-        for child, _ in self._running:
+        for child in self._running:
             child.terminate()
-        for child, _ in self._running:
-            try:
-                child.wait(15)
-            finally:
-                child.kill()
-                child.wait()
+        for child in self._running:
+            child.join(15)
+            end(child)
+
+
+def end(child: ForkServerProcess) -> None:
+    """Make sure that a process runs no more."""
+    child.kill()
+    child.join()
+    child.close()
 
 
 class Street:

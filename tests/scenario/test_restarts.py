@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pytest
 from bot.sandbox.server import Sandbox
 from storage.mongo import Driver, MongoStorage
 from tests.support.fakes import FakeClock
+from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
@@ -33,25 +34,26 @@ LIVE = r"^Done\. To go back: “roll back payments in production”"
 
 @dataclass
 class Process:
-    """`countersign run` against the stage's sandbox."""
+    """`countersign run` against the stage's sandbox: forked, or typed where that is the matter."""
 
     stage: Stage
     environ: dict[str, str]
-    child: subprocess.Popen[bytes] | None = None
-    ended: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    log: Path
+    child: ForkServerProcess | None = None
+    typed: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     async def start(self) -> None:
-        self.child = self.spawn()
+        self.child = fork_bot(self.environ, self.log)
         await self.is_ready()
 
-    def spawn(self, **changes: str) -> subprocess.Popen[bytes]:
+    def type(self, **changes: str) -> subprocess.Popen[bytes]:
         child = subprocess.Popen(
             [sys.executable, "-m", "bot", "run"],
             env={**_HOME, **self.environ, **changes},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        self.ended.append(child)
+        self.typed.append(child)
         return child
 
     async def is_ready(self) -> None:
@@ -66,22 +68,28 @@ class Process:
                             return
                 except aiohttp.ClientError:
                     pass
-                assert self.child is not None
-                assert self.child.poll() is None, self.output(self.child)
+                self.still_runs()
                 await asyncio.sleep(0.05)  # another process: there is no event to wait for
         raise AssertionError("the bot was not ready in time")
 
+    def still_runs(self) -> None:
+        for child in self.typed:
+            assert child.poll() is None, self.output(child)
+        assert self.child is None or self.child.is_alive(), self.log.read_text()
+
     def kill(self) -> None:
         assert self.child is not None
-        self.child.send_signal(signal.SIGKILL)
-        self.child.wait(timeout=10)
+        self.child.kill()
+        self.child.join(10)
 
     def output(self, child: subprocess.Popen[bytes]) -> str:
         out, _ = child.communicate(timeout=90)
         return out.decode()
 
     def close(self) -> None:
-        for child in self.ended:
+        if self.child is not None:
+            self.kill()
+        for child in self.typed:
             if child.poll() is None:
                 child.kill()
             child.wait(timeout=10)
@@ -127,7 +135,7 @@ async def process(
         server: MongoServer = request.getfixturevalue("mongo_server")
         environ["MONGODB_URI"] = server.new_uri()
         environ["COUNTERSIGN_MONGO_DRIVER"] = request.param
-    running = Process(stage, environ)
+    running = Process(stage, environ, tmp_path / "log")
     await running.start()
     yield running
     running.close()
@@ -149,13 +157,17 @@ async def test_killed_while_pending(process: Process, stage: Stage) -> None:
 
 
 async def test_a_second_bot_on_the_same_directory(stage: Stage, tmp_path: Path) -> None:
-    process = Process(stage, environ_of(stage, tmp_path / "data"))
-    await process.start()
-    second = process.spawn(COUNTERSIGN_PORT=str(free_port()))
-    said = await asyncio.to_thread(process.output, second)
-    assert second.returncode == 1
+    process = Process(stage, environ_of(stage, tmp_path / "data"), tmp_path / "log")
+    first = process.type()
+    await process.is_ready()
+    second = fork_bot(process.environ | {"COUNTERSIGN_PORT": str(free_port())}, process.log)
+    await asyncio.to_thread(second.join, 90)
+    assert second.exitcode == 1
+    said = process.log.read_text()
     assert "in use by another Countersign" in said
     assert "Traceback" not in said
+    first.terminate()
+    assert await asyncio.to_thread(first.wait, 15) == 0
     process.close()
 
 
@@ -190,7 +202,7 @@ async def test_mongodb_restarted_while_pending(
         "MONGODB_URI": server.new_uri(),
         "COUNTERSIGN_MONGO_DRIVER": driver,
     }
-    process = Process(stage, environ)
+    process = Process(stage, environ, tmp_path / "log")
     try:
         await process.start()
         await stage.say("Rosa", ASK)
@@ -211,8 +223,8 @@ async def test_mongodb_restarted_while_pending(
 
 async def test_a_wrong_start_says_what_to_do(stage: Stage, tmp_path: Path) -> None:
     """With the other wrong starts `main` is called: unit/bot/test_cli.py."""
-    process = Process(stage, environ_of(stage, tmp_path / "data"))
-    child = process.spawn(SLACK_BOT_TOKEN="xoxb-wrong")
+    process = Process(stage, environ_of(stage, tmp_path / "data"), tmp_path / "log")
+    child = process.type(SLACK_BOT_TOKEN="xoxb-wrong")
     said = await asyncio.to_thread(process.output, child)
     assert "invalid_auth" in said
     assert child.returncode == 2
