@@ -1,6 +1,12 @@
-"""For each change, one test of those runs that differ in the driver alone."""
+"""For each change, one test of those runs that differ in nothing that they look at."""
 
-from tests.support.twins import left_out
+from pathlib import Path
+
+import pytest
+
+from tests.support.twins import AT_ANY_SIZE, left_out
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_one_of_each_family_stays() -> None:
@@ -39,3 +45,35 @@ def test_what_only_speaks_of_a_driver_stays() -> None:
 
 def test_what_has_no_twin_in_this_run_stays() -> None:
     assert left_out(["t.py::test_a[motor]", "t.py::test_b"]) == set()
+
+
+def test_of_what_is_the_same_at_any_size_one_runs_and_of_looks_both() -> None:
+    file, (first, *_) = next(iter(AT_ANY_SIZE.items()))
+    alike = {f"{file}::{first}[{size}]" for size in ("desk", "phone", "phone-dark")}
+    looks = {f"{file}::test_how_it_looks[{size}]" for size in ("desk", "phone")}
+    left = left_out(alike | looks)
+    assert len(alike - left) == 1
+    assert not left & looks
+
+
+def test_both_sizes_are_chosen() -> None:
+    names = {
+        f"{file}::{test}[{size}]"
+        for file, tests in AT_ANY_SIZE.items()
+        for test in tests
+        for size in ("desk", "phone")
+    }
+    stay = names - left_out(names)
+    assert len(stay) == len(names) / 2
+    assert 5 < sum("phone" in name for name in stay) < len(stay) - 5
+
+
+@pytest.mark.parametrize("file", AT_ANY_SIZE)
+def test_what_is_the_same_at_any_size_is_there_and_asks_nothing_about_looks(file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for name in AT_ANY_SIZE[file]:
+        _, begin, rest = text.partition(f"async def {name}(")
+        body = rest.partition("\nasync def ")[0]
+        assert begin, name
+        for word in ("scrollWidth", "bounding_box", "viewport", "getComputedStyle"):
+            assert word not in body, name
