@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -37,6 +38,8 @@ from storage.records import (
     Thread,
     Whisper,
 )
+
+logger = logging.getLogger(__name__)
 
 Scalar = str | int | bool | None
 Row = dict[str, Scalar]
@@ -111,6 +114,16 @@ class Codec(Generic[Record]):
                     self.kind, SCHEMA_VERSION, fault, record_id=record_id
                 ) from error
         return self._record(**values)
+
+    def legible(self, rows: Iterable[Mapping[str, object]]) -> list[Record]:
+        """Make the records of rows; those that cannot be read are passed over."""
+        found: list[Record] = []
+        for row in rows:
+            try:
+                found.append(self.decode(row))
+            except RecordFormatError as error:
+                logger.warning("passed over: %s", error, extra={"action": "storage"})
+        return found
 
 
 def check_version(kind: str, version: object, record_id: str = "") -> None:

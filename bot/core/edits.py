@@ -19,9 +19,8 @@ from bot.core.attendance.course import since_of
 from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
-from bot.people.progress import is_critical
 from bot.people.requesters import editors_of
-from bot.people.terms_of import steps_of, terms_of
+from bot.people.terms_of import is_critical, steps_of, terms_of
 from bot.policy.ballot import read_votes
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import Ballot, CastVote, Tally
 from bot.policy.standing import Standing
 from bot.policy.terms import TermsError
@@ -48,27 +48,6 @@ def progress_of(approval: Approval) -> VoteProgress:
         votes=ballot.votes,
         rejections=ballot.terms.reject,
     )
-
-
-def wants_reason(approval: Approval, *, rejects: bool) -> bool:
-    """Whether a vote needs a reason; not known of terms that cannot be read."""
-    if approval.kind is not Kind.APPROVAL:
-        return False
-    try:
-        terms = ballot_of(approval).terms
-    except TermsError:
-        return False
-    return terms.reject_reason if rejects else terms.approve_reason or terms.risk == "critical"
-
-
-def is_critical(approval: Approval) -> bool:
-    """Whether a yes takes a reason and the name of what it is about, typed."""
-    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
-        return False
-    try:
-        return terms_of(approval).risk == "critical"
-    except TermsError:
-        return False
 
 
 def _as_counted(ballot: Ballot) -> Standing:

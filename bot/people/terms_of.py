@@ -137,6 +137,27 @@ def risk_of(approval: Approval) -> Risk:
         return "medium"
 
 
+def wants_reason(approval: Approval, *, rejects: bool) -> bool:
+    """Whether a vote needs a reason; not known of terms that cannot be read."""
+    if approval.kind is not Kind.APPROVAL:
+        return False
+    try:
+        terms = ballot_of(approval).terms
+    except TermsError:
+        return False
+    return terms.reject_reason if rejects else terms.approve_reason or terms.risk == "critical"
+
+
+def is_critical(approval: Approval) -> bool:
+    """Whether a yes takes a reason and the name of what it is about, typed."""
+    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
+        return False
+    try:
+        return terms_of(approval).risk == "critical"
+    except TermsError:
+        return False
+
+
 def ends_run(approval: Approval) -> bool:
     """Whether an approval has expired, and the rule that asked ends the whole run then (5.12)."""
     return approval.status is Status.EXPIRED and ends_then(approval)

@@ -24,7 +24,7 @@ from bot.layout.modals import (
 )
 from bot.people.batching import common_ruling
 from bot.people.glass import glass_of
-from bot.people.progress import is_critical, wants_reason
+from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports.tools import CheckedCall

@@ -19,8 +19,7 @@ from bot.layout.inputs import (
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
 from bot.layout.titles import title_of
-from bot.people.progress import is_critical, wants_reason
-from bot.people.terms_of import terms_of
+from bot.people.terms_of import is_critical, terms_of, wants_reason
 from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of

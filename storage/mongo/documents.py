@@ -7,14 +7,10 @@ as null, and a range of numbers never meets null.)
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
-from storage.codec import Codec, Record
-from storage.errors import RecordFormatError
-
-logger = logging.getLogger(__name__)
+from storage.codec import Codec, Record, Row
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -34,7 +30,7 @@ def to_record(codec: Codec[Record], document: Document) -> Record:
     Raises:
         RecordFormatError: The document has an unknown version, or a field makes no sense.
     """
-    return codec.decode({**document, codec.key: document.get("_id")})
+    return codec.decode(_row_of(codec, document))
 
 
 def put(update: Update, name: str, value: object) -> Update:
@@ -48,10 +44,8 @@ def put(update: Update, name: str, value: object) -> Update:
 
 def legible(codec: Codec[Record], documents: Sequence[Document]) -> list[Record]:
     """Read records; those that cannot be read are passed over."""
-    found: list[Record] = []
-    for document in documents:
-        try:
-            found.append(to_record(codec, document))
-        except RecordFormatError as error:
-            logger.warning("passed over: %s", error, extra={"action": "storage"})
-    return found
+    return codec.legible(_row_of(codec, document) for document in documents)
+
+
+def _row_of(codec: Codec[Record], document: Document) -> Row:
+    return {**document, codec.key: document.get("_id")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Generic
 
 from storage.aside import reason
@@ -63,14 +63,3 @@ class Reading(Generic[Record]):
 
     def _mark_values(self, row: Row, fault: RecordFormatError) -> dict[str, object]:
         return {"id": row.get(self._codec.key), "reader": READER, "why": reason(fault)}
-
-
-def legible(codec: Codec[Record], rows: Sequence[Mapping[str, object]]) -> list[Record]:
-    """Read records; those that cannot be read are passed over."""
-    found: list[Record] = []
-    for row in rows:
-        try:
-            found.append(codec.decode(row))
-        except RecordFormatError as error:
-            logger.warning("passed over: %s", error, extra={"action": "storage"})
-    return found

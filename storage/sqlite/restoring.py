@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from storage.codec import APPROVALS, THREADS
 from storage.records import Approval, Thread
 from storage.sqlite.database import Database
-from storage.sqlite.reading import legible
 
 logger = logging.getLogger(__name__)
 
@@ -80,11 +79,11 @@ class SqliteRestoreStore:
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
         rows = await self._database.fetch(_PENDING, {"limit": limit, "after": after})
-        return legible(APPROVALS, rows), _last(APPROVALS.key, rows)
+        return APPROVALS.legible(rows), _last(APPROVALS.key, rows)
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
         rows = await self._database.fetch(_UNFINISHED, {"limit": limit, "after": after})
-        return legible(THREADS, rows), _last(THREADS.key, rows)
+        return THREADS.legible(rows), _last(THREADS.key, rows)
 
     async def rewrite(self, approval: Approval) -> bool:
         return await self._database.change(_REWRITE, APPROVALS.encode(approval))

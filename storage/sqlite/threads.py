@@ -9,7 +9,6 @@ from storage.errors import RecordNotFoundError
 from storage.records import Lease, Thread
 from storage.sqlite.database import Database, insert_sql
 from storage.sqlite.leases import HELD, TAKING, Leases, taking
-from storage.sqlite.reading import legible
 
 _INSERT = insert_sql("threads", THREADS, returning="*")
 
@@ -104,7 +103,7 @@ class SqliteThreadStore:
     ) -> Sequence[Thread]:
         who = {"team": team_id, "requester": requester_id}
         rows = await self._database.read(_RUNNING, {**who, "now": now_ms, "limit": max(limit, 0)})
-        return legible(THREADS, rows)
+        return THREADS.legible(rows)
 
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int

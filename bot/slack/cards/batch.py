@@ -18,7 +18,7 @@ from bot.layout.parts import deciders_names
 from bot.layout.shape import small_lines
 from bot.layout.text import clip, show
 from bot.layout.titles import title_hidden, title_of
-from bot.people.progress import wants_reason
+from bot.people.terms_of import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.form import ask_of
 from bot.questions.reasons import REASON, rejection_inputs

@@ -27,8 +27,7 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.text import clip
-from bot.people.progress import is_critical, wants_reason
-from bot.people.terms_of import terms_of
+from bot.people.terms_of import is_critical, terms_of, wants_reason
 from bot.policy.granting import Allowance, limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds

@@ -25,8 +25,7 @@ from bot.layout.parts import asked_by
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
 from bot.layout.titles import title_of
-from bot.people.progress import is_critical
-from bot.people.terms_of import terms_of
+from bot.people.terms_of import is_critical, terms_of
 from bot.policy.terms import TermsError
 from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion, shown_question, what_runs

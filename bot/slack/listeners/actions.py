@@ -21,7 +21,7 @@ from bot.layout.action_ids import (
     decode_option,
     decode_page,
 )
-from bot.people.progress import wants_reason
+from bot.people.terms_of import wants_reason
 from bot.policy.ballot import APPROVE
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion

@@ -30,7 +30,7 @@ from bot.core.work import CLICK_PATIENCE, ThreadWorker
 from bot.errors import DirectoryError, InvalidInputError, NotRecordedError
 from bot.layout.action_ids import Reference
 from bot.layout.modals import Errors, Values
-from bot.people.progress import is_critical
+from bot.people.terms_of import is_critical
 from bot.policy.granting import Allowance
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError

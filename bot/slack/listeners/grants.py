@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.people.progress import is_critical
+from bot.people.terms_of import is_critical
 from bot.policy.ballot import APPROVE
 from bot.ports.people import Actor
 from bot.questions.drawing import DrawnQuestion

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from storage.codec import APPROVALS, GRANTS
 from storage.records import Approval, Grant
 from storage.sqlite.database import Database
-from storage.sqlite.reading import legible
 from storage.uses import is_used_up
 
 _WAITING = """
@@ -59,24 +58,24 @@ class SqliteListStore:
     ) -> Sequence[Approval]:
         expires_ms, approval_id = after
         values = {"now": now_ms, "limit": limit, "expires_ms": expires_ms, "id": approval_id}
-        return legible(APPROVALS, await self._database.read(_WAITING, values))
+        return APPROVALS.legible(await self._database.read(_WAITING, values))
 
     async def ended_of(self, user_id: str, *, limit: int) -> Sequence[Approval]:
         values = {"user": user_id, "limit": limit}
-        return legible(APPROVALS, await self._database.read(_ENDED_OF, values))
+        return APPROVALS.legible(await self._database.read(_ENDED_OF, values))
 
     async def named(self, prefix: str, *, limit: int) -> Sequence[Approval]:
         values = {"prefix": prefix, "limit": limit}
-        return legible(APPROVALS, await self._database.read(_NAMED, values))
+        return APPROVALS.legible(await self._database.read(_NAMED, values))
 
     async def calls_of(
         self, thread_id: str, *, tool: str, since_ms: int, limit: int
     ) -> Sequence[Approval]:
         values = {"thread": thread_id, "tool": tool, "since": since_ms, "limit": limit}
-        return legible(APPROVALS, await self._database.read(_CALLS_OF, values))
+        return APPROVALS.legible(await self._database.read(_CALLS_OF, values))
 
     async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         values = {"team": team_id, "now": now_ms, "limit": limit}
-        found = legible(GRANTS, await self._database.read(_GRANTS, values))
+        found = GRANTS.legible(await self._database.read(_GRANTS, values))
         lasting = [one for one in found if not is_used_up(one)]
         return sorted(lasting, key=lambda one: (one.created_ms, one.grant_id))

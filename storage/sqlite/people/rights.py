@@ -8,7 +8,6 @@ from storage.codec import DELEGATIONS, GRANTS
 from storage.errors import RecordNotFoundError
 from storage.records import DelegationRecord, Grant
 from storage.sqlite.database import Database, insert_sql
-from storage.sqlite.reading import legible
 from storage.uses import used
 
 _DELEGATION_INSERT = insert_sql("delegations", DELEGATIONS)
@@ -42,7 +41,7 @@ class SqliteDelegationStore:
 
     async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
         rows = await self._database.read(_DELEGATION_CURRENT, {"team": team_id, "now": now_ms})
-        return legible(DELEGATIONS, rows)
+        return DELEGATIONS.legible(rows)
 
     async def end(self, delegation_id: str, *, now_ms: int) -> bool:
         return await self._database.change(_DELEGATION_END, {"id": delegation_id, "now": now_ms})
@@ -108,7 +107,7 @@ class SqliteGrantStore:
 
     async def current(self, thread_id: str, *, now_ms: int) -> Sequence[Grant]:
         rows = await self._database.read(_CURRENT, {"thread": thread_id, "now": now_ms})
-        return legible(GRANTS, rows)
+        return GRANTS.legible(rows)
 
     async def use(
         self, grant: Grant, *, call: str, now_ms: int, due_ms: int | None = None
@@ -147,7 +146,7 @@ class SqliteGrantStore:
         await self._database.fetch(_MARK, values)
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        return legible(GRANTS, await self._database.read(_DUE, {"now": now_ms, "limit": limit}))
+        return GRANTS.legible(await self._database.read(_DUE, {"now": now_ms, "limit": limit}))
 
     async def take(self, grant: Grant, *, until_ms: int) -> bool:
         values = {"id": grant.grant_id, "was": grant.due_ms, "until": until_ms}

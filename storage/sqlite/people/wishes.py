@@ -9,7 +9,6 @@ from dataclasses import replace
 from storage.codec import PEOPLE
 from storage.records import PersonRecord
 from storage.sqlite.database import Database, insert_sql
-from storage.sqlite.reading import legible
 
 _INSERT = insert_sql("people", PEOPLE)
 
@@ -48,11 +47,11 @@ class SqlitePeopleStore:
 
     async def of(self, team_id: str, user_ids: Collection[str]) -> Mapping[str, PersonRecord]:
         values = {"team": team_id, "users": json.dumps(sorted(user_ids))}
-        found = legible(PEOPLE, await self._database.read(_OF, values))
+        found = PEOPLE.legible(await self._database.read(_OF, values))
         return {one.user_id: one for one in found}
 
     async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
-        return legible(PEOPLE, await self._database.read(_WISHING, {"team": team_id}))
+        return PEOPLE.legible(await self._database.read(_WISHING, {"team": team_id}))
 
     async def put(self, changed: PersonRecord) -> bool:
         values = PEOPLE.encode(replace(changed, revision=changed.revision + 1))
@@ -61,7 +60,7 @@ class SqlitePeopleStore:
         return await self._database.change(_UPDATE, {**values, "was": changed.revision})
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[PersonRecord]:
-        return legible(PEOPLE, await self._database.read(_DUE, {"now": now_ms, "limit": limit}))
+        return PEOPLE.legible(await self._database.read(_DUE, {"now": now_ms, "limit": limit}))
 
     async def erase(self, *, before_ms: int, limit: int) -> int:
         values = {"before": before_ms, "limit": limit}

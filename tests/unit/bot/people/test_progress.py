@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.people.progress import VoteProgress, progress_of, wants_reason
+from bot.people.progress import VoteProgress, progress_of
+from bot.people.terms_of import wants_reason
 from bot.policy.ballot import APPROVE, CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from storage.records import Approval, Kind

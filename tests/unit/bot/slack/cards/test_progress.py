@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.people.progress import progress_of, wants_reason
+from bot.people.progress import progress_of
+from bot.people.terms_of import wants_reason
 from bot.policy.ballot import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.choose import card_for
