@@ -551,9 +551,8 @@ async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> 
     )
 
 
-async def note_reminder(store: AuditStore, approval: Approval, at_ms: int) -> None:
-    """Put on record that people are told again; the approval is as it was before."""
-    number = approval.reminders + 1
+async def note_reminder(store: AuditStore, number: int, approval: Approval, at_ms: int) -> None:
+    """Put on record that people are told again, for the so many-th time."""
     key = f"{approval.approval_id}:{number}"
     await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
 

@@ -23,6 +23,8 @@ from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.sizes import size
 from tests.unit.bot.office import ADA, BEN
 
+COURSE = ("voted", "decided", "resumed", "started", "executed")
+"""What is noted of a call that runs, in this order."""
 FEWEST = 30
 """Writes of one payment, from the message to the last word; there are more."""
 
@@ -98,6 +100,7 @@ async def ends_well(relay: Relay, play: Play) -> None:
     assert (play.faults, relay.ledger.faults) == ([], [])
     assert relay.ledger.ran[play.job] == [FINAL]
     await decided_before_it_began(relay.storage, play)
+    await all_is_noted(relay.storage, play)
     thread = await relay.storage.threads.get(play.thread_id)
     assert (thread.due_ms, thread.turn_open) == (None, False)
     assert await relay.storage.approvals.open_of(play.thread_id) == []
@@ -109,6 +112,21 @@ async def ends_well(relay: Relay, play: Play) -> None:
     texts = [text for key, text in relay.notifier.texts.items() if key.startswith(play.thread_id)]
     assert len(texts) == 2
     assert f"for {play.job}" in texts[-1] or play.doubts
+
+
+async def all_is_noted(storage: Storage, play: Play) -> None:
+    """Nothing is missing in the audit, and what follows from something stands behind it.
+
+    What came of a doubt is its own story. Who edited a call is said once more where it is decided.
+    """
+    kept = await storage.audit.of_thread(play.thread_id, limit=100)
+    assert play.doubts or {one.action for one in kept} >= {*COURSE, "requested", "reminded"}
+    acts: dict[tuple[str, str], None] = {}
+    for _, entry in play.entries():
+        acts.setdefault((entry.approval_id, entry.action))
+    for about in {name for name, _ in acts if name}:
+        places = [COURSE.index(act) for name, act in acts if name == about and act in COURSE]
+        assert places == sorted(places), acts
 
 
 async def decided_before_it_began(storage: Storage, play: Play) -> None:

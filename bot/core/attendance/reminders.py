@@ -216,13 +216,15 @@ class Nudges:
     ) -> None:
         if approval.reminder_ts and not was_begun:
             await self.notifier.take_back(approval, reminder=True)
+        if was_begun:  # who counted it may have died before it was noted
+            await note_reminder(self.audit, approval.reminders, approval, now)
 
         async def go() -> bool:
             if was_begun:  # it is counted already
                 return await self._is_ours(approval)
             if not await self._count(approval, remind_ms, ts=UNKNOWN_TS):
                 return False
-            await note_reminder(self.audit, approval, now)
+            await note_reminder(self.audit, approval.reminders + 1, approval, now)
             return True
 
         ts = ""
