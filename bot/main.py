@@ -19,7 +19,7 @@ from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.core.scheduler import Scheduler, TimeLapse
-from bot.core.talk.roster import load_roster
+from bot.core.talk.roster import Roster, load_roster
 from bot.core.tasks import Tasks
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import FaultyPolicyError, SettingsError
@@ -187,14 +187,30 @@ async def start(
         lookups=lookups,
         has_lists=settings.daily_list,
     )
+    countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)
+    await show(storage, countersign.tasks, clock)
+    await _start(settings, countersign, storage, stack)
+    return countersign
+
+
+async def _joined(
+    settings: Settings,
+    roster: Roster,
+    storage: Storage,
+    slack: Slack,
+    process: Process,
+    *,
+    is_demo: bool,
+) -> Countersign:
+    """Load the policy, and join all parts under it; nothing is at work yet."""
     policy = await load_policy(
         settings,
         world_of(roster.agents.values()),
-        facts_of_slack(slack, clock, tell=tell, session=lookups),
+        facts_of_slack(slack, process.clock, tell=process.tell, session=process.lookups),
         _recorder(process, storage, slack.identity.team_id),
         is_demo=is_demo,
     )
-    countersign = build(
+    return build(
         slack=slack,
         storage=storage,
         roster=roster,
@@ -202,9 +218,6 @@ async def start(
         process=replace(process, policy=policy),
         policy=lambda: policy.held,
     )
-    await show(storage, countersign.tasks, clock)
-    await _start(settings, countersign, storage, stack)
-    return countersign
 
 
 async def _open(storage: Storage, stack: AsyncExitStack) -> None:

@@ -70,72 +70,77 @@ def read_files(values: Mapping[str, object]) -> dict[str, str]:
 
 def file_tools() -> list[Tool]:
     """Make the tools `ls`, `read_file`, `write_file` and `edit_file`."""
-    # They are coroutines without a pause: two calls side by side never mix.
+    return [
+        tool(title="List files below {path}", tags=["read-only"])(ls),
+        tool(title="Read {path}", tags=["read-only"])(read_file),
+        tool(title="Write {path}", idempotent=True)(write_file),
+        tool(title="Edit {path}")(edit_file),
+    ]
 
-    @tool(title="List files below {path}", tags=["read-only"])
-    async def ls(path: str = "/") -> str:
-        """Lists the files at and below a path, with their sizes in characters.
 
-        Args:
-            path: Begins with a slash.
-        """
-        top = "/" if path == "/" else _path(path)
-        below = top if top == "/" else f"{top}/"
-        files = read_files(session_values())
-        paths = [name for name in files if name == top or name.startswith(below)]
-        return "\n".join(f"{name} ({len(files[name])})" for name in paths) or "There are no files."
+# They are coroutines without a pause: two calls side by side never mix.
 
-    @tool(title="Read {path}", tags=["read-only"])
-    async def read_file(path: str, offset: int = 0, limit: int = 500) -> str:
-        """Reads a file; each line has its number before it.
 
-        Args:
-            path: Begins with a slash.
-            offset: How many lines are left out at its beginning.
-            limit: How many lines are read at most.
-        """
-        lines = _read(_path(path)).splitlines()
-        first = max(offset, 0)
-        shown = lines[first : first + max(limit, 1)]
-        told = [f"{number}\t{line}" for number, line in enumerate(shown, start=first + 1)]
-        left = len(lines) - first - len(shown)
-        if left > 0:
-            told.append(f"({left} more lines)")
-        return "\n".join(told) or "(nothing there)"
+async def ls(path: str = "/") -> str:
+    """Lists the files at and below a path, with their sizes in characters.
 
-    @tool(title="Write {path}", idempotent=True)
-    async def write_file(path: str, content: str) -> str:
-        """Writes a file; what was in it before is gone.
+    Args:
+        path: Begins with a slash.
+    """
+    top = "/" if path == "/" else _path(path)
+    below = top if top == "/" else f"{top}/"
+    files = read_files(session_values())
+    paths = [name for name in files if name == top or name.startswith(below)]
+    return "\n".join(f"{name} ({len(files[name])})" for name in paths) or "There are no files."
 
-        Args:
-            path: Begins with a slash.
-            content: All of its text.
-        """
-        return _write(_path(path), content)
 
-    @tool(title="Edit {path}")
-    async def edit_file(path: str, old: str, new: str, replace_all: bool = False) -> str:  # noqa: FBT001, FBT002 - arguments of a model are named
-        """Replaces a text in a file. The text must be there exactly once, or give `replace_all`.
+async def read_file(path: str, offset: int = 0, limit: int = 500) -> str:
+    """Reads a file; each line has its number before it.
 
-        Args:
-            path: Begins with a slash.
-            old: What is replaced, with all its spaces and line breaks, without line numbers.
-            new: What takes its place.
-            replace_all: Whether it is replaced everywhere.
-        """
-        text = _read(_path(path))
-        count = text.count(old) if old else 0
-        if not count:
-            raise ToolError("`old` is not in the file; read it, and give the text exactly as it is")
-        if count > 1 and not replace_all:
-            raise ToolError(
-                f"`old` is in the file {count} times; give more of the text around it, or "
-                "`replace_all`"
-            )
-        _check_size(session_values(), path, len(text) + count * (len(new) - len(old)))
-        return _write(path, text.replace(old, new))
+    Args:
+        path: Begins with a slash.
+        offset: How many lines are left out at its beginning.
+        limit: How many lines are read at most.
+    """
+    lines = _read(_path(path)).splitlines()
+    first = max(offset, 0)
+    shown = lines[first : first + max(limit, 1)]
+    told = [f"{number}\t{line}" for number, line in enumerate(shown, start=first + 1)]
+    left = len(lines) - first - len(shown)
+    if left > 0:
+        told.append(f"({left} more lines)")
+    return "\n".join(told) or "(nothing there)"
 
-    return [ls, read_file, write_file, edit_file]
+
+async def write_file(path: str, content: str) -> str:
+    """Writes a file; what was in it before is gone.
+
+    Args:
+        path: Begins with a slash.
+        content: All of its text.
+    """
+    return _write(_path(path), content)
+
+
+async def edit_file(path: str, old: str, new: str, replace_all: bool = False) -> str:  # noqa: FBT001, FBT002 - arguments of a model are named
+    """Replaces a text in a file. The text must be there exactly once, or give `replace_all`.
+
+    Args:
+        path: Begins with a slash.
+        old: What is replaced, with all its spaces and line breaks, without line numbers.
+        new: What takes its place.
+        replace_all: Whether it is replaced everywhere.
+    """
+    text = _read(_path(path))
+    count = text.count(old) if old else 0
+    if not count:
+        raise ToolError("`old` is not in the file; read it, and give the text exactly as it is")
+    if count > 1 and not replace_all:
+        raise ToolError(
+            f"`old` is in the file {count} times; give more of the text around it, or `replace_all`"
+        )
+    _check_size(session_values(), path, len(text) + count * (len(new) - len(old)))
+    return _write(path, text.replace(old, new))
 
 
 def execute_tool(shell: Shell) -> Tool:

@@ -136,6 +136,16 @@ class Setup:
             await self._check_new(store, run_id)
             raise
 
+    def _journal(self, run_id: str, stored: StoredCheckpoint) -> Journal:
+        return Journal(
+            self.store,
+            run_id,
+            base=stored.base,
+            entries=stored.journal,
+            every_step=self.every_step,
+            recorder=self.recorder,
+        )
+
     def segment(
         self,
         opened: OpenRun,
@@ -155,21 +165,11 @@ class Setup:
         run_id, stored = opened.checkpoint_id, opened.stored
         claim = Claim.from_text(stored.claim)
         document = document.in_era(claim.era or document.era)
-        session = SessionValues({**document.session, **claim.session})
-        session.take_changes()
-        journal = Journal(
-            self.store,
-            run_id,
-            base=stored.base,
-            entries=stored.journal,
-            every_step=self.every_step,
-            recorder=self.recorder,
-        )
         run = RunContext(
             checkpoint_id=run_id,
             new_id=self.new_id,
-            journal=journal,
-            session=session,
+            journal=self._journal(run_id, stored),
+            session=_session(document, claim),
             waiting=document.waiting,
             answers=claim.answers,
             checked=frozenset(claim.answers) if was_claimed else frozenset(),
@@ -192,6 +192,13 @@ class Setup:
             opened=opened,
             was_claimed=was_claimed,
         )
+
+
+def _session(document: RunDocument, claim: Claim) -> SessionValues:
+    """The session values of a run, of which none has changed yet."""
+    values = SessionValues({**document.session, **claim.session})
+    values.take_changes()
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

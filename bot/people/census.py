@@ -85,20 +85,12 @@ class Census:
             channels={one for group in everything for one in channels_of(group, approval)},
             patience_s=patience_s,
         )
-        members: dict[str, frozenset[str]] = {}
-        for name, both in definitions.items():
-            sets = [view.members(group, found) for group in both]
-            known = [one for one in sets if one is not None]
-            if any(not one for one in known):
-                members[name] = frozenset()  # nobody is nobody, whatever else fails
-            elif len(known) == len(sets):
-                members[name] = frozenset.intersection(*known)
         return Standing(
             people={
                 name: problem_of(person, actors[name], approval.team_id)
                 for name, person in found.people.items()
             },
-            members=members,
+            members=view.members_by_name(definitions, found),
             requesters=all_requesters(approval),
             editors=frozenset(editors_of(approval)),
             counted=frozenset(json.loads(approval.counted_json)),
@@ -201,6 +193,20 @@ class _View:
 
     approval: Approval
     at_ms: int
+
+    def members_by_name(
+        self, definitions: Mapping[str, Sequence[Group]], found: _Found
+    ) -> dict[str, frozenset[str]]:
+        """Those who are in all definitions of a group, by its name; without what is not known."""
+        members: dict[str, frozenset[str]] = {}
+        for name, groups in definitions.items():
+            sets = [self.members(group, found) for group in groups]
+            known = [one for one in sets if one is not None]
+            if any(not one for one in known):
+                members[name] = frozenset()  # nobody is nobody, whatever else fails
+            elif len(known) == len(sets):
+                members[name] = frozenset.intersection(*known)
+        return members
 
     def members(self, group: Group, found: _Found) -> frozenset[str] | None:
         """The people of a group; None when a part of it could not be looked up."""

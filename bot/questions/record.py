@@ -164,12 +164,18 @@ def approval_from(
         escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
         due_ms=now_ms,
     )
+    return _as_asked(approval, info, rules)
+
+
+def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
+    """An approval under all that its question says of who decides, and how."""
     match info:
         case CallInfo():
             ruled = replace(approval, **_under_ruling(info, rules))
-            return under_terms(ruled, info.terms, now_ms=now_ms) if info.terms else ruled
+            terms, now_ms = info.terms, approval.created_ms
+            return under_terms(ruled, terms, now_ms=now_ms) if terms else ruled
         case DoubtInfo(frozen=frozen, asked_again=why):
-            asked = deciders_from(approval, frozen, now_ms=now_ms)
+            asked = deciders_from(approval, frozen, now_ms=approval.created_ms)
             approved = frozen.get("approved")
             known = approved if isinstance(approved, str) else ""
             return replace(asked, asked_again=why, approved_json=known)

@@ -87,7 +87,7 @@ class Slack:
 
 
 def facts_of_slack(
-    slack: Slack, clock: Clock, *, tell: TellEvent, session: ClientSession
+    slack: Slack, clock: Clock, *, tell: TellEvent, session: ClientSession | None
 ) -> SlackFacts:
     """The workspace, as the checks of a policy see it."""
     client = slack.client(timeout_s=PATIENT_S, tell=tell, session=session)

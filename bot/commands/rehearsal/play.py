@@ -100,14 +100,7 @@ class Flow:
             approval = approvals[-1] if approvals else None
         only = approval if of > 1 else None
         entries = await self.watcher.entries(self.acts.threads.values(), only=only)
-        name, word = _name(event), heard(self.script.heard[self._heard :])
-        is_decided = approval is not None and approval.status is Status.APPROVED
-        if name == "start" and word == RAN:
-            word = ""  # it was decided before
-        elif not word and is_decided and "decided" in {one.action for one in entries}:
-            word = RAN  # the agent hears of it when its process is back
-        if not word and await self.acts.was_told_of_the_end():
-            word = "expired"
+        name, word = _name(event), await self._word(event, approval, entries)
         found: Data = {
             "audit": [one.action for one in entries],
             "messages": self.watcher.messages(only=only),
@@ -137,6 +130,20 @@ class Flow:
         self._stage = int(found.get("stage", self._stage))
         self._ran, self._heard = len(self.script.ran), len(self.script.heard)
         return found
+
+    async def _word(
+        self, event: Data, approval: Approval | None, entries: Sequence[AuditEntry]
+    ) -> str:
+        """The word for what the agent has heard, or is about to hear; empty for nothing."""
+        word = heard(self.script.heard[self._heard :])
+        is_decided = approval is not None and approval.status is Status.APPROVED
+        if _name(event) == "start" and word == RAN:
+            word = ""  # it was decided before
+        elif not word and is_decided and "decided" in {one.action for one in entries}:
+            word = RAN  # the agent hears of it when its process is back
+        if not word and await self.acts.was_told_of_the_end():
+            word = "expired"
+        return word
 
     def _compare(self, step: int, expected: Mapping[str, Any], found: Data) -> list[Difference]:
         return [

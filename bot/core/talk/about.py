@@ -109,16 +109,7 @@ class AskingAbout:
         )
         if is_known:
             # Nobody works on the thread before it is woken below.
-            await inbox.storage.inbox.add(
-                Message(
-                    message_id=f"{quoted.team_id}:{quoted.channel_id}:{quoted.ts}",
-                    thread_id=quoted.thread_id,
-                    ts=quoted.ts,
-                    user_id=quoted.author_id,
-                    text=say("message.about_quote", text=words),
-                    received_ms=now,
-                )
-            )
+            await inbox.storage.inbox.add(_quote(quoted, words, now_ms=now))
         text = say("message.about_above") if is_known else say("message.about_quote", text=words)
         return await inbox.receive(
             Incoming(
@@ -143,3 +134,15 @@ class AskingAbout:
         except NotApproverError:
             return False  # they never decide: their words are those of who asks
         return True
+
+
+def _quote(quoted: QuotedMessage, words: str, *, now_ms: int) -> Message:
+    """The message that an agent is asked about, as one of its thread."""
+    return Message(
+        message_id=f"{quoted.team_id}:{quoted.channel_id}:{quoted.ts}",
+        thread_id=quoted.thread_id,
+        ts=quoted.ts,
+        user_id=quoted.author_id,
+        text=say("message.about_quote", text=words),
+        received_ms=now_ms,
+    )

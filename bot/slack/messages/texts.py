@@ -65,7 +65,9 @@ class AgentTexts(Posts):
             await self._post(thread, card, record_id)
         return ts
 
-    def stream(self, thread: Thread, key: str, *, began: Began) -> Stream:
+    def _growing(self, thread: Thread, key: str, *, began: Began) -> GrowingMessage:
+        """A text that grows in a message of its own, edited again and again."""
+
         async def finish_with(ts: str, text: str, *, look_first: bool) -> str:
             post = Post(
                 post_id=key,
@@ -79,13 +81,16 @@ class AgentTexts(Posts):
         async def update(ts: str, text: str) -> None:
             await self._update_text(thread, ts, reply_cards(text)[0], key, patience=NO_PATIENCE)
 
-        growing = GrowingMessage(
+        return GrowingMessage(
             post=lambda text: self._post(thread, reply_cards(text)[0], key, patience=NO_PATIENCE),
             update=update,
             finish_with=finish_with,
             began=began,
             clock=self._clock,
         )
+
+    def stream(self, thread: Thread, key: str, *, began: Began) -> Stream:
+        growing = self._growing(thread, key, began=began)
         is_free = partial(self._pacer.is_free, "chat.postMessage", thread.channel_id)
         if not self._streaming.is_native:
             return BriefText(growing, self._clock, is_free)
