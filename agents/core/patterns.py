@@ -79,7 +79,7 @@ class Pattern:
     def finds(self, text: str) -> bool:
         """Tell whether it finds something in a text."""
         # Of bytes no place has to be counted in characters: a third of the time for a short text.
-        return self._compiled.search(utf8(text)) is not None
+        return self._compiled.search(_readable(text).encode()) is not None
 
     def first_in(self, data: bytes, begin: int) -> tuple[int, int] | None:
         """Begin and end of the first that it finds in what `utf8` made, from a place on.

@@ -45,6 +45,7 @@ from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import check_decision
+from bot.redaction.masks import masked_once
 from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
@@ -337,12 +338,13 @@ class Approvals:
 
     def unseen(self, approval: Approval, user_id: str) -> NotSeenError | None:
         """Say what a person has not opened that the card does not show; None for nothing."""
-        if guesses(approval):
-            what, needed, button = say("refuse.masked"), Opened.CLEAR, say("button.reveal")
-        elif self.folded(approval):
-            what, needed, button = say("refuse.folded"), Opened.DETAILS, say("button.details")
-        else:
-            return None
+        with masked_once():
+            if guesses(approval):
+                what, needed, button = say("refuse.masked"), Opened.CLEAR, say("button.reveal")
+            elif self.folded(approval):
+                what, needed, button = say("refuse.folded"), Opened.DETAILS, say("button.details")
+            else:
+                return None
         return None if has_opened(approval, user_id, needed) else NotSeenError(what, button)
 
     async def reveal(

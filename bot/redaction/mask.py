@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.patterns import REDACTED, is_card, mask_looks, mask_spans
-from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE, may_hide
+from bot.redaction.places import ALL_PLACES, ANY_GATE, CURL, CURL_GATE, NAMES_GATE
 from bot.redaction.rules import (
     SHORTEST_VALUE,
     MaskRules,
@@ -68,7 +68,7 @@ def mask(key: str, value: object) -> object:
 def mask_text(text: str) -> str:
     """Mask what is, or looks like, a secret inside a text."""
     text = mask_values(text, rules_now())
-    if may_hide(text):
+    if rules_now().keys or ANY_GATE.finds(text):
         text = _mask_guesses(text)
     return _mask_patterns(text, rules_now())
 

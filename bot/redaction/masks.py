@@ -79,7 +79,7 @@ def masks_in(words: Iterable[str | Mask]) -> Iterator[Mask]:
 
 def has_guess(words: Iterable[str | Mask]) -> bool:
     """Tell whether something is masked that is not surely secret."""
-    return any(mask.is_guess for mask in masks_in(words))
+    return any(isinstance(part, Mask) and part.is_guess for part in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,13 @@ _made: ContextVar[Made | None] = ContextVar("made", default=None)
 
 @contextmanager
 def masked_once() -> Iterator[None]:
-    """Read and mask each text and each value once inside of this block.
+    """Read and mask each text and each value once inside of this block, and of those inside of it.
 
     Nobody changes what is read inside of it.
     """
+    if _made.get() is not None:
+        yield
+        return
     token = _made.set(Made())
     try:
         yield
@@ -125,7 +128,7 @@ def read_strictly(text: str) -> object:
     if made is not None and text in made.read:
         return made.read[text]
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = _STRICT.decode(text)
     except (ValueError, RecursionError):
         found = None
     if made is not None:
@@ -146,3 +149,7 @@ def read_data(text: str) -> object:
 
 def _refuse(name: str) -> object:
     raise ValueError(name)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
+"""Made once: `json.loads` would make another for each text."""

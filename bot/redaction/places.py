@@ -303,14 +303,10 @@ CURL = re.compile(
     r"(?!//|••••)[^\s\"']{1,500}+"
 )
 
-_ANY_GATE = Pattern(
+ANY_GATE = Pattern(
     "|".join(f"(?:{gate.text})" for gate in (FIRST_GATE, MORE_GATE, NAMES_GATE, CURL_GATE))
 )
-
-
-def may_hide(text: str) -> bool:
-    """Whether a guess may find a secret in a text, found out with one look; most have none."""
-    return bool(rules_now().keys) or _ANY_GATE.finds(text)
+"""A text in which it finds nothing, as in most, has no secret that is guessed at without rules."""
 
 
 Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
@@ -322,7 +318,7 @@ OWN, TOKEN, CARD, MORE, PLACE, LOGIN, RULE = (1 << number for number in range(7)
 
 def forms_in(text: str) -> int:
     """The groups of which something may be in a text, as bits; found out quickly."""
-    if not may_hide(text):
+    if not (rules_now().keys or ANY_GATE.finds(text)):
         return OWN | RULE
     return (
         OWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -29,7 +30,7 @@ from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
 from bot.slack.cards.review import REQUEST
 from bot.slack.listeners.context import (
-    OURS,
+    HOME,
     ListenerContext,
     Press,
     action_of,
@@ -42,6 +43,11 @@ from storage.records import Approval, Kind
 logger = logging.getLogger(__name__)
 
 NO_MEANS: Mapping[str, Press] = MappingProxyType({})
+
+OTHERS = (ActionId.EDIT_PAGE, ActionId.STOP_AGENT)
+"""Buttons with a listener of their own, as their values are others; so is all that is in Home."""
+_CARDS = re.compile(rf"^(?!{HOME}|(?:{'|'.join(OTHERS)})\Z)countersign:")
+"""The buttons of cards, and of the forms about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class Click:
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
-    """Bind one listener for all our buttons.
+    """Bind one listener for all buttons of cards, and of the forms about them.
 
     Args:
         app: Bolt's.
@@ -69,7 +75,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
         means: The work of further buttons, by action id.
     """
 
-    @app.action(OURS)
+    @app.action(_CARDS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         window = window_of(desk.client, body) if body.get("view") else None
         context["window"] = window

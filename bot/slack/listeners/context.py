@@ -58,6 +58,10 @@ Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
 
 OURS = re.compile(r"^countersign:")
 """The buttons and modals that are ours."""
+HOME = "countersign:home_"
+"""Begins the ids of all that is clicked in Home."""
+HOME_OPENED = "app_home_opened"
+"""The event that somebody looks at their Home."""
 
 _UTC = "Etc/UTC"
 

@@ -14,7 +14,7 @@ from bot.core.talk.incoming import Incoming, plain_text
 from bot.core.talk.stops import STOP
 from bot.errors import DirectoryError
 from bot.ports.people import Actor
-from bot.slack.listeners.context import Facts, ListenerContext, actor_of
+from bot.slack.listeners.context import HOME_OPENED, Facts, ListenerContext, actor_of
 from bot.slack.listeners.typed.introduction import asks_who, introduction
 from bot.slack.listeners.typed.threads import answer_word, word_of
 
@@ -28,9 +28,9 @@ _GONE = "tombstone"
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for all events: an event without a listener would be sent again."""
+    """Bind one listener for all other events: one without a listener would be sent again."""
 
-    @app.event(re.compile(".*"))
+    @app.event(re.compile(rf"^(?!{HOME_OPENED}\Z)"))
     async def on_event(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:

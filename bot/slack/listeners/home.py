@@ -29,18 +29,24 @@ from bot.slack.home.settings import (
 )
 from bot.slack.home.state import PAGE, HomeState, Shown, state_of
 from bot.slack.home.times import zone_for
-from bot.slack.listeners.context import ListenerContext, action_of, actor_of, address_of
+from bot.slack.listeners.context import (
+    HOME,
+    HOME_OPENED,
+    ListenerContext,
+    action_of,
+    actor_of,
+    address_of,
+)
 from bot.words import say
 
-OPENED = "app_home_opened"
-_OURS = re.compile(r"^countersign:home_")
+_OURS = re.compile(f"^{HOME}")
 _Submit = Callable[[ListenerContext, Mapping[str, Any], Actor], Awaitable[dict[str, str]]]
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind one listener for the event, one for all that is clicked in Home, one for each form."""
 
-    @app.event(OPENED)
+    @app.event(HOME_OPENED)
     async def on_opened(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:

@@ -21,7 +21,7 @@ _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<t
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind the button; before those of the cards, whose values are another."""
+    """Bind the button."""
 
     @app.action(str(ActionId.STOP_AGENT))
     async def on_stop(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
