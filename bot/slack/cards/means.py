@@ -94,6 +94,11 @@ def _later(approval: Approval, here: Here) -> list[Block]:
     return options
 
 
+def snoozed_in(values: Values) -> str:
+    """The block of the form that says until when."""
+    return UNTIL if _chosen(values, WHEN) == OTHER else WHEN
+
+
 def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
     """Read how long, in seconds; or what is wrong with it.
 
@@ -114,8 +119,7 @@ def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
             raise InvalidInputError("this form")
         at_ms = int(number) + (now_ms if kind == "in" else 0)
     for_s = (at_ms - now_ms) // 1_000
-    block_id = UNTIL if value == OTHER else WHEN
-    return for_s if for_s > 0 else {block_id: say("error.past")}
+    return for_s if for_s > 0 else {snoozed_in(values): say("error.past")}
 
 
 _MOST_DIGITS = 15

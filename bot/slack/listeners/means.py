@@ -17,8 +17,6 @@ from bot.slack.cards.means import (
     DAY,
     PERSON,
     TO,
-    UNTIL,
-    WHEN,
     Here,
     OwnRights,
     hand_over_modal,
@@ -27,6 +25,7 @@ from bot.slack.cards.means import (
     read_question,
     read_snooze,
     snooze_modal,
+    snoozed_in,
 )
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
@@ -66,7 +65,7 @@ async def submit_snooze(
     except RefusalError as error:
         if error.code != RefusalCode.BEYOND_DEADLINE:
             raise
-        return {UNTIL if _has_other(values) else WHEN: say("refuse.beyond")}
+        return {snoozed_in(values): say("refuse.beyond")}
     desk.spawn(desk.approvals.follow_up(kept))
     return {}
 
@@ -152,10 +151,6 @@ async def submit_hand_over(
 
 async def _here(desk: ListenerContext, actor: Actor) -> Here:
     return Here(now_ms=desk.clock(), zone=await desk.zone(actor))
-
-
-def _has_other(values: Values) -> bool:
-    return "'other'" in str(values.get(WHEN))
 
 
 CLICKS: Mapping[str, Press] = {

@@ -341,6 +341,7 @@ def several(*x: int) -> None: ...
 def named(**x: int) -> None: ...
 def untyped(x) -> None: ...  # type: ignore[no-untyped-def]
 def a_set(x: set[str]) -> None: ...
+def a_set_inside(x: dict[str, list[frozenset[int]]]) -> None: ...
 def a_stream(x: Callable[[], int]) -> None: ...
 def an_object(x: pytest.Item) -> None: ...
 def unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037
@@ -354,6 +355,7 @@ def unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F8
         (named, "cannot be given by name"),
         (untyped, "has no type"),
         (a_set, "takes a set"),
+        (a_set_inside, "takes a set"),
         (a_stream, "without a JSON schema"),
         (an_object, "without a JSON schema"),
         (unknown, "cannot be read"),
@@ -362,6 +364,19 @@ def unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F8
 def test_function_that_cannot_be_a_tool(function: Callable[..., object], fault: str) -> None:
     with pytest.raises(AgentConfigError, match=fault):
         parameters(function)
+
+
+def test_a_value_that_speaks_of_sets_is_no_set() -> None:
+    def check(rules: dict[str, bool] = {"uniqueItems": True}) -> None: ...  # noqa: B006 - a default
+
+    schema = parameters(check).schema
+    assert schema["properties"] == {
+        "rules": {
+            "type": "object",
+            "additionalProperties": {"type": "boolean"},
+            "default": {"uniqueItems": True},
+        }
+    }
 
 
 def test_docstring_is_split() -> None:

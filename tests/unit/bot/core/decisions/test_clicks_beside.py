@@ -272,6 +272,17 @@ async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, hours:
     assert await codes(counter) == ["beyond_deadline"]
 
 
+async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    option = {"value": "in.32400000", "text": {"type": "plain_text", "text": "No 'other' time"}}
+    values = {"when": {"countersign:value": {"selected_option": option}}}
+    answer = json.loads(
+        (await counter.send(a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA))).body
+    )
+
+    assert list(answer["errors"]) == ["when"]
+
+
 async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage)
     for action in (ActionId.SNOOZE, ActionId.ASK_BACK, ActionId.NOTE):
