@@ -79,6 +79,7 @@ VIOLATIONS = [
     ("mongo-driver", "bot.core.approvals", "motor"),
     ("mongo-driver", "storage.sqlite.inbox", "bson"),
     ("sqlite-driver", "bot.core.approvals", "sqlite3"),
+    ("sqlite-driver", "storage.codec", "sqlite3"),
     ("one-composer", "bot.main", "storage.sqlite.storage"),
     ("one-composer", "bot.commands.cli", "storage.mongo"),
     ("sandbox-alone", "bot.slack.messages.notifier", "bot.sandbox.workspace.people"),
