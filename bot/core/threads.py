@@ -229,7 +229,8 @@ class Threads:
         return None
 
     async def _advance(self, work: ThreadPass) -> None:
-        work.thread = await self._comeback.settle(work.thread)
+        if work.thread.restored_ms:
+            work.thread = await self._comeback.settle(work.thread)
         if work.left is None:  # who left it in order left no text behind, and no turn half begun
             await self.turns.open_left(work)
             work.thread = await self._finish_posts(work.thread)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -198,6 +198,48 @@ class TakenLeases(Generic[T]):
         """Return the record as the last such write left it, once; None when none took a lease."""
         record: T | None = self._records.pop(record_id, None)
         return record
+
+
+async def set_within(event: asyncio.Event, patience_s: float) -> None:
+    """Wait until something has happened, or no longer than some seconds."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), patience_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedEnds:
+    """Approved calls that start here in this moment: what came of them is drawn with the approval.
+
+    Nothing is written for it, and no lease is held. That the card has to be drawn is on record with
+    the decision, so that whoever looks next draws it when this process dies.
+
+    Args:
+        patience: How long a card waits for the end of its call; none waits when that is zero.
+        wait: Waits for an event, for some seconds at most.
+    """
+
+    patience: timedelta = timedelta(0)
+    wait: Callable[[asyncio.Event, float], Awaitable[None]] = set_within
+    _begun: LRUCache[str, asyncio.Event] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    def expect(self, approval_id: str) -> None:
+        """Note that the run that follows a decision goes on here now."""
+        if self.patience:
+            self._begun[approval_id] = asyncio.Event()
+
+    def begin(self, approval_id: str) -> None:
+        """An attendance begins: it sees the decision, and draws the card."""
+        event: asyncio.Event | None = self._begun.pop(approval_id, None)
+        if event is not None:
+            event.set()
+
+    async def came(self, approval_id: str) -> bool:
+        """Wait for the end of a call, if it is expected; whether an attendance has begun by it."""
+        event: asyncio.Event | None = self._begun.get(approval_id)
+        if event is None:
+            return False
+        await self.wait(event, self.patience.total_seconds())
+        return event.is_set()
 
 
 async def to_its_end(write: Coroutine[Any, Any, R_any]) -> R_any:

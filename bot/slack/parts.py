@@ -17,7 +17,6 @@ from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
 from bot.core.attendance.explaining import AgentAnswers
-from bot.core.attendance.held import ExpectedEnds
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
@@ -42,7 +41,7 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import TakenLeases
+from bot.core.work import ExpectedEnds, TakenLeases
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
 from bot.ports.tools import BatchWords

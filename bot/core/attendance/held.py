@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
-
-from cachetools import LRUCache
 
 from bot.core.work import Hold
 from bot.ports.notifier import SideMessage
@@ -53,52 +49,6 @@ class Visit:
     def knows(self, approval: Approval) -> bool:
         """Whether the thread knows how it was decided; not when that came during the visit."""
         return self.is_told and approval.decision == self.hold.record.decision
-
-
-_EXPECTED = 1_000
-"""The most calls whose end is waited for before their cards are drawn."""
-
-
-async def set_within(event: asyncio.Event, patience_s: float) -> None:
-    """Wait until something has happened, or no longer than some seconds."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), patience_s)
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedEnds:
-    """Approved calls that start here in this moment: what came of them is drawn with the approval.
-
-    Nothing is written for it, and no lease is held. That the card has to be drawn is on record with
-    the decision, so that whoever looks next draws it when this process dies.
-
-    Args:
-        patience: How long a card waits for the end of its call; none waits when that is zero.
-        wait: Waits for an event, for some seconds at most.
-    """
-
-    patience: timedelta = timedelta(0)
-    wait: Callable[[asyncio.Event, float], Awaitable[None]] = set_within
-    _begun: LRUCache[str, asyncio.Event] = field(default_factory=lambda: LRUCache(_EXPECTED))
-
-    def expect(self, approval_id: str) -> None:
-        """Note that the run that follows a decision goes on here now."""
-        if self.patience:
-            self._begun[approval_id] = asyncio.Event()
-
-    def begin(self, approval_id: str) -> None:
-        """An attendance begins: it sees the decision, and draws the card."""
-        event: asyncio.Event | None = self._begun.pop(approval_id, None)
-        if event is not None:
-            event.set()
-
-    async def came(self, approval_id: str) -> bool:
-        """Wait for the end of a call, if it is expected; whether an attendance has begun by it."""
-        event: asyncio.Event | None = self._begun.get(approval_id)
-        if event is None:
-            return False
-        await self.wait(event, self.patience.total_seconds())
-        return event.is_set()
 
 
 def read_beside(text: str) -> tuple[SideMessage, ...]:

@@ -18,7 +18,7 @@ from bot.core.attendance.absences import Absences, waiting_for_people
 from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.explaining import EXPLAIN_AGAIN, AgentAnswers
-from bot.core.attendance.held import ExpectedEnds, Visit
+from bot.core.attendance.held import Visit
 from bot.core.attendance.ladder import Ladder
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
@@ -34,6 +34,7 @@ from bot.core.work import (
     LEASE,
     LOOK_PATIENCE,
     ClaimedWork,
+    ExpectedEnds,
     Hold,
     TakenLeases,
     wake_up,

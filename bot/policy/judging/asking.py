@@ -132,7 +132,7 @@ def defaults_of(file: PolicyFile, tool: ToolFacts) -> Terms:
 
     There are no stages where the defaults name nobody.
     """
-    ask = AskEntry().over(file.defaults)
+    ask = file.defaults
     return _terms(file, ask, _stages(ask), "", tool)
 
 

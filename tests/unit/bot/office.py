@@ -26,7 +26,6 @@ from bot.core.approvals import Approvals
 from bot.core.attendance.consideration import Consideration
 from bot.core.attendance.digests import Digests
 from bot.core.attendance.explaining import EXPLAIN_PATIENCE, AgentAnswers
-from bot.core.attendance.held import ExpectedEnds
 from bot.core.attendance.planning import ListPlans
 from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
@@ -50,7 +49,7 @@ from bot.core.talk.incoming import Incoming
 from bot.core.talk.summaries import Summaries
 from bot.core.threads import Threads
 from bot.core.turns import Turns
-from bot.core.work import TakenLeases
+from bot.core.work import ExpectedEnds, TakenLeases
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.core.attendance.held import ExpectedEnds, set_within
 from bot.core.runs.outcome import RunState, run_of
+from bot.core.work import ExpectedEnds, set_within
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier
