@@ -7,14 +7,17 @@ them several times.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from bot.redaction.patterns import REDACTED
 from bot.redaction.rules import print_of
+
+Source = TypeVar("Source")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,14 @@ class Made:
         values: Masked objects and lists, each by its name, as JSON, and what its author says.
         same: The same by identity, with what has it: as long as that is kept, its id is its own.
         read: JSON data, each by its text.
+        of: What `once` has made, by its maker and the identity of what it is made of, with that.
     """
 
     texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
     values: dict[tuple[str, str, Names], Words] = field(default_factory=dict)
     same: dict[tuple[str, int, Names], tuple[object, Words]] = field(default_factory=dict)
     read: dict[str, object] = field(default_factory=dict)
+    of: dict[tuple[object, int], tuple[object, object]] = field(default_factory=dict)
 
 
 _made: ContextVar[Made | None] = ContextVar("made", default=None)
@@ -120,6 +125,22 @@ def masked_once() -> Iterator[None]:
 
 made_now = _made.get
 """All that was made for this drawing so far; None outside of one."""
+
+
+def once(make: Callable[[Source], Result], source: Source) -> Result:
+    """Make something of a source, once inside of `masked_once`.
+
+    Args:
+        make: Makes always the same of the same.
+        source: Kept until the end of the block; nobody changes it.
+    """
+    made = made_now()
+    if made is None:
+        return make(source)
+    itself = (make, id(source))
+    if itself not in made.of:
+        made.of[itself] = (source, make(source))
+    return cast(Result, made.of[itself][1])
 
 
 def read_strictly(text: str) -> object:

@@ -23,6 +23,7 @@ from bot.policy.refusals import is_blank
 from bot.questions.form import ask_of
 from bot.questions.reasons import REASON, rejection_inputs
 from bot.redaction.mask import mask_text
+from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import (
     Said,
     batch_title,
@@ -81,6 +82,7 @@ class BatchChoice:
         ]
 
 
+@masked_once()
 def batch_modal(first: Approval, cards: Sequence[Approval], title: str = "") -> Block:
     """List the cards with what they are about; all are ticked.
 
@@ -98,6 +100,7 @@ def batch_modal(first: Approval, cards: Sequence[Approval], title: str = "") -> 
     return modal(first, ActionId.BATCH_MODAL, words, blocks)
 
 
+@masked_once()
 def reject_all_modal(cards: Sequence[Approval], title: str) -> Block:
     """Ask which of the cards are rejected, and why; all are ticked."""
     first = cards[0]
@@ -107,6 +110,7 @@ def reject_all_modal(cards: Sequence[Approval], title: str) -> Block:
     return modal(first, ActionId.BATCH_REJECT_MODAL, words, blocks)
 
 
+@masked_once()
 def withdraw_all_modal(cards: Sequence[Approval], title: str) -> Block:
     """Ask a requester which of the cards are taken back, and what the agent is told."""
     first = cards[0]
@@ -150,6 +154,7 @@ def read_asked(values: Values) -> Chosen | Errors:
     return Chosen(approval_id=about.approval_id, shown=about.shown)
 
 
+@masked_once()
 def list_modal(items: Sequence[Approval], title: str) -> Block:
     """Show how each of several stands, and who decided it; nothing can be done here."""
     said = common_to(items)

@@ -31,6 +31,7 @@ from bot.people.terms_of import wants_reason
 from bot.ports.tools import BatchWords
 from bot.questions.shown import shown_question, what_runs
 from bot.redaction.mask import mask_text
+from bot.redaction.masks import masked_once
 from bot.slack.cards.anew import wrote_since, wrote_words
 from bot.slack.cards.approval import why_of
 from bot.slack.cards.batch_items import (
@@ -60,6 +61,7 @@ _MOST_DECIDERS = 5
 _ABOUT = 240
 
 
+@masked_once()
 def batch_card(
     items: Sequence[Approval],
     told: BatchWords,

@@ -14,6 +14,7 @@ from bot.layout.text import ShownText, clip, show, width
 from bot.layout.titles import title_of
 from bot.questions.shown import shown_question, what_runs
 from bot.redaction.call import mask_call, written
+from bot.redaction.masks import once
 from bot.words import say
 from storage.records import Approval, Status
 
@@ -116,8 +117,8 @@ Said = Collection[LinePart]
 
 def common_to(items: Sequence[Approval]) -> tuple[LinePart, ...]:
     """The parts of lines beside the title that all items have."""
-    lines = [[*_parts(what_runs(one))] for one in items]
-    first = lines[0][1:] if len(lines) > 1 else []
+    lines = [once(_line_of, one) for one in items]
+    first = lines[0][1:] if len(lines) > 1 else ()
     return tuple(part for part in first if all(part in one[1:] for one in lines))
 
 
@@ -137,7 +138,7 @@ def common_line(said: Said) -> Block:
 
 
 def _left(approval: Approval, said: Said) -> Iterator[LinePart]:
-    title, *others = _parts(what_runs(approval))
+    title, *others = once(_line_of, approval)
     yield title
     yield from (one for one in others if one not in said)
 
@@ -159,6 +160,11 @@ def item_line(approval: Approval, said: Said = ()) -> Block:
     if approval.status is not Status.PENDING:
         parts.append(literal(f" {say('batch.state', state=say(state.one))}", "italic"))
     return line(*parts)
+
+
+def _line_of(approval: Approval) -> tuple[LinePart, ...]:
+    """The line of an item, as it was edited."""
+    return tuple(_parts(what_runs(approval)))
 
 
 def _parts(approval: Approval) -> Iterator[LinePart]:

@@ -33,7 +33,7 @@ from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
-from bot.redaction.masks import Words
+from bot.redaction.masks import Words, masked_once, once
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
 from storage.records import Approval, AuditEntry, Kind
@@ -52,6 +52,7 @@ _SMALL, _FEW = 2_000, 20
 _PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.STEP})
 
 
+@masked_once()
 def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
     """Show everything in clear but for declared secrets: to one person, in private.
 
@@ -82,6 +83,7 @@ def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
     return view
 
 
+@masked_once()
 def fits_details(question: ShownQuestion) -> bool:
     """Tell whether all of it can be shown, quickly where that is plain.
 
@@ -123,6 +125,10 @@ def pages_of(approval: Approval) -> tuple[list[Block], bool]:
     Args:
         approval: The record.
     """
+    return once(_pages, approval)
+
+
+def _pages(approval: Approval) -> tuple[list[Block], bool]:
     return _fitting(what_runs(approval))
 
 

@@ -30,6 +30,7 @@ from bot.policy.terms import TermsError
 from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.mask import mask_text
+from bot.redaction.masks import masked_once
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.grants import next_time
 from bot.slack.cards.status import final_status
@@ -73,6 +74,7 @@ class FormReader:
     can_override: bool = False
 
 
+@masked_once()
 def review_modal(
     approval: Approval,
     reader: FormReader,
@@ -93,6 +95,7 @@ def review_modal(
     return _ReviewPage(approval, reader, page, values or {}).view(history)
 
 
+@masked_once()
 def count_pages(approval: Approval) -> int:
     """Count the pages of the full text; 0 where the first page shows all of it."""
     pages, _ = pages_of(approval)

@@ -11,6 +11,7 @@ from bot.questions.choice import ChoiceQuestion
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, drawn_question
 from bot.questions.fields import FieldsQuestion
 from bot.questions.inputs import InputsQuestion
+from bot.redaction.masks import masked_once
 from bot.slack.cards.details import pages_of
 from bot.slack.cards.review import FormReader, count_pages, review_modal, text_page
 from storage.records import Approval
@@ -84,7 +85,8 @@ def review_pages(approval: Approval, reader: FormReader | None = None) -> list[B
     count = count_pages(approval)
     texts = [text_page(number) for number in sorted({1, 2, count}) if 0 < number <= count]
     pages = ["request", *texts, "history", "technical"]
-    return [review_modal(approval, reader or FormReader(), page=page) for page in pages]
+    with masked_once():
+        return [review_modal(approval, reader or FormReader(), page=page) for page in pages]
 
 
 def details_of(approval: Approval) -> Block:
