@@ -213,7 +213,10 @@ class Theatre:
         sleeper = self.clock() + round(seconds * 1_000), woken
         self._sleepers.append(sleeper)
         self._slept.set()
-        await woken
+        try:
+            await woken
+        finally:  # who is cut off sleeps no more
+            self._sleepers = [one for one in self._sleepers if one is not sleeper]
 
     def _wake(self) -> None:
         due = [one for one in self._sleepers if one[0] <= self.clock()]
