@@ -145,7 +145,7 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
         await shop.choose("Ada", card, ActionId.BATCH_SPLIT)
         own = [await shop.card(number=one, word=APPROVE) for one in (2, 3, 4)]
         await shop.click("Ada", own[1], APPROVE)
-        await shop.card(number=3, word="Approved")
+        await shop.card(number=3, word="pproved by")
         await shop.rest()
         RAN.clear()
 

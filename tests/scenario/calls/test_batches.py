@@ -199,8 +199,7 @@ async def test_a_card_outlives_the_process(stage: Stage) -> None:
 
 async def test_all_expire_together(stage: Stage) -> None:
     await asked(stage)
-    stage.clock.now_ms += 9 * 3_600_000
-    await stage.tick()
+    await stage.later(hours=9)
     final = await stage.card(word="5 expired", within=20)
     assert buttons(final) == []
     await stage.said("All done", within=20)
@@ -209,11 +208,9 @@ async def test_all_expire_together(stage: Stage) -> None:
 
 async def test_one_reminder_links_the_card_of_all(stage: Stage) -> None:
     card = await asked(stage)
-    stage.clock.now_ms += 16 * 60_000
-    await stage.tick()
+    await stage.later(minutes=16)
     await stage.said("5 refunds, 193.90 EUR in total")
-    stage.clock.now_ms += 6_000
-    await stage.tick()
+    await stage.later(seconds=6)
     await stage.rest()
     reminders = [one for one in stage.messages() if "Still waiting" in one["text"]]
     assert len(reminders) == 1
