@@ -87,11 +87,14 @@ class Codec(Generic[Record]):
         Raises:
             RecordRefusedError: A value is not JSON data.
         """
+        row: Row = {"v": SCHEMA_VERSION}
         try:
-            row = {name: _scalar(getattr(record, name)) for name in self._readers}
+            for name in self._readers:
+                value = getattr(record, name)
+                row[name] = value if type(value) in _AS_THEY_ARE else _scalar(value)
         except (TypeError, ValueError) as error:
             raise RecordRefusedError(f"the {self.kind} is not JSON data") from error
-        return {"v": SCHEMA_VERSION, **row}
+        return row
 
     def decode(self, row: Mapping[str, object]) -> Record:
         """Make the record of a row.
@@ -102,6 +105,19 @@ class Codec(Generic[Record]):
         found = row.get(self.key) if self.key else ""
         record_id = found if isinstance(found, str) else ""
         check_version(self.kind, row.get("v"), record_id)
+        values: dict[str, Any]
+        try:  # a row of this release, and whole, as nearly all are
+            values = {name: read(row[name]) for name, read in self._readers.items()}
+        except (KeyError, TypeError, ValueError, RecursionError):
+            values = self._read_each(row, record_id)
+        return self._record(**values)
+
+    def _read_each(self, row: Mapping[str, object], record_id: str) -> dict[str, Any]:
+        """Read a row that lacks something, one field after the other.
+
+        Raises:
+            RecordFormatError: A field makes no sense; it is named.
+        """
         values: dict[str, Any] = {}
         for name, read in self._readers.items():
             if name in self.added and name not in row:
@@ -113,7 +129,7 @@ class Codec(Generic[Record]):
                 raise RecordFormatError(
                     self.kind, SCHEMA_VERSION, fault, record_id=record_id
                 ) from error
-        return self._record(**values)
+        return values
 
     def legible(self, rows: Iterable[Mapping[str, object]]) -> list[Record]:
         """Make the records of rows; those that cannot be read are passed over."""
@@ -144,6 +160,10 @@ def check_version(kind: str, version: object, record_id: str = "") -> None:
 def decision_text(decision: Decision) -> str:
     """Make the stored form of a decision: JSON text with a version of its own."""
     return json.dumps(DECISIONS.encode(decision), separators=(",", ":"))
+
+
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+"""Types of values that rows hold; known without a look at each class that they may be of."""
 
 
 def _scalar(value: object) -> Scalar:
