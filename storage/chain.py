@@ -38,6 +38,8 @@ evidence."""
 FORGOTTEN = "forgotten"
 """The action of an entry that says that its thread has lost its content; stored."""
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
 
 def canonical(value: object) -> str:
     """Write JSON data in the one way that is hashed.
@@ -45,7 +47,7 @@ def canonical(value: object) -> str:
     Keys are sorted by code point, there are no spaces, all but ASCII is escaped, and a number that
     is no integer up to 2⁵³ is a text.
     """
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"))
+    return _CANONICAL.encode(plain(value))
 
 
 def plain(value: object) -> object:

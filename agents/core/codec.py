@@ -393,10 +393,16 @@ def _encode_float(value: float) -> Json:
 
 _NUMBERS: dict[type, Callable[[Any], Json]] = {int: _encode_int, float: _encode_float}
 
+_ENCODERS = {
+    is_ascii: json.JSONEncoder(separators=(",", ":"), ensure_ascii=is_ascii, allow_nan=False)
+    for is_ascii in (True, False)
+}
+"""By whether they write ASCII alone; made once, as `json.dumps` makes one for each value."""
+
 
 def _dumped(data: Mapping[str, Json], *, is_ascii: bool) -> str:
     try:
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii, allow_nan=False)
+        return _ENCODERS[is_ascii].encode(data)
     except (TypeError, ValueError, RecursionError) as error:
         raise UnstorableValueError("JSON data", f"it is none: {error}") from error
 

@@ -13,6 +13,9 @@ DIGEST_TAG = "countersign.call/2"
 OLD_TAG = "countersign.call/1"
 """The rule before that: of the ruling it had the name alone. Stored: must stay readable."""
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+"""Made once: `json.dumps` makes one for each value, which takes twice as long as its writing."""
+
 
 def canonical_json(value: object) -> str:
     """Write JSON data in its one form: sorted keys, no spaces, ASCII only, no NaN.
@@ -25,7 +28,7 @@ def canonical_json(value: object) -> str:
     """
     try:
         _check_keys(value)
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _CANONICAL.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(f"not JSON data: {error}") from error
 

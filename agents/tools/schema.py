@@ -104,9 +104,11 @@ class Parameters:
         Raises:
             InvalidArgumentsError: They do not fit.
         """
-        once = self._dump(self._parse(arguments))
-        again = self._dump(self._parse(once))
-        if canonical_json(once) != canonical_json(again):
+        given = _text(arguments)
+        once = self._dump(self._parse(given))
+        text = _text(once)
+        # What was written as it was given is as it is read; what was not is read once more.
+        if text != given and canonical_json(self._dump(self._parse(text))) != text:
             raise InvalidArgumentsError(
                 (
                     ArgumentError(
@@ -122,14 +124,10 @@ class Parameters:
         Raises:
             InvalidArgumentsError: They do not fit.
         """
-        parsed = self._parse(arguments)
+        parsed = self._parse(_text(arguments))
         return {name: getattr(parsed, _field(at)) for at, name in enumerate(self.names)}
 
-    def _parse(self, arguments: Mapping[str, object]) -> BaseModel:
-        try:
-            text = canonical_json(arguments)
-        except ToolError as error:
-            raise InvalidArgumentsError((ArgumentError((), str(error)),)) from error
+    def _parse(self, text: str) -> BaseModel:
         try:
             return self._model.model_validate_json(text, strict=True)
         except ValidationError as error:
@@ -141,6 +139,13 @@ class Parameters:
     def _dump(self, parsed: BaseModel) -> dict[str, Json]:
         values = _plain(parsed.model_dump(by_alias=True))
         return cast("dict[str, Json]", to_jsonable_python(values, bytes_mode="base64"))
+
+
+def _text(arguments: Mapping[str, object]) -> str:
+    try:
+        return canonical_json(arguments)
+    except ToolError as error:
+        raise InvalidArgumentsError((ArgumentError((), str(error)),)) from error
 
 
 def parameters(function: Callable[..., object]) -> Parameters:
