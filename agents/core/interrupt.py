@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from agents.core.codec import decode, encode
-from agents.core.errors import OutsideRunError, ResumeError, TopologyChangedError
-from agents.core.pending import InterruptContext, Interrupted, Point
+from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, TopologyChangedError
+from agents.core.pending import Answerable, InterruptContext, Interrupted, Point
 from agents.core.scope import Scope, current_scope
 
 __all__ = [
@@ -131,6 +131,18 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
     if point is None:
         raise refusals[0] if refusals else ResumeError(f"nothing waits at {scope.address}")
     raise_point(point, *refusals)
+
+
+def check_answer(info: Answerable, answer: object) -> None:
+    """Go on only with an answer that fits; with another one, go on waiting: see `keep_waiting`.
+
+    Raises:
+        Interrupted: It does not fit; whoever gave it is told.
+    """
+    try:
+        info.check_answer(answer)
+    except ResumeDataError as error:
+        keep_waiting(error)
 
 
 def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:

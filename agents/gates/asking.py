@@ -19,8 +19,8 @@ from agents.core.component.state import (
     state_slot,
 )
 from agents.core.digest import canonical_json
-from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.errors import InvalidArgumentsError, ToolError
+from agents.core.interrupt import check_answer, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
 from agents.core.scope import current_scope
@@ -114,11 +114,8 @@ class AskingGate(BoundGate):
         is_target, _, answer = get_resume_context(object)
         if not is_target:
             stateful_interrupt(info, state)
-        try:
-            if not is_checked(info):
-                info.check_answer(answer)
-        except ResumeDataError as error:
-            keep_waiting(error)
+        if not is_checked(info):
+            check_answer(info, answer)
         return await self._verdict(replace(state, info=info), info, answer, arguments)
 
     async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:

@@ -14,8 +14,8 @@ from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import canonical_json
-from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.errors import AgentConfigError, InvalidArgumentsError, ToolError
+from agents.core.interrupt import check_answer, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
@@ -215,10 +215,7 @@ class ChooseTool:
         is_target, _, answer = get_resume_context(object)
         if not is_target:
             stateful_interrupt(info, info)
-        try:
-            info.check_answer(answer)
-        except ResumeDataError as error:
-            keep_waiting(error)
+        check_answer(info, answer)
         return _choice_return(info, answer)
 
 

@@ -14,8 +14,7 @@ from agents.core.asking.infos import FollowUpInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context
-from agents.core.errors import ResumeDataError
-from agents.core.interrupt import interrupt, keep_waiting
+from agents.core.interrupt import check_answer, interrupt
 from agents.core.observers import ToolOutcome
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, parameters
@@ -62,10 +61,7 @@ class FollowUpTool:
         is_target, _, answer = get_resume_context(object)
         if not (was_interrupted and is_target):
             interrupt(info)
-        try:
-            info.check_answer(answer)
-        except ResumeDataError as error:
-            keep_waiting(error)
+        check_answer(info, answer)
         match answer:
             case Expired():
                 return ToolReturn(unanswered_text(answer), ToolOutcome.EXPIRED)

@@ -10,8 +10,8 @@ from agents.core.asking.answers import Cancelled, Expired
 from agents.core.calls import BreakLoop, Exit
 from agents.core.component.context import session_values
 from agents.core.component.state import get_interrupt_state, get_resume_context
-from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
-from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.errors import AgentConfigError, CheckpointDecodeError
+from agents.core.interrupt import check_answer, stateful_interrupt
 from agents.gates.questions import FeedbackInfo
 
 CONTENT_KEY = "content_to_review"
@@ -71,10 +71,7 @@ class ReviewAgent:
         is_target, _, answer = get_resume_context(object)
         if not is_target:
             stateful_interrupt(info, info)
-        try:
-            info.check_answer(answer)
-        except ResumeDataError as error:
-            keep_waiting(error)
+        check_answer(info, answer)
         text = _said(answer)
         self._remember(info, text if _is_feedback(answer) else None)
         if text:

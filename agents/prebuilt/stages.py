@@ -26,7 +26,7 @@ from agents.core.component.context import current_checkpoint_id
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import call_digest
 from agents.core.errors import AgentConfigError, ResumeDataError
-from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.interrupt import check_answer, keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
 from agents.core.scope import current_address
 from agents.middlewares.base import CallNext, Middleware, ModelCall
@@ -173,10 +173,7 @@ class StageMiddleware(Middleware):
             self._refuse("what the agent wants has changed since people were asked")
         if not is_target:
             stateful_interrupt(info, info)
-        try:
-            info.check_answer(answer)
-        except ResumeDataError as error:
-            keep_waiting(error)
+        check_answer(info, answer)
         return _ending(answer)
 
     def _info(self, calls: Sequence[dict[str, Json]], said: str) -> StageInfo:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.agent import Agent, AgentEvent, AgentInput
+from agents.agent import Agent
 from agents.core.codec import register
 from agents.core.errors import AgentConfigError
 from agents.core.pending import Unanswerable
-from agents.runs.topology import Component, Key, agent_component
-from agents.workflows.sequential import Steps
+from agents.workflows.sequential import Steps, Stepwise
 
 
 @register("countersign.loop-info/1")
@@ -32,7 +31,7 @@ class LoopInfo(Unanswerable):
         return "Loop workflow interrupted"
 
 
-class LoopAgent:
+class LoopAgent(Stepwise):
     """Runs agents one after the other, and begins again, until one of them breaks the loop.
 
     It counts across interrupts. An agent is told what was said in all rounds so far; what it said
@@ -64,27 +63,10 @@ class LoopAgent:
             raise AgentConfigError(
                 f"agent {name!r} would run nothing; `max_iterations` is at least 1, or None"
             )
-        self.name = name
-        self.description = description
-        self._steps = Steps(
-            name=name,
-            agents=tuple(agents),
-            rounds=max_iterations,
-            is_loop=True,
-            info=self._info,
+        steps = Steps(
+            name=name, agents=tuple(agents), rounds=max_iterations, is_loop=True, info=self._info
         )
-
-    def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Run the agents; see `Agent.run`."""
-        return self._steps.run(input)
-
-    def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with the agent that waits, in the same round; see `Agent.resume`."""
-        return self._steps.resume(input)
-
-    def components(self) -> Mapping[Key, Component]:
-        """Its agents; see `Described`."""
-        return dict(agent_component(agent) for agent in self._steps.agents)
+        super().__init__(name, description, steps)
 
     def _info(self, waiting: str, iteration: int) -> LoopInfo:
         return LoopInfo(agent_name=self.name, waiting=waiting, iteration=iteration)

@@ -171,7 +171,34 @@ class Steps:
         return event
 
 
-class SequentialAgent:
+class Stepwise:
+    """An agent that runs others one after the other.
+
+    Args:
+        name: Unique among its siblings; part of addresses.
+        description: What it is good at.
+        steps: The others, and how they run.
+    """
+
+    def __init__(self, name: str, description: str, steps: Steps) -> None:
+        self.name = name
+        self.description = description
+        self._steps = steps
+
+    def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """Run the agents; see `Agent.run`."""
+        return self._steps.run(input)
+
+    def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """Go on with the agent that waits, in the same round; see `Agent.resume`."""
+        return self._steps.resume(input)
+
+    def components(self) -> Mapping[Key, Component]:
+        """Its agents; see `Described`."""
+        return dict(agent_component(agent) for agent in self._steps.agents)
+
+
+class SequentialAgent(Stepwise):
     """Runs agents one after the other.
 
     Each gets the input, and is told what those before it said. After an interrupt it goes on with
@@ -189,23 +216,8 @@ class SequentialAgent:
     """
 
     def __init__(self, name: str, agents: Sequence[Agent], *, description: str = "") -> None:
-        self.name = name
-        self.description = description
-        self._steps = Steps(
-            name=name, agents=tuple(agents), rounds=1, is_loop=False, info=self._info
-        )
-
-    def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Run the agents; see `Agent.run`."""
-        return self._steps.run(input)
-
-    def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with the agent that waits; see `Agent.resume`."""
-        return self._steps.resume(input)
-
-    def components(self) -> Mapping[Key, Component]:
-        """Its agents; see `Described`."""
-        return dict(agent_component(agent) for agent in self._steps.agents)
+        steps = Steps(name=name, agents=tuple(agents), rounds=1, is_loop=False, info=self._info)
+        super().__init__(name, description, steps)
 
     def _info(self, waiting: str, _: int) -> SequentialInfo:
         return SequentialInfo(agent_name=self.name, waiting=waiting)

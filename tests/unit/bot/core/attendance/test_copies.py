@@ -49,6 +49,16 @@ async def wish(office: Office, *people: str, has_copies: bool = True) -> None:
         await office.wishes.set(an_actor(one), team_id="T1", has_copies=has_copies)
 
 
+async def asked(
+    storage: SqliteStorage, rules: dict[str, Any], *wishing: str, **more: Any
+) -> Office:
+    """An office where some wish for cards, and something was asked after that."""
+    office = an_office(storage, rules, **more)
+    await wish(office, *wishing)
+    await office.hear(ASK)
+    return office
+
+
 async def claim(office: Office, approval: Approval, by: str) -> None:
     means = Means(office.storage, office.approvals, office.clock)
     done = await means.claim(approval.approval_id, an_actor(by), shown=approval.digest)
@@ -63,9 +73,7 @@ def copies(approval: Approval) -> list[str]:
 async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
     storage: SqliteStorage,
 ) -> None:
-    office = an_office(storage, SECURITY)
-    await wish(office, MIA)
-    await office.hear(ASK)
+    office = await asked(storage, SECURITY, MIA)
     approval = await office.the_approval()
     assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [MIA])
     assert told(office) == [("card", [MIA], MIA)]
@@ -76,17 +84,13 @@ async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
 async def test_who_has_the_card_is_reminded_there_and_not_in_the_thread(
     storage: SqliteStorage,
 ) -> None:
-    office = an_office(storage, SECURITY)
-    await wish(office, MIA)
-    await office.hear(ASK)
+    office = await asked(storage, SECURITY, MIA)
     await later(office, minutes=15)
     assert told(office)[1:] == [("reminder", [SAM], ""), ("reminder", [MIA], MIA)]
 
 
 async def test_all_copies_say_how_it_ended(storage: SqliteStorage) -> None:
-    office = an_office(storage, SECURITY)
-    await wish(office, MIA, SAM)
-    await office.hear(ASK)
+    office = await asked(storage, SECURITY, MIA, SAM)
     await office.decide(await office.the_approval(), by=SAM)
     assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED] * 2
 
@@ -109,9 +113,7 @@ async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_tru
 async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
     storage: SqliteStorage,
 ) -> None:
-    office = an_office(storage, STEPS)
-    await wish(office, ADA)
-    await office.hear(ASK)
+    office = await asked(storage, STEPS, ADA)
     approval = await office.the_approval()
     assert (mentioned(approval), copies(approval)) == (["S0SRE"], [ADA])
     await later(office, minutes=15)
@@ -142,9 +144,7 @@ async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
 async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
     storage: SqliteStorage,
 ) -> None:
-    office = an_office(storage, STEPS)
-    await wish(office, LIA)
-    await office.hear(ASK)
+    office = await asked(storage, STEPS, LIA)
     assert copies(await office.the_approval()) == []
     await later(office, hours=1)
     assert copies(await office.the_approval()) == [LIA]
@@ -154,9 +154,7 @@ async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
 async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(
     storage: SqliteStorage,
 ) -> None:
-    office = an_office(storage, {"approve": [{"from": ["everybody"]}]}, groups=HERE)
-    await wish(office, ADA)
-    await office.hear(ASK)
+    office = await asked(storage, {"approve": [{"from": ["everybody"]}]}, ADA, groups=HERE)
     approval = await office.the_approval()
     assert copies(approval) == [], "all of a channel are nobody by name"
     await claim(office, approval, ADA)

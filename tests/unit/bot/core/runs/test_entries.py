@@ -170,20 +170,26 @@ async def test_one_write_says_what_was_decided_resumed_and_started(storage: Sqli
     assert writes == [["voted", "decided", "resumed", "started"]]
 
 
-async def test_a_process_that_dies_after_the_claim_leaves_no_hole(storage: SqliteStorage) -> None:
-    """Nobody had written yet what was decided, and that the run was told: the claim tells it."""
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
+async def die_after_the_claim(office: Office) -> None:
+    """Approve, and die before anything of it is in the audit: the claim alone is kept."""
 
     async def dies(entries: Sequence[AuditEntry]) -> None:
         raise KilledError
 
-    append_all = storage.audit.append_all
-    storage.audit.append_all = dies  # type: ignore[method-assign]
+    audit = office.storage.audit
+    append_all = audit.append_all
+    audit.append_all = dies  # type: ignore[method-assign]
     with pytest.raises(KilledError):
         await office.decide(await office.the_approval())
     office.queue.drop()
-    storage.audit.append_all = append_all  # type: ignore[method-assign]
+    audit.append_all = append_all  # type: ignore[method-assign]
+
+
+async def test_a_process_that_dies_after_the_claim_leaves_no_hole(storage: SqliteStorage) -> None:
+    """Nobody had written yet what was decided, and that the run was told: the claim tells it."""
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    await die_after_the_claim(office)
     assert office.ran == []
     other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
     other.clock.forward(minutes=1)
@@ -200,16 +206,7 @@ async def test_a_turn_that_is_given_up_after_a_claim_says_what_its_run_was_told(
 ) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
-
-    async def dies(entries: Sequence[AuditEntry]) -> None:
-        raise KilledError
-
-    append_all = storage.audit.append_all
-    storage.audit.append_all = dies  # type: ignore[method-assign]
-    with pytest.raises(KilledError):
-        await office.decide(await office.the_approval())
-    office.queue.drop()
-    storage.audit.append_all = append_all  # type: ignore[method-assign]
+    await die_after_the_claim(office)
     other = Office(storage, [], clock=office.clock, owner="other")
     other.clock.forward(minutes=1)
     now = other.clock()
