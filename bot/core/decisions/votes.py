@@ -536,22 +536,23 @@ def _groups_of(vote: CastVote, ballot: Ballot, standing: Standing) -> tuple[str,
 
 def _with_result(poll: Poll, decision: Decision | None) -> Approval:
     """The approval with its votes as they are now, and the decision that they have made."""
-    ballot, result = poll.result.ballot, poll.result
-    claim = poll.approval.claim_json
+    approval, ballot, result = poll.approval, poll.result.ballot, poll.result
+    claim = approval.claim_json
     if claim and result.vote is not None:  # somebody has looked at it
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
-    changed = replace(
-        poll.approval, votes_json=write_votes(ballot.votes), stage=ballot.stage, claim_json=claim
-    )
-    if result.decision is None or decision is None:
-        return changed
-    stops = [vote.note for vote in ballot.votes if vote.is_stop and vote.note]
-    reason = "; ".join(dict.fromkeys(stops)) if result.decision[0] in STOPS else ""
+    status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
+    if result.decision is not None and decision is not None:
+        stops = [vote.note for vote in ballot.votes if vote.is_stop and vote.note]
+        reason = "; ".join(dict.fromkeys(stops)) if result.decision[0] in STOPS else ""
+        status, decided, remind_ms = decision.status, replace(decision, reason=reason), None
     return replace(
-        changed,
-        status=decision.status,
-        decision=replace(decision, reason=reason),
-        remind_ms=None,
+        approval,
+        votes_json=write_votes(ballot.votes),
+        stage=ballot.stage,
+        claim_json=claim,
+        status=status,
+        decision=decided,
+        remind_ms=remind_ms,
     )
 
 
