@@ -92,6 +92,7 @@ class Threads:
     summaries: Summaries | None = None
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _wanted: dict[str, bool] = field(default_factory=dict)
 
     async def catch_up(self) -> list[str]:
         """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
@@ -115,10 +116,22 @@ class Threads:
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread; nothing when another process has it.
 
+        Where this process is at it, nothing is claimed: what woke the thread before its lease is
+        given back is seen by that, and what came after is looked for once more.
+
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        await self._claimed.do(thread_id, self._visit, hold=await self._woken_hold(thread_id))
+        is_going_on, self._wanted[thread_id] = thread_id in self._wanted, True
+        if is_going_on:
+            return
+        try:
+            while self._wanted[thread_id]:
+                self._wanted[thread_id] = False
+                hold = await self._woken_hold(thread_id)
+                await self._claimed.do(thread_id, self._visit, hold=hold)
+        finally:
+            del self._wanted[thread_id]
 
     async def _woken_hold(self, thread_id: str) -> Hold[Thread] | None:
         """The lease that a wake of this process took along, if enough of it is left."""
@@ -147,6 +160,7 @@ class Threads:
         with about(thread_id=thread.thread_id):
             retry_ms = await self._work_on_what_is_read(work)
             await self.turns.entries.write(thread.thread_id)
+        self._wanted[thread.thread_id] = False  # who wanted more has woken it before this release
         return await self.storage.threads.release(
             thread.thread_id,
             fence=thread.fence,

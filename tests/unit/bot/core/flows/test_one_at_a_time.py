@@ -1,0 +1,84 @@
+"""A process works on a thread once at a time: who wants more meanwhile claims nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from storage.errors import StoreUnavailableError
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import THREAD_ID, Office, an_incoming
+
+LOOK = call("look", {"what": "payments"}, id="c1")
+
+
+def counted(office: Office, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The claims of threads from now on."""
+    claims: list[str] = []
+    claim = office.storage.threads.claim
+
+    async def noted(thread_id: str, **more: Any) -> Any:
+        claims.append(thread_id)
+        return await claim(thread_id, **more)
+
+    monkeypatch.setattr(office.storage.threads, "claim", noted)
+    return claims
+
+
+async def test_what_wakes_it_meanwhile_is_seen_when_the_lease_is_given_back(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(storage, [LOOK, say("One."), say("Two.")])
+    claims, take = counted(office, monkeypatch), storage.inbox.take
+
+    async def taken(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(storage.inbox, "take", take)
+        found = await take(*args, **more)
+        await office.inbox.receive(an_incoming("<@UBOT> and this", ts="1800000000.000200"))
+        await office.threads.work(THREAD_ID)  # as that message has it done
+        return found
+
+    monkeypatch.setattr(storage.inbox, "take", taken)
+    await office.hear("<@UBOT> look")
+    assert office.shown() == ["One.", "Two."]
+    assert claims == [THREAD_ID]  # the next pass of the same work; the first had its lease
+
+
+async def test_what_comes_after_that_is_looked_for_once_more(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(storage, [say("One."), say("Two.")])
+    release = storage.threads.release
+
+    async def released(thread_id: str, **more: Any) -> bool:
+        is_done = await release(thread_id, **more)
+        monkeypatch.setattr(storage.threads, "release", release)
+        await office.inbox.receive(an_incoming("<@UBOT> and this", ts="1800000000.000200"))
+        await office.threads.work(THREAD_ID)
+        return is_done
+
+    monkeypatch.setattr(storage.threads, "release", released)
+    await office.hear("<@UBOT> hello")
+    assert office.shown() == ["One.", "Two."]
+    assert (await storage.threads.get(THREAD_ID)).due_ms is None
+
+
+async def test_after_a_failure_it_begins_anew(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(storage, [say("One.")])
+    release = storage.threads.release
+
+    async def away(*_: Any, **__: Any) -> bool:
+        raise StoreUnavailableError("away")
+
+    monkeypatch.setattr(storage.threads, "release", away)
+    with pytest.raises(StoreUnavailableError):
+        await office.hear("<@UBOT> hello")
+    monkeypatch.setattr(storage.threads, "release", release)
+    office.clock.forward(seconds=20)
+    await office.threads.work(THREAD_ID)
+    assert office.shown() == ["One."]
+    assert (await storage.threads.get(THREAD_ID)).due_ms is None
