@@ -5,11 +5,14 @@ it is there for.
 """
 
 import ast
+import functools
 import importlib
+import itertools
 import subprocess
 import sys
 import tomllib
 from copy import deepcopy
+from dataclasses import dataclass, field
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -185,26 +188,49 @@ def test_agents_alone_is_quick_and_knows_nobody() -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_each_file_begins_with_what_lives_there(package: str) -> None:
-    silent = [
-        str(path)
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    silent = [str(path) for path, file in files_of(package) if not file.text]
     assert silent == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_docstring_says_what_a_thing_is_and_asks_no_riddle(package: str) -> None:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     riddles = [
         f"{path.relative_to(ROOT)}: {text}"
-        for path in sorted((ROOT / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, documented)
-        for text in docstrings(node)
+        for path, file in files_of(package)
+        for text in file.docstrings
         if text.split()[:1] and text.split()[0] in RIDDLES
     ]
     assert riddles == []
+
+
+@dataclass
+class SourceFile:
+    """All that is looked at in a file of ours."""
+
+    text: str | None
+    docstrings: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+
+
+@functools.cache
+def files_of(package: str) -> list[tuple[Path, SourceFile]]:
+    """The files of a package, in order; each is parsed once for all tests."""
+    return [(path, a_source_file(path)) for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def a_source_file(path: Path) -> SourceFile:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    file = SourceFile(ast.get_docstring(tree))
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef():
+                file.classes.append(node.name)
+                file.docstrings += docstrings(node)
+            case ast.Module() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                file.docstrings += docstrings(node)
+            case _:
+                pass
+    return file
 
 
 RIDDLES = frozenset({"What", "Which", "Who", "Whom", "Whose"})
@@ -288,10 +314,9 @@ def any_code(entries: set[str]) -> bool:
 
 def test_a_class_name_stands_once() -> None:
     places: dict[str, list[str]] = {}
-    for file in sorted(one for package in PACKAGES for one in (ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+    for path, file in itertools.chain(*map(files_of, PACKAGES)):
+        for name in file.classes:
+            places.setdefault(name, []).append(str(path.relative_to(ROOT)))
     twice = {name: files for name, files in places.items() if len(files) > 1}
     assert twice == {}, "give each class a name of its own, so that it can be found"
 

@@ -48,9 +48,11 @@ def run(
 ) -> tuple[int, list[str]]:
     """Run the command; return its code and what it says."""
     file, table = directory / "base.yaml", directory / "cases.yaml"
-    data = copy.deepcopy({"world": {**WORLD, **world}, "policies": POLICIES, "cases": cases})
-    file.write_text(yaml.safe_dump(copy.deepcopy(policy), sort_keys=False))
-    table.write_text(yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False))
+    names = {"base", *(case.get("policy") for case in cases)}
+    policies = {name: one for name, one in POLICIES.items() if name in names}
+    data = copy.deepcopy({"world": {**WORLD, **world}, "policies": policies, "cases": cases})
+    for path, written in ((file, copy.deepcopy(policy)), (table, data)):
+        path.write_text(yaml.dump(written, Dumper=yaml.CSafeDumper, sort_keys=False))
     said: list[str] = []
     code = main(["policy", "test", str(file), str(table)], environ={}, say=said.append)
     return code, said

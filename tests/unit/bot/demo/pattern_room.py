@@ -17,8 +17,9 @@ from agents import (
     Runner,
     ToolEvent,
 )
-from bot.demo import PATTERNS, DemoModel, channels
+from bot.demo import PATTERNS, DemoModel
 
+BUILDS = {pattern.channel: pattern.build for pattern in PATTERNS}
 EXAMPLES = {pattern.channel: pattern.example for pattern in PATTERNS}
 YES, NO = ApprovalResult(approved=True), ApprovalResult(approved=False)
 
@@ -40,7 +41,7 @@ class Room:
     @property
     def runner(self) -> Runner:
         return Runner(
-            channels(DemoModel())[self.channel],
+            BUILDS[self.channel](DemoModel()),
             checkpoint_store=self.store,
             message_log=self.log,
             durability="step",

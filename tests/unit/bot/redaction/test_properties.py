@@ -433,11 +433,11 @@ HARD = [
 @pytest.mark.parametrize("piece", HARD)
 @pytest.mark.parametrize("end", ["", "\x00"])
 def test_long_texts_take_time_in_proportion(piece: str, end: str) -> None:
-    """Nearly three times as long, but not nine times: with a quadratic one this takes minutes."""
-    text = piece * (300_000 // len(piece)) + end
+    """Nearly three times as long, but not nine times: with a quadratic one this takes very long."""
+    text = piece * (100_000 // len(piece)) + end
     began = time.process_time()
     assert mask_text(text)
-    assert time.process_time() - began < 6
+    assert time.process_time() - began < 0.7
 
 
 def parts(pattern: re.Pattern[str]) -> list[tuple[str, int, bool]]:

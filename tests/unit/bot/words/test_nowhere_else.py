@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -163,7 +164,7 @@ PLACES = {
 
 
 def test_no_words_stand_outside_of_the_catalogue() -> None:
-    texts = {path: list(_texts(ROOT / path)) for path in _files()}
+    texts = {path: _texts(ROOT / path) for path in _files()}
     faults = [
         f"{path}:{line}: {text!r}"
         for path, lines in texts.items()
@@ -174,7 +175,7 @@ def test_no_words_stand_outside_of_the_catalogue() -> None:
 
 
 def test_no_exception_outlives_its_words() -> None:
-    needed = {path for path in _files() if any(_texts(ROOT / path))}
+    needed = {path for path in _files() if _texts(ROOT / path)}
     assert not {*ELSEWHERE, *NOT_FOR_PEOPLE} - needed, "take these out of the list"
 
 
@@ -217,7 +218,12 @@ def _files() -> list[str]:
     return [name for name in names if name not in ONLY_FOR_OPERATORS]
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def _texts(path: Path) -> list[tuple[int, str]]:
+    return [*_found_in(path)]
+
+
+def _found_in(path: Path) -> Iterator[tuple[int, str]]:
     """The texts in a file that look like words for people, each with its line."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     left_out = {id(node) for part in _no_words(tree) for node in ast.walk(part)}
