@@ -23,7 +23,7 @@ agents:
     use: tests.scenario.agents:patient
     channels: ["*"]
     prompts:
-      - {title: Measure the table, message: measure the table in the hall}
+      - {title: Measure the table, message: measure the table in the hall and all of its chairs}
       - {title: Measure everything on the second floor, message: measure it all}
   sender:
     use: tests.scenario.agents:thrice
@@ -59,9 +59,11 @@ async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) ->
     ((_, root),) = stage.sandbox.workspace.agent_view.sessions
     await page.goto(f"{stage.sandbox.url}/?as={rosa}&channel={direct}&thread={root}")
     pane = page.get_by_test_id("thread-pane")
-    await expect(pane.get_by_test_id("session-title")).to_have_text("measure the table in the hall")
+    words = "measure the table in the hall and all of its chairs"
+    await expect(pane.get_by_test_id("session-title")).to_have_text(words)
     stop = pane.get_by_test_id("stop-agent")
     await expect(stop).to_be_visible()
+    await expect(pane.get_by_test_id("thread-close")).to_be_in_viewport(ratio=1)
     await shot(page, f"stop-{page.viewport_size['width']}")  # type: ignore[index]
     await stop.click()
     agents.GATES[0].set()
