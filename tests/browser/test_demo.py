@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
-from tests.browser.players import NAMES, PATIENCE_MS, a_demo
+from tests.browser.players import NAMES, PATIENCE_MS, a_demo, turn_to
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, expect_back, open_tool, pytestmark
 
@@ -45,7 +45,8 @@ async def page(request: pytest.FixtureRequest, browser: Browser, demo: str) -> A
 
 async def act_as(page: Page, demo: str, user: str, thread: str = "") -> None:
     """Open the page in #ops as somebody."""
-    await page.goto(f"{demo}?as={user}&channel={OPS}" + (f"&thread={thread}" if thread else ""))
+    more = f"&thread={thread}" if thread else ""
+    await turn_to(page, f"{demo}?as={user}&channel={OPS}{more}")
     await expect(page.get_by_test_id("person-switch")).to_contain_text(NAMES[user])
 
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from tests.browser.players import PATIENCE_MS
+from tests.browser.players import PATIENCE_MS, turn_to
 from tests.browser.shots import shot
 from tests.support.stage import Stage, a_stage
 
@@ -70,7 +70,8 @@ async def page(
 async def act_as(page: Page, stage: Stage, name: str, *, thread: str = "") -> None:
     """Open the page as one of the five people."""
     where = f"?as={stage.user(name)}&channel={stage.channel}"
-    await page.goto(f"{stage.sandbox.url}/{where}" + (f"&thread={thread}" if thread else ""))
+    more = f"&thread={thread}" if thread else ""
+    await turn_to(page, f"{stage.sandbox.url}/{where}{more}")
     await expect(page.get_by_test_id("person-switch")).to_contain_text(name)
 
 
