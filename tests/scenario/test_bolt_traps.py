@@ -223,7 +223,7 @@ async def test_2_slow_slack_is_not_on_the_way_of_an_acknowledgement(stage: Stage
 
 async def test_2_rate_limit_is_not_waited_for_before_an_acknowledgement(stage: Stage) -> None:
     card = await a_card(stage)
-    stage.sandbox.faults.add("ratelimited", "*", retry_after=3)
+    stage.sandbox.faults.add("ratelimited", "*", retry_after=2)
     await stage.click("Ada", card, REJECT)
     await stage.click("Ben", card, APPROVE)
     assert max(stage.sandbox.stats.ack_ms()) < 1_000
