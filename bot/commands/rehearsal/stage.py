@@ -16,7 +16,8 @@ from typing import Any
 
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.commands.rehearsal.cases import ZONE, Data, World
+from bot.commands.rehearsal.cases import World
+from bot.commands.rehearsal.cast import settle_in
 from bot.commands.rehearsal.wires import MadeUpSlack, StageClock
 from bot.core.attendance.held import read_beside
 from bot.core.story import MOST
@@ -29,13 +30,7 @@ from bot.policy.standing import Standing
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.payloads import actor_payload
-from bot.sandbox.workspace.records import (
-    Payload,
-    SlackChannel,
-    SlackMessage,
-    SlackUser,
-    UserGroup,
-)
+from bot.sandbox.workspace.records import Payload, SlackMessage
 from bot.slack.around import Process
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
@@ -44,7 +39,6 @@ from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
-_STRANGERS = "T0STRANGER"
 _PATIENCE = timedelta(minutes=5)
 """The time after which something hangs, on whatever machine."""
 _FAILS = frozenset({"users.info", "usergroups.users.list", "conversations.members"})
@@ -116,7 +110,7 @@ class Theatre:
         self.storage = metered(self.storage, self._note, self.clock)
         self.sandbox = Sandbox(clock=self.clock.seconds, bot_token=_TOKEN)
         self.sandbox.use(BoltWire(lambda: self.bot))
-        _settle_in(self.sandbox, self.world)
+        settle_in(self.sandbox.workspace, self.world)
         self.restart()
 
     def _note(self, event: BotEvent) -> None:
@@ -407,47 +401,3 @@ _ANY_BUTTON: list[Payload] = [
         ],
     }
 ]
-
-
-def _settle_in(sandbox: Sandbox, world: World) -> None:
-    """Put the people, groups and channels of a world into a workspace, in place of its own."""
-    workspace = sandbox.workspace
-    bot = workspace.person(workspace.bot_user)
-    workspace.people.clear()
-    workspace.groups.clear()
-    workspace.channels.clear()
-    workspace.people[bot.id] = bot
-    for user, flags in world.people.items():
-        workspace.people[user] = _person(user, flags, workspace.team_id)
-    for name, members in world.usergroups.items():
-        workspace.groups[name] = UserGroup(
-            id=name, handle=name.lower(), name=name, members=list(members)
-        )
-    for name, members in world.channels.items():
-        workspace.channels[name] = _channel(name, members, bot.id, has_bot=name in world.bot_in)
-
-
-def _person(user: str, flags: Data, team_id: str) -> SlackUser:
-    return SlackUser(
-        id=user,
-        name=user.lower(),
-        real_name=user.removeprefix("U0").title(),
-        team_id=_STRANGERS if flags.get("external") else team_id,
-        is_bot=bool(flags.get("bot")),
-        is_restricted=bool(flags.get("guest")),
-        is_stranger=bool(flags.get("external")),
-        deleted=bool(flags.get("deactivated")),
-        tz=ZONE.key,
-    )
-
-
-def _channel(name: str, members: Any, bot: str, *, has_bot: bool) -> SlackChannel:
-    if isinstance(members, dict):
-        members = [f"U0CROWD{number:04}" for number in range(int(members["size"]))]
-    is_direct = name.startswith("D")
-    return SlackChannel(
-        id=name,
-        name=name.lower(),
-        kind="im" if is_direct else "channel",
-        members=[*members, *([bot] if has_bot or is_direct else [])],
-    )
