@@ -142,6 +142,7 @@ class Asking:
             return known, handed
         if len(waiting) <= _FEW:
             approvals = await store.open_of(thread_id)
+            self.attendance.saw(thread_id, approvals)
             known = frozenset(one.interrupt_id for one in approvals)
         else:
             heads = await store.heads_of(thread_id)

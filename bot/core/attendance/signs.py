@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import RootSigns
 from storage.ports.approvals import ApprovalStore
-from storage.records import Approval, ApprovalHead, Kind, Status
+from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -85,14 +85,14 @@ class _Root:
         waiting: Ids of approvals whose waiting it has shown.
         over: Ids of those of a turn with a card for several that had ended at the last look.
         ends: Signs of ends, each with the turn that it is of; None before that was looked up.
-        heads: Its open approvals, as the pass over the thread has seen them last.
+        seen: Its open approvals by id, as the pass over the thread has read them last.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: set[str] = field(default_factory=set)
     over: frozenset[str] = frozenset()
     ends: set[tuple[str, str]] | None = None
-    heads: Sequence[ApprovalHead] = ()
+    seen: Mapping[str, Status] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ class Signs:
     clock: Clock
     _known: LRUCache[str, _Root] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
-    def saw(self, thread_id: str, heads: Sequence[ApprovalHead]) -> None:
+    def saw(self, thread_id: str, seen: Mapping[str, Status]) -> None:
         """Take the open approvals of a thread as somebody has just read them."""
         root: _Root | None = self._known.get(thread_id)
         if root is not None:
-            root.heads = heads
+            root.seen = seen
 
     async def see_to(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:
         """Bring the root to what the record says.
@@ -224,8 +224,6 @@ def _others_waited(approval: Approval, root: _Root) -> bool:
 
     Who ends that looks, or has it read, after its own end: then this one does not wait any more.
     """
-    heads, root.heads = root.heads, ()
-    waiting = {one.approval_id for one in heads if one.status is Status.PENDING}
-    has_ended = any(one.approval_id == approval.approval_id for one in heads)
-    is_after = has_ended and approval.approval_id not in waiting and not approval.restored_to_ms
-    return is_after and bool(waiting)
+    seen, root.seen = root.seen, {}
+    is_after = seen.get(approval.approval_id, Status.PENDING) is not Status.PENDING
+    return is_after and not approval.restored_to_ms and Status.PENDING in seen.values()

@@ -343,10 +343,10 @@ class Attendance:
             if one.decision is not None:
                 self._told[one.approval_id] = one.decision.at_ms
 
-    def saw(self, thread_id: str, heads: Sequence[ApprovalHead]) -> None:
+    def saw(self, thread_id: str, approvals: Sequence[Approval | ApprovalHead]) -> None:
         """Take the open approvals of a thread as its pass has just read them."""
         if self.signs is not None:
-            self.signs.saw(thread_id, heads)
+            self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
 
     async def _wake(self, thread_id: str, decided: Sequence[Approval]) -> None:
         """Wake a thread for what was decided in it; what it lets run here may end at once."""
