@@ -117,6 +117,17 @@ async def test_batch_of_equal_calls(player: Player) -> None:
     await player.look("partly")
 
 
+async def test_escape_closes_a_form_also_when_the_focus_is_not_in_it(player: Player) -> None:
+    await player.ask("deploy payments 2.0.0 to production", shows="Needs approval")
+    await player.become(ADA)
+    await player.pick("Details")
+    await expect(player.form).to_be_visible()
+    await player.page.evaluate("document.activeElement.blur()")
+    await player.page.keyboard.press("Escape")
+    await expect(player.form).to_have_count(0)
+    await player.sees("Needs approval")
+
+
 async def test_vote_is_taken_back(player: Player) -> None:
     await player.ask("deploy payments 2.0.0 to production", shows="Needs approval")
     await player.become(ADA)
@@ -127,6 +138,9 @@ async def test_vote_is_taken_back(player: Player) -> None:
     await player.press("take_back", within=player.form)
     await expect(player.form).not_to_contain_text("Your vote is counted already")
     await player.look("taken-back")
+    # Where the pointer rests on a name, Escape is for what is shown of that person first.
+    await player.form.get_by_test_id("modal-close").hover()
+    await expect(player.page.get_by_test_id("hover-card")).to_be_hidden()
     await player.page.keyboard.press("Escape")
     await expect(player.form).to_have_count(0)
     await player.sees("Needs approval")

@@ -481,8 +481,9 @@ function showHint() {
 }
 
 function onKey(event) {
-  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector(".overlay")) return;
-  if (document.body.classList.contains("drawer-open")) toggleDrawer(false);
+  if (event.key !== "Escape" || event.defaultPrevented) return;
+  if (document.querySelector(".overlay")) parts.modals.leave();
+  else if (document.body.classList.contains("drawer-open")) toggleDrawer(false);
   else if (store.thread) closeThread();
 }
 

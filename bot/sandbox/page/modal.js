@@ -84,6 +84,11 @@ export class Modals {
     else this.home();
   }
 
+  /** Close the form on top, as Escape does: what had the focus in it may be gone, and the focus with it. */
+  leave() {
+    if (this.overlay && document.querySelectorAll(".overlay").length === 1) this.#close(false);
+  }
+
   /* ---- drawing ------------------------------------------------------------------------- */
 
   #draw(isNew) {
