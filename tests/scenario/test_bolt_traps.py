@@ -155,9 +155,10 @@ async def test_1_click_is_acknowledged_although_all_that_follows_fails(
 
 async def test_1_click_that_fails_before_its_acknowledgement_is_answered(stage: Stage) -> None:
     card = await a_card(stage)
-    stage.sandbox.faults.add("cut", "views.open", times=1)
+    stage.sandbox.faults.add("cut", "views.open", times=2)  # of which one may say to wait
     await stage.click("Ada", card, REJECT)
     assert "try again" in await stage.whispered("Ada", ".")
+    stage.sandbox.faults.clear()
     await stage.click("Ada", card, REJECT)
     assert (await stage.modal("Ada"))["type"] == "modal"
 
