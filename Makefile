@@ -13,7 +13,7 @@
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
 SHELL := /bin/sh
-JOBS ?= 3
+JOBS ?= 4
 SAMPLE ?= 0
 PROFILE ?= quick
 VENV := .venv

@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from storage.sqlite import SqliteStorage
 from tests.support.mongo import collected, mongo_server
-from tests.support.spread import spread
+from tests.support.spread import spread, turned
 from tests.support.twins import left_out
 
 __all__ = ["collected", "mongo_server"]
@@ -27,6 +27,14 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have each of several workers begin at another file."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        number = int(worker["workerid"].removeprefix("gw"))
+        config.args = turned(config.args, number, worker["workercount"])
 
 
 def _interrupt(_: int, __: object) -> None:
@@ -66,6 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = left_out(item.nodeid for item in items)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
         items[:] = [item for item in items if item.nodeid not in left]
+    items.sort(key=lambda item: item.path)  # workers have read them in several orders
     items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 

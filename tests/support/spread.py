@@ -1,5 +1,7 @@
 """The order of tests where several workers run them: who waits begins at once.
 
+It is also where each worker begins to look for tests, see `turned`.
+
 pytest-xdist gives each worker a run of neighbours, and lets who has none left take from the end of
 another's. By folder, one worker would have all that waits for a browser and for other processes,
 one after the other, while the processors have nothing to do. So some workers begin with these, and
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-_WAIT_S = {"browser": 2.5, "chaos": 12.0, "scenario": 1.1}
+_WAIT_S = {"browser": 2.0, "chaos": 10.0, "scenario": 0.5}
 """Folders whose tests wait, and for how many seconds each, about."""
 _PROCESSORS = 2
 """So many workers do not begin with what waits."""
@@ -50,6 +52,26 @@ def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
         left -= len(part)
         parts.append(part)
     return [*chain(*parts), *rest]
+
+
+def turned(args: Sequence[str], worker: int, workers: int) -> list[str]:
+    """Name the files of tests, beginning with another one for each worker.
+
+    All workers read all files, and the first that reads one writes what it has compiled for the
+    others. In the same order each would compile all of them, at the same time.
+
+    Args:
+        args: Where tests are looked for: files and folders.
+        worker: Which worker, from 0 on.
+        workers: How many there are.
+
+    Returns:
+        The same places, folders of ours by their files.
+    """
+    ours = [arg for arg in args if Path(arg).is_dir() and Path(arg).resolve().is_relative_to(_HERE)]
+    files = sorted({str(file) for arg in ours for file in Path(arg).resolve().rglob("test_*.py")})
+    begin = len(files) * worker // workers
+    return [*files[begin:], *files[:begin], *(arg for arg in args if arg not in ours)]
 
 
 def _wait_s(item: pytest.Item) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.spread import spread
+from tests.support.spread import spread, turned
 
 TESTS = Path(__file__).parents[1]
 FILES = {
@@ -62,3 +62,15 @@ def test_the_tests_of_a_file_stay_together_and_in_order() -> None:
         assert [ordered[at].nodeid for at in places] == [f"{name}::{n}" for n in range(count)]
         if "browser" in name or "scenario" in name:
             assert places == list(range(places[0], places[0] + count))
+
+
+def test_each_worker_begins_at_another_file_and_reads_all() -> None:
+    args = [str(TESTS / "unit" / "storage"), str(TESTS / "support"), "examples", "x.py::test_y"]
+    orders = [turned(args, number, 3) for number in range(3)]
+    files = [
+        *(TESTS / "unit" / "storage").rglob("test_*.py"),
+        *Path(__file__).parent.glob("test_*"),
+    ]
+    assert all(sorted(one[:-2]) == sorted(map(str, files)) for one in orders)
+    assert all(one[-2:] == ["examples", "x.py::test_y"] for one in orders)
+    assert len({one[0] for one in orders}) == 3
