@@ -216,10 +216,12 @@ class ExpectedEnds:
     Args:
         patience: How long a card waits for the end of its call; none waits when that is zero.
         wait: Waits for an event, for some seconds at most.
+        make_room: Lets others work meanwhile.
     """
 
     patience: timedelta = timedelta(0)
     wait: Callable[[asyncio.Event, float], Awaitable[None]] = set_within
+    make_room: Callable[[], None] = lambda: None
     _begun: LRUCache[str, asyncio.Event] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     def expect(self, approval_id: str) -> None:
@@ -238,6 +240,7 @@ class ExpectedEnds:
         event: asyncio.Event | None = self._begun.get(approval_id)
         if event is None:
             return False
+        self.make_room()
         await self.wait(event, self.patience.total_seconds())
         return event.is_set()
 

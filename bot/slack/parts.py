@@ -36,7 +36,7 @@ from bot.core.scheduler import Sweep
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.roster import Roster
 from bot.core.talk.summaries import Summaries
-from bot.core.tasks import Tasks
+from bot.core.tasks import Tasks, make_room
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
@@ -152,7 +152,7 @@ class Parts:
             answers=self.agent_answers,
             grant=self.grants.complete,
             entries=self.entries,
-            ends=ExpectedEnds(AT_ONCE),
+            ends=ExpectedEnds(AT_ONCE, make_room=make_room),
             pause=self.process.sleep,
         )
 

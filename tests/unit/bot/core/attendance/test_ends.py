@@ -51,6 +51,22 @@ async def test_a_call_that_ends_at_once_has_its_card_drawn_with_its_end(
     assert (stored.drawn_revision, stored.due_ms, stored.leased_by) == (stored.revision, None, "")
 
 
+async def test_who_waits_for_an_end_lets_others_work() -> None:
+    happened: list[str] = []
+
+    async def no_longer(*_: object) -> None:
+        happened.append("waited")
+
+    ends = ExpectedEnds(
+        timedelta(1), wait=no_longer, make_room=lambda: happened.append("made room")
+    )
+    assert not await ends.came("apr_1")
+    assert happened == []
+    ends.expect("apr_1")
+    assert not await ends.came("apr_1")
+    assert happened == ["made room", "waited"]
+
+
 async def test_a_call_that_lasts_has_its_card_drawn_before(storage: SqliteStorage) -> None:
     async def no_longer(*_: object) -> None:
         """Nothing has come of it yet."""
