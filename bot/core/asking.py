@@ -136,7 +136,9 @@ class Asking:
         What was decided here, and is handed on, is not read again: nobody has had the thread since.
         """
         store, thread_id = self.storage.approvals, work.thread.thread_id
-        handed = self.attendance.decided.take(thread_id) if work.left is not None else ()
+        handed = self.attendance.decided.take(thread_id)  # of no use to a later pass, either
+        if work.left is None:
+            handed = ()
         known = frozenset(one.interrupt_id for one in handed)
         if waiting and known == set(waiting):
             return known, handed

@@ -109,6 +109,25 @@ async def test_what_is_handed_on_is_not_all_where_more_waits(storage: SqliteStor
     assert sorted(office.ran, key=str) == [("pay", ("Mia", n, "card")) for n in range(FEW)]
 
 
+async def test_what_nobody_has_decided_lets_nothing_run(storage: SqliteStorage) -> None:
+    office, (card,) = await asked(storage, 1)
+    await woken(office, [card])
+    assert (office.ran, await office.open_approvals()) == ([], [card])
+
+
+async def test_a_pass_that_may_not_use_it_leaves_nothing_to_the_next(
+    storage: SqliteStorage,
+) -> None:
+    office, (card,) = await asked(storage, 1)
+    now = office.clock()
+    await storage.threads.wake(THREAD_ID, now_ms=now)
+    other = await storage.threads.claim(THREAD_ID, owner="other", now_ms=now, until_ms=now + 9)
+    assert other is not None
+    await storage.threads.release(THREAD_ID, fence=other.fence, wakes=other.wakes, now_ms=now)
+    await woken(office, [rejected(card)])
+    assert list(office.attendance.decided.take(THREAD_ID)) == []
+
+
 async def test_it_is_handed_on_once(storage: SqliteStorage) -> None:
     office, (card,) = await asked(storage, 1)
     await office.decide(card)
