@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 
 from cachetools import LRUCache
 
@@ -63,6 +64,17 @@ _OVERTAKEN = (
 """Another process has gone on with the run: look again, do not end its turn."""
 
 
+@dataclass(slots=True)
+class _WorkHere:
+    """The work of this process on one thread, while it has its lease.
+
+    Attributes:
+        is_wanted: Whether somebody came for more than its pass has seen.
+    """
+
+    is_wanted: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Threads:
     """Works on threads, one lease at a time.
@@ -92,7 +104,7 @@ class Threads:
     summaries: Summaries | None = None
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-    _wanted: dict[str, bool] = field(default_factory=dict)
+    _here: dict[str, _WorkHere] = field(default_factory=dict)
 
     async def catch_up(self) -> list[str]:
         """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
@@ -117,21 +129,25 @@ class Threads:
         """Do all that is due in a thread; nothing when another process has it.
 
         Where this process is at it, nothing is claimed: what woke the thread before its lease is
-        given back is seen by that, and what came after is looked for once more.
+        given back is seen by that, and what came after is looked for once more. Work that has lost
+        its lease, and only takes its time to end, keeps nobody from the thread.
 
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        is_going_on, self._wanted[thread_id] = thread_id in self._wanted, True
-        if is_going_on:
+        here = self._here.get(thread_id)
+        if here is not None:
+            here.is_wanted = True
             return
+        here = self._here[thread_id] = _WorkHere()
         try:
-            while self._wanted[thread_id]:
-                self._wanted[thread_id] = False
+            while here.is_wanted:
+                here.is_wanted = False
                 hold = await self._woken_hold(thread_id)
-                await self._claimed.do(thread_id, self._visit, hold=hold)
+                await self._claimed.do(thread_id, partial(self._visit, here), hold=hold)
         finally:
-            del self._wanted[thread_id]
+            if self._here.get(thread_id) is here:
+                del self._here[thread_id]
 
     async def _woken_hold(self, thread_id: str) -> Hold[Thread] | None:
         """The lease that a wake of this process took along, if enough of it is left."""
@@ -153,14 +169,14 @@ class Threads:
             sleep=self.sleep,
         )
 
-    async def _visit(self, hold: Hold[Thread]) -> bool:
+    async def _visit(self, here: _WorkHere, hold: Hold[Thread]) -> bool:
         """Work under the lease, and give it back; whether nothing more is due now."""
         thread = hold.record
         work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
         with about(thread_id=thread.thread_id):
             retry_ms = await self._work_on_what_is_read(work)
             await self.turns.entries.write(thread.thread_id)
-        self._wanted[thread.thread_id] = False  # who wanted more has woken it before this release
+        here.is_wanted = False  # who wanted more has woken it before this release
         return await self.storage.threads.release(
             thread.thread_id,
             fence=thread.fence,
@@ -224,7 +240,10 @@ class Threads:
             await self._heed_stop(thread.thread_id)
             return is_kept
 
-        async with self._claimed.kept(thread, extend):
+        def lost() -> None:
+            self._here.pop(thread.thread_id, None)
+
+        async with self._claimed.kept(thread, extend, lost=lost):
             try:
                 await self._advance(work)
                 self._left[thread.thread_id] = LeftOver(

@@ -377,15 +377,29 @@ class ClaimedWork(Generic[R]):
         return Hold(record, since_ms, deadline)
 
     @asynccontextmanager
-    async def kept(self, record: R, extend: Extend) -> AsyncIterator[None]:
-        """Prolong the lease while the block lasts; cancel it when the lease is lost or ends."""
-        beat = asyncio.create_task(self._keep(record, extend, asyncio.current_task()))
+    async def kept(
+        self, record: R, extend: Extend, *, lost: Callable[[], None]
+    ) -> AsyncIterator[None]:
+        """Prolong the lease while the block lasts; cancel it when the lease is lost or ends.
+
+        Args:
+            record: As claimed.
+            extend: Prolongs the lease.
+            lost: Called before the block is cancelled, which may take its time to end.
+        """
+        beat = asyncio.create_task(self._keep(record, extend, lost, asyncio.current_task()))
         try:
             yield
         finally:
             beat.cancel()
 
-    async def _keep(self, record: R, extend: Extend, worker: asyncio.Task[object] | None) -> None:
+    async def _keep(
+        self,
+        record: R,
+        extend: Extend,
+        lost: Callable[[], None],
+        worker: asyncio.Task[object] | None,
+    ) -> None:
         held_until_ms = record.leased_until_ms
         beat_ms = milliseconds(self.lease * (BEAT / LEASE))
         pause_ms = beat_ms
@@ -398,6 +412,7 @@ class ClaimedWork(Generic[R]):
                 held_until_ms = until_ms
             # When nobody knows, ask again soon: the lease may still be had.
             pause_ms = beat_ms if is_kept else max(beat_ms // 10, 1)
+        lost()
         if worker is not None:
             worker.cancel("the lease was lost")
 

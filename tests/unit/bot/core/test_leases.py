@@ -121,3 +121,32 @@ async def test_the_work_is_found_again_after_its_lease(storage: SqliteStorage) -
     assert await second.sweep.tick() == 1
     await second.queue.run()
     assert second.shown() == ["Hello."]
+
+
+async def test_work_that_does_not_end_with_its_lease_keeps_nobody_from_the_thread(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    is_cut_off, is_stuck = asyncio.Event(), asyncio.Event()
+    beats, inbox = Beats(office.clock, [False]), SimpleNamespace()
+
+    async def stubborn(_: Thread) -> list[str]:
+        inbox.sort = office.inbox.sort
+        try:
+            return await endless(_)
+        finally:  # as a tool does that closes a dead connection
+            is_cut_off.set()
+            await is_stuck.wait()
+
+    inbox.sort = stubborn
+    storage.threads.extend = beats.extend  # type: ignore[method-assign,assignment]
+    threads = replace(office.threads, inbox=inbox, sleep=beats.sleep)  # type: ignore[arg-type]
+    stubborn_work = asyncio.create_task(threads.work(THREAD_ID))
+    await is_cut_off.wait()
+    office.clock.forward(seconds=15)
+    await replace(threads, sleep=asyncio.sleep).work(THREAD_ID)
+    is_stuck.set()
+    with pytest.raises(asyncio.CancelledError):
+        await stubborn_work
+    assert office.shown() == ["Hello."]
