@@ -132,8 +132,9 @@ class Player:
     async def ask(self, text: str, *, shows: str = "", user: str = ROSA) -> None:
         """Ask the bot in #ops, open the thread, and wait for something in it."""
         await self.become(user, thread="")
-        await self.write(f"@countersign {text}")
-        asked = self.page.get_by_test_id("messages").locator("article", has_text=text).last
+        words = f"@countersign {text}"  # a card in the channel may have the same title
+        await self.write(words)
+        asked = self.page.get_by_test_id("messages").locator("article", has_text=words).last
         opener = asked.locator('[data-testid^="thread-open-"]')
         name = str(await opener.get_attribute("data-testid"))
         self.thread = name.removeprefix("thread-open-")

@@ -10,6 +10,8 @@ from tests.browser.test_page import browser, pytestmark
 
 __all__ = ["browser", "demo", "player", "pytestmark"]
 
+VOTED = "Your vote counts already"
+
 
 async def test_grant_counts_and_ends(player: Player) -> None:
     await player.ask("refund order 1001 20.00", shows="Needs approval")
@@ -135,8 +137,9 @@ async def test_vote_is_taken_back(player: Player) -> None:
     await player.agree()
     await player.sees("1 of 3 approvals")
     await player.pick("Details")
+    await expect(player.form).to_contain_text(VOTED)
     await player.press("take_back", within=player.form)
-    await expect(player.form).not_to_contain_text("Your vote is counted already")
+    await expect(player.form).not_to_contain_text(VOTED)
     await player.look("taken-back")
     # Where the pointer rests on a name, Escape is for what is shown of that person first.
     await player.form.get_by_test_id("modal-close").hover()
