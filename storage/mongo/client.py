@@ -276,12 +276,15 @@ class Client:
         there, or once as the wait ends by itself, goes on without that task, which then takes the
         lock of the pool, and keeps it for ever. Motor's operations are in threads.
         """
-        task = asyncio.ensure_future(work)
+        task, database = asyncio.ensure_future(work), self._database
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            self._left[task] = asyncio.get_running_loop().time() + limit_s * PATIENCE
             task.add_done_callback(self._forget)
+            if self._database is None or self._database is database:
+                self._left[task] = asyncio.get_running_loop().time() + limit_s * PATIENCE
+            else:
+                task.cancel()  # its connections were given up: it says nothing about these
             raise
 
     def _forget(self, task: asyncio.Future[Any]) -> None:

@@ -1,6 +1,7 @@
 """What is special about the shared database: addresses, secrets, documents."""
 
 import ast
+import asyncio
 import inspect
 import re
 from datetime import timedelta
@@ -44,6 +45,38 @@ def test_no_operation_of_a_driver_is_awaited_where_it_could_be_cut_off() -> None
 
     assert len(awaited) > 20
     assert [one for one in awaited if not one.startswith("apart(")] == []
+
+
+class Stuck(Client):
+    """A client whose connections answer nothing; it counts how often there were new ones."""
+
+    connections = 0
+
+    def _connect(self) -> Any:
+        self.connections += 1
+        return object()
+
+    async def ask(self, limit_s: float) -> None:
+        async with self.call(limit_s) as apart:
+            await apart(asyncio.Event().wait())
+
+
+async def test_what_older_connections_left_undone_costs_the_new_ones_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("storage.mongo.client.PATIENCE", 0)
+    client = Stuck("mongodb://127.0.0.1:1/", driver="pymongo", database=None, timeout=SHORT)
+    client._database = client._connect()
+    first, second = (asyncio.create_task(client.ask(limit_s)) for limit_s in (0.01, 0.03))
+
+    for asking in (first, second):
+        with pytest.raises(StoreUnavailableError):
+            await asking
+        async with client.call():  # the next one finds what is left
+            pass
+
+    assert client.connections == 2
+    await client.close()
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
