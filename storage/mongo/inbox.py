@@ -23,9 +23,8 @@ class MongoInboxStore:
         return await self._find(thread_id, 0, MessageStatus.NEW, limit)
 
     async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
-        wheres: list[Filter] = [
-            {"_id": key, "status": MessageStatus.NEW.value} for key in message_ids
-        ]
+        # A message that no turn took has the turn 0.
+        wheres: list[Filter] = [{"_id": key, "turn": {"$in": [0, turn]}} for key in message_ids]
         update: Update = {"$set": {"status": MessageStatus.TAKEN.value, "turn": turn}}
         if len(wheres) == 1:
             taken = await self._collection.update_and_get(wheres[0], update)

@@ -19,7 +19,7 @@ ORDER BY ts LIMIT :limit
 
 _TAKE = """
 UPDATE messages SET status = 'taken', turn = :turn
-WHERE status = 'new' AND message_id IN (SELECT value FROM json_each(:ids))
+WHERE turn IN (0, :turn) AND message_id IN (SELECT value FROM json_each(:ids))
 RETURNING *
 """
 

@@ -60,6 +60,25 @@ async def test_a_taken_message_stays_with_its_turn(storage: Storage) -> None:
     assert await storage.inbox.of_turn(THREAD_ID, 2) == []
 
 
+async def test_taking_says_what_the_turn_has_now(storage: Storage) -> None:
+    for ts in (FIRST, SECOND, THIRD):
+        await storage.inbox.add(a_message(ts))
+    first, second, third = (a_message(ts).message_id for ts in (FIRST, SECOND, THIRD))
+
+    taken = [
+        await storage.inbox.take(ids, turn=4)
+        for ids in ([second], [second], [third, second, first], [third, first])
+    ]
+    assert [[m.ts for m in one] for one in taken] == [
+        [SECOND],
+        [SECOND],
+        [FIRST, SECOND, THIRD],
+        [FIRST, THIRD],
+    ]
+    assert await storage.inbox.take([first], turn=5) == []
+    assert await storage.inbox.take([first, second], turn=5) == []
+
+
 async def test_taking_nothing_is_fine(storage: Storage) -> None:
     await storage.inbox.add(a_message())
 
