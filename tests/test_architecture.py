@@ -8,6 +8,8 @@ import ast
 import functools
 import importlib
 import itertools
+import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -201,6 +203,31 @@ def test_a_docstring_says_what_a_thing_is_and_asks_no_riddle(package: str) -> No
         if text.split()[:1] and text.split()[0] in RIDDLES
     ]
     assert riddles == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_a_docstring_points_to_is_there(package: str) -> None:
+    gone = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, file in files_of(package)
+        for text in file.docstrings
+        for name in POINTERS.findall(text)
+        if not is_there(name)
+    ]
+    assert gone == []
+
+
+POINTERS = re.compile(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)`")
+
+
+@functools.cache
+def is_there(name: str) -> bool:
+    """Whether there is such a module, or such a name in one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 @dataclass

@@ -75,7 +75,7 @@ class RunDocument:
         counts: See `RunContext`.
         transcript: What finished agents of this turn said.
         waiting: What waits for people; None when the run has only begun.
-        topology: What was declared at the addresses of what waits; see `agents.agent.topology`.
+        topology: What was declared at the addresses of what waits; see `agents.runs.topology`.
         era: Enters idempotency keys; see `Runner`. Left out of the text when it is empty.
         eras: Where calls stand that waited when a new era began, and their own. Also left out.
     """

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class MongoRestoreStore:
-    """See `storage.restoring.RestoreStore`.
+    """See `storage.ports.restoring.RestoreStore`.
 
     Args:
         collections: All of them, by name.

@@ -24,7 +24,7 @@ _DATED = 100
 
 
 class MongoRetentionStore:
-    """See `storage.retention.RetentionStore`.
+    """See `storage.ports.retention.RetentionStore`.
 
     Args:
         collections: All of them, by name.

@@ -149,8 +149,6 @@ WHERE approval_id = :id AND v = :v
 RETURNING 1
 """
 
-_COUNT_COUNT_PENDING = "SELECT count(*) AS found FROM approvals WHERE status = 'pending'"
-
 _MARK_CARD = f"""
 UPDATE approvals
 SET card_ts = coalesce(:card_ts, card_ts), post_tried = :post_tried,

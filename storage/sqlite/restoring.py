@@ -60,7 +60,7 @@ WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0 RETURNING 1
 
 
 class SqliteRestoreStore:
-    """See `storage.restoring.RestoreStore`."""
+    """See `storage.ports.restoring.RestoreStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

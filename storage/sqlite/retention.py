@@ -95,7 +95,7 @@ RETURNING 1
 
 
 class SqliteRetentionStore:
-    """See `storage.retention.RetentionStore`."""
+    """See `storage.ports.retention.RetentionStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

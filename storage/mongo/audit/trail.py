@@ -53,7 +53,7 @@ class _Held:
 
 
 class MongoTrailStore:
-    """See `storage.trail.TrailStore`.
+    """See `storage.ports.audit.TrailStore`.
 
     Args:
         audit: The entries.

@@ -15,7 +15,7 @@ _ENDED: Filter = {"$ne": Status.PENDING.value}
 
 
 class MongoListStore:
-    """See `storage.lists.ListStore`.
+    """See `storage.ports.lists.ListStore`.
 
     Args:
         approvals: The collection of approvals.

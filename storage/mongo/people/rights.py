@@ -13,7 +13,7 @@ from storage.uses import used
 
 
 class MongoDelegationStore:
-    """See `storage.rights.DelegationStore`."""
+    """See `storage.ports.rights.DelegationStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -59,7 +59,7 @@ def _due(due_ms: int | None) -> dict[str, int]:
 
 
 class MongoGrantStore:
-    """See `storage.rights.GrantStore`."""
+    """See `storage.ports.rights.GrantStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

@@ -12,7 +12,7 @@ from storage.records import PersonRecord
 
 
 class MongoPeopleStore:
-    """See `storage.people.PeopleStore`."""
+    """See `storage.ports.people.PeopleStore`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

@@ -50,7 +50,7 @@ RETURNING 1
 
 
 class SqliteTrailStore:
-    """See `storage.trail.TrailStore`.
+    """See `storage.ports.audit.TrailStore`.
 
     Args:
         database: Where the audit is.

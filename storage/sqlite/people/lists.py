@@ -48,7 +48,7 @@ ORDER BY until_ms LIMIT :limit
 
 
 class SqliteListStore:
-    """See `storage.lists.ListStore`."""
+    """See `storage.ports.lists.ListStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -31,7 +31,7 @@ RETURNING 1
 
 
 class SqliteDelegationStore:
-    """See `storage.rights.DelegationStore`."""
+    """See `storage.ports.rights.DelegationStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -91,7 +91,7 @@ _TAKE = "UPDATE grants SET due_ms = :until WHERE grant_id = :id AND due_ms = :wa
 
 
 class SqliteGrantStore:
-    """See `storage.rights.GrantStore`."""
+    """See `storage.ports.rights.GrantStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

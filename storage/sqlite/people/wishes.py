@@ -40,7 +40,7 @@ RETURNING 1
 
 
 class SqlitePeopleStore:
-    """See `storage.people.PeopleStore`."""
+    """See `storage.ports.people.PeopleStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
