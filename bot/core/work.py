@@ -203,7 +203,8 @@ class TakenLeases(Generic[T]):
 async def set_within(event: asyncio.Event, patience_s: float) -> None:
     """Wait until something has happened, or no longer than some seconds."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), patience_s)
+        async with asyncio.timeout(patience_s):
+            await event.wait()
 
 
 @dataclass(frozen=True, slots=True)

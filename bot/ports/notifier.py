@@ -23,7 +23,7 @@ class SideMessage:
     Attributes:
         key: Its name among the messages of its approval.
         kind: `card`, or why it is sent: `reminder`, `escalation`, `mention`, `handover`,
-            `snooze_over`, `quiet`.
+            `snooze_over`, `quiet`, `alert`.
         user: Whose direct message it is; empty for a channel.
         channel: Id of the channel; empty where it is the one of the cards, or not known yet.
         mentions: Ids of the people and user groups that it notifies.

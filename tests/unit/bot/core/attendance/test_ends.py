@@ -111,6 +111,16 @@ async def test_whoever_looks_next_draws_it_when_the_process_dies(storage: Sqlite
     assert seen.updates == [(Status.APPROVED, None)]
 
 
+async def test_who_is_cut_off_in_the_moment_of_the_end_is_cut_off() -> None:
+    event = asyncio.Event()
+    waiting = asyncio.create_task(set_within(event, 3_600))
+    await asyncio.sleep(0)
+    event.set()
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert waiting.cancelled()
+
+
 async def test_it_is_waited_for_no_longer_than_some_time() -> None:
     await set_within(asyncio.Event(), 0.001)
     ends, order = ExpectedEnds(timedelta(hours=1)), list[str]()
