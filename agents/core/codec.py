@@ -206,8 +206,8 @@ class TypeRegistry:
             return write(value)
         if kind is list:
             return [
-                cast("Json", item) if type(item) in _FLAT else self._encode(item)
-                for item in cast("list[object]", value)
+                item if type(item) in _FLAT else self._encode(item)
+                for item in cast("list[Json]", value)
             ]
         if kind is tuple:
             return _tagged(_TUPLE, [self._encode(item) for item in cast("tuple[object]", value)])
@@ -261,8 +261,8 @@ class TypeRegistry:
             if type(key) is not str:
                 raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
         data = {
-            cast("str", key): cast("Json", item) if type(item) in _FLAT else self._encode(item)
-            for key, item in value.items()
+            key: item if type(item) in _FLAT else self._encode(item)
+            for key, item in cast("dict[str, Json]", value).items()
         }
         return _tagged(_DICT, data) if _TYPE in data else data
 
@@ -273,7 +273,7 @@ class TypeRegistry:
         if name == _DICT and isinstance(value, dict):
             return {key: self._decode(item) for key, item in value.items()}
         if name == _TUPLE and isinstance(value, list):
-            return tuple(self._decode(item) for item in value)
+            return tuple([self._decode(item) for item in value])
         if name == _FLOAT and value in {"inf", "-inf", "nan"}:
             return float(str(value))
         entry = self._by_name.get(name)

@@ -90,7 +90,7 @@ def _raise(
     info: object, state: object, signals: tuple[Interrupted, ...], *, is_hidden: bool
 ) -> NoReturn:
     scope = current_scope("interrupt()")
-    encode(info)
+    written = encode(info)
     misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None
     if scope.point is not None and misfit is not None and not scope.point.children and not signals:
         raise_point(scope.point, misfit)  # the answer did not fit: nothing has changed
@@ -104,7 +104,7 @@ def _raise(
         is_hidden=is_hidden,
     )
     refusals = tuple(refusal for signal in signals for refusal in signal.refusals)
-    raise_point(point, *refusals)
+    raise_point(point.with_info(written), *refusals)
 
 
 def raise_point(point: Point, *refusals: ResumeError) -> NoReturn:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -15,6 +16,7 @@ from typing import (
     NewType,
     TypeAlias,
     Union,
+    cast,
     get_args,
     get_origin,
     is_typeddict,
@@ -56,16 +58,24 @@ def same(value: object, other: object) -> bool:
     if value is other or type(value) is not type(other):
         return value is other
     if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
-        return same(_parts(value), _parts(other))
+        return _same_items(_parts(value), _parts(other))
     match value, other:
         case float(), float():
             return value == other or (math.isnan(value) and math.isnan(other))
         case (list() | tuple(), list() | tuple()):
             return len(value) == len(other) and all(map(same, value, other))
         case dict(), dict():
-            return value.keys() == other.keys() and all(same(value[k], other[k]) for k in value)
+            return _same_items(value, other)
         case _:
             return bool(value == other)
+
+
+def _same_items(value: Mapping[Any, object], other: Mapping[Any, object]) -> bool:
+    if value.keys() != other.keys():
+        return False
+    # Most of what was read back is the very thing that was written.
+    different = [key for key, item in value.items() if item is not other[key]]
+    return all(same(value[key], other[key]) for key in different)
 
 
 def _of_model(cls: type[BaseModel]) -> Shape:
@@ -114,8 +124,13 @@ def _parts(value: Any) -> dict[str, object]:
     """Return the fields that make a value what it is; others may be worked out anew."""
     if isinstance(value, BaseModel):
         return {**value.__dict__, **(value.model_extra or {})}
-    fields = dataclasses.fields(value)
-    return {one.name: getattr(value, one.name, _MISSING) for one in fields if one.compare}
+    names = _compared(cast("Hashable", type(value)))
+    return {name: getattr(value, name, _MISSING) for name in names}
+
+
+@lru_cache(maxsize=1_024)
+def _compared(cls: type) -> tuple[str, ...]:
+    return tuple(one.name for one in dataclasses.fields(cls) if one.compare)
 
 
 def fits(kind: object, value: object) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, cast, runtime_checkable
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 from agents.core.address import Address, Segment
 from agents.core.codec import Json, decode, encode
@@ -26,6 +26,11 @@ class Answerable(Protocol):
             ResumeDataError: The answer does not fit.
         """
         ...
+
+
+def is_answerable(info: object) -> TypeGuard[Answerable]:
+    """Whether an info is `Answerable`, in a tenth of the time that `isinstance` takes for it."""
+    return getattr(info, "check_answer", None) is not None
 
 
 class Unanswerable:
@@ -86,6 +91,7 @@ class Point:
     children: tuple[Point, ...] = ()
     is_hidden: bool = False
     _json: Json = field(default=None, init=False, compare=False, repr=False)
+    _info: Json = field(default=None, init=False, compare=False, repr=False)
 
     def walk(self) -> Iterator[Point]:
         """This point and all below, parents first."""
@@ -115,24 +121,23 @@ class Point:
 
     def to_json(self) -> Json:
         """Write it, with all below, as JSON data; what was read is written as it was."""
-        if self._json is not None:
-            return self._json
-        return {
-            "id": self.id,
-            "at": str(self.address),
-            "slot": self.slot,
-            "info": encode(self.info),
-            "state": self.state,
-            "children": [child.to_json() for child in self.children],
-            **({"hidden": True} if self.is_hidden else {}),
-        }
+        return self._json if self._json is not None else self._written(self.children)
+
+    def with_info(self, written: Json) -> Point:
+        """The same; its info was written already, and is stored as it was then.
+
+        Args:
+            written: What `encode` gave of the info, for a point that nobody else has yet.
+        """
+        object.__setattr__(self, "_info", written)
+        return self
 
     def stored(self) -> Point:
         """Return it as `from_json` would read it, at the cost of what is new alone."""
         if self._json is not None:
             return self
         children = tuple([child.stored() for child in self.children])
-        return _read_back(replace(self, children=children))
+        return self._read_back(children, self._written(children))
 
     def renewed(self, ids: Container[str]) -> Point:
         """The same, with the infos of some points, and of all around them, read anew.
@@ -145,7 +150,7 @@ class Point:
         is_same = all(map(operator.is_, children, self.children))
         if is_same and self.id not in ids:
             return self
-        return _read_back(replace(self, children=children), self._json)
+        return self._read_back(children, cast("dict[str, Json]", self._json))
 
     def anew(self) -> Point:
         """The same, all read anew; see `renewed`."""
@@ -175,13 +180,30 @@ class Point:
         object.__setattr__(point, "_json", data)
         return point
 
+    def _written(self, children: Iterable[Point]) -> dict[str, Json]:
+        return {
+            "id": self.id,
+            "at": str(self.address),
+            "slot": self.slot,
+            "info": encode(self.info) if self._info is None else self._info,
+            "state": self.state,
+            "children": [child.to_json() for child in children],
+            **({"hidden": True} if self.is_hidden else {}),
+        }
 
-def _read_back(point: Point, data: Json = None) -> Point:
-    """Take the info from JSON data: from what is written of it, if nothing was written before."""
-    fields = cast("dict[str, Json]", point.to_json() if data is None else data)
-    found = replace(point, info=decode(fields["info"]))
-    object.__setattr__(found, "_json", fields)
-    return found
+    def _read_back(self, children: tuple[Point, ...], data: dict[str, Json]) -> Point:
+        """The same, with other children, and an info taken from what is written of the point."""
+        point = Point(
+            id=self.id,
+            address=self.address,
+            slot=self.slot,
+            info=decode(data["info"]),
+            state=self.state,
+            children=children,
+            is_hidden=self.is_hidden,
+        )
+        object.__setattr__(point, "_json", data)
+        return point
 
 
 class PointIndex:

@@ -27,7 +27,7 @@ from agents.core.errors import (
 from agents.core.journal import notices_in
 from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice
-from agents.core.pending import Answerable, InterruptContext, Point
+from agents.core.pending import InterruptContext, Point, is_answerable
 from agents.core.scope import Untargeted
 from agents.runs.changes import changed, difference
 
@@ -425,5 +425,5 @@ def _check(point: Point, target: str, answer: object) -> None:
             f"what is asked in it: answer {inside}",
             target=target,
         )
-    if isinstance(point.info, Answerable):
+    if is_answerable(point.info):
         point.info.check_answer(answer)

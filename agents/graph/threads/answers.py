@@ -24,7 +24,7 @@ from agents.core.errors import (
     ResumeError,
     UnknownInterruptError,
 )
-from agents.core.pending import Answerable, Point
+from agents.core.pending import Point, is_answerable
 from agents.graph.commands import Answers, Command
 from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError, ThreadBusyError
 from agents.graph.nodes.breakpoints import read_edit
@@ -221,7 +221,7 @@ def _check(topology: Topology, point: Point, answer: object) -> None:
         )
     if isinstance(answer, Answers) and not isinstance(info, Question):
         raise ResumeDataError(f"{point.address} takes one answer, not a list", target=point.id)
-    if isinstance(info, Answerable):
+    if is_answerable(info):
         info.check_answer(answer)
     if isinstance(info, GraphInfo) or (isinstance(info, Question) and info.kind != "node"):
         graph = _graph_at(topology, point.address)
