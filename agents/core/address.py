@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 _ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\:;"})
@@ -29,7 +29,7 @@ class Segment:
 
     def __str__(self) -> str:
         parts = [self.type, self.id, self.sub_id] if self.sub_id else [self.type, self.id]
-        return ":".join(_escape(part) for part in parts)
+        return ":".join([_escape(part) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,13 @@ class Address:
     """
 
     segments: tuple[Segment, ...] = ()
+    _text: str = field(default="", init=False, repr=False, compare=False)
 
     def __str__(self) -> str:
-        return ";".join(str(segment) for segment in self.segments)
+        # Written once: each step of a run asks for it several times.
+        if self.segments and not self._text:
+            object.__setattr__(self, "_text", ";".join([str(one) for one in self.segments]))
+        return self._text
 
     def __len__(self) -> int:
         return len(self.segments)

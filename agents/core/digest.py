@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from types import NoneType
 
 from agents.core.errors import ToolError
 
@@ -12,6 +13,9 @@ DIGEST_TAG = "countersign.call/2"
 """The rule that digests are made by: the whole ruling is in them. Stored: must stay readable."""
 OLD_TAG = "countersign.call/1"
 """The rule before that: of the ruling it had the name alone. Stored: must stay readable."""
+
+_LEAVES = frozenset({NoneType, bool, int, float, str})
+"""Types of values that hold no others."""
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 """Made once: `json.dumps` makes one for each value, which takes twice as long as its writing."""
@@ -80,11 +84,13 @@ def rule_in(ruling: str) -> str:
 
 def _check_keys(value: object) -> None:
     """Refuse keys that JSON would silently turn into text: 1 and "1" must not meet."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):  # any other mapping is no JSON data, says the encoder
         for key, item in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"the key {key!r} is not text")
-            _check_keys(item)
+            if type(item) not in _LEAVES:
+                _check_keys(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            _check_keys(item)
+            if type(item) not in _LEAVES:
+                _check_keys(item)

@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -163,7 +164,7 @@ class BoundGate(ABC):
         )
 
     def _own_ruling(self, rule: str) -> str:
-        return Ask(rule=rule).to_text(kind=self.gate_name)
+        return _gate_ruling(self.gate_name, rule)
 
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
         rule, ruling = self._rule_of(info), self._ruling_of(info)
@@ -187,6 +188,12 @@ class BoundGate(ABC):
 
     def _refuse(self, fault: str) -> NoReturn:
         keep_waiting(ResumeDataError(f"{self._name!r} did not run: {fault}"))
+
+
+@lru_cache(maxsize=256)
+def _gate_ruling(gate_name: str, rule: str) -> str:
+    """The ruling of a gate that no policy has ask: written once, compared at each decision."""
+    return Ask(rule=rule).to_text(kind=gate_name)
 
 
 def layers_of(tool: object) -> Iterator[object]:
