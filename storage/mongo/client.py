@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
 import pymongo
@@ -102,6 +103,9 @@ times the limit never will."""
 
 HEALTH = "health"
 """The collection of the small write that shows whether writes work."""
+
+GOODBYE_S = 0.5
+"""The most time for telling a server that nobody comes back: it finds that out by itself."""
 
 MOTOR_THREADS = 64
 """Motor runs each operation in a thread: with fewer of them than this, work stands in a queue while
@@ -365,11 +369,14 @@ class Client:
                 framework._reset_global_executor()  # type: ignore[no-untyped-call] # noqa: SLF001
             motor = AsyncIOMotorClient(self._uri, **options)
 
-            async def close_motor() -> None:
-                motor.close()
-
-            self._close = close_motor
+            # It says goodbye first, and waits for a server that is away: others must not.
+            self._close = partial(asyncio.to_thread, _say_goodbye, motor.close)
             return motor
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self._uri, **options)
         self._close = client.close
         return client
+
+
+def _say_goodbye(close: Callable[[], object]) -> None:
+    with pymongo.timeout(GOODBYE_S):
+        close()

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -104,6 +104,40 @@ async def test_a_server_that_is_away_is_reported_in_time(
     async with asyncio.timeout(WITHIN_S):
         with pytest.raises(StoreUnavailableError):
             await mongo.ping()
+
+
+@pytest.mark.mongo
+async def test_closing_keeps_nobody_waiting_though_the_server_is_away(
+    own_server: MongoServer,
+) -> None:
+    """Motor's own way to close looks for a server first, and nothing else goes on meanwhile."""
+    storage = MongoStorage(own_server.uri, driver="motor", timeout=TIMEOUT / 2)
+    await storage.open()
+    await asyncio.gather(*(storage.threads.ensure(a_thread()) for _ in range(20)))
+    own_server.kill()
+    with pytest.raises(StoreUnavailableError):
+        await storage.ping()
+    client = storage._client.collection("threads").database.client
+    assert len(client.delegate._topology._session_pool) > 0  # of which the server would be told
+    assert await _longest_pause(storage.close()) < TIMEOUT.total_seconds()
+
+
+async def _longest_pause(work: Awaitable[None]) -> float:
+    """The longest time in which nobody else is served while something is done."""
+    loop = asyncio.get_running_loop()
+    last = loop.time()
+    longest = 0.0
+
+    async def serve() -> None:
+        nonlocal last, longest
+        while True:
+            await asyncio.sleep(0.01)
+            longest, last = max(longest, loop.time() - last), loop.time()
+
+    serving = asyncio.create_task(serve())
+    await work
+    serving.cancel()
+    return max(longest, loop.time() - last)
 
 
 async def stop(pid: int) -> None:
