@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from slack_sdk.errors import SlackClientError
 
@@ -20,7 +21,7 @@ from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.core.scheduler import Scheduler, TimeLapse
 from bot.core.talk.roster import Roster, load_roster
-from bot.core.tasks import Tasks
+from bot.core.tasks import Closings, Tasks, close_in_time
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import FaultyPolicyError, SettingsError
 from bot.observability import logs
@@ -38,7 +39,7 @@ from bot.slack.app import STOP_PATIENCE, build
 from bot.slack.around import Process
 from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
-from bot.slack.intake.http import serve, web_app
+from bot.slack.intake.http import LAST_ANSWER_S, serve, web_app
 from bot.slack.intake.socketmode import SocketMode
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
 from bot.slack.reach import Slack, facts_of_slack, lookup_session, reach_slack
@@ -48,8 +49,8 @@ from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
 
-CLOSE_S = 1.5
-"""Seconds that closing one thing may take."""
+INTAKE_S = 2 * LAST_ANSWER_S
+"""The longest that it takes until nothing comes in any more."""
 
 
 async def run(
@@ -170,12 +171,15 @@ async def start(
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     roster = load_roster(settings, load_model(settings.model))
     stack.enter_context(workspace_language(settings.language))
+    last = Closings()
+    stack.push_async_callback(last.close)
     storage = outside.storage or settings.make_storage()
-    await _open(storage, stack)
-    tell, show = _listeners(settings, stack)
+    await _open(storage, last)
+    tell, show = _listeners(settings, last)
     slack = outside.slack or await reach_slack(settings)
     stack.enter_context(working_for(settings.company or slack.identity.team))
-    lookups = await stack.enter_async_context(lookup_session())
+    lookups = lookup_session()
+    last.add("the look-ups", lookups.close)
     process = Process(
         owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         clock=clock,
@@ -188,8 +192,7 @@ async def start(
         has_lists=settings.daily_list,
     )
     countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)
-    await show(storage, countersign.tasks, clock)
-    await _start(settings, countersign, storage, stack)
+    await _start(settings, countersign, stack, partial(show, storage, countersign.tasks, clock))
     return countersign
 
 
@@ -220,9 +223,9 @@ async def _joined(
     )
 
 
-async def _open(storage: Storage, stack: AsyncExitStack) -> None:
-    """Open the database; the stack closes it."""
-    stack.push_async_callback(_in_time, "the database", storage.close)
+async def _open(storage: Storage, last: Closings) -> None:
+    """Open the database, which is closed last."""
+    last.add("the database", storage.close)
     await storage.open()
     await storage.reconsider()
 
@@ -303,20 +306,20 @@ def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
         stack.callback(loop.remove_signal_handler, signal.SIGHUP)
 
 
-def _tracer(settings: Settings, stack: AsyncExitStack) -> TellEvent:
+def _tracer(settings: Settings, last: Closings) -> TellEvent:
     if settings.traces == "off":
         return nobody
     provider, stop = otlp_provider()
-    stack.push_async_callback(stop)
+    last.add("the sender of traces", stop)
     return Tracing(provider)
 
 
-_Show = Callable[[Storage, Tasks, Clock], Awaitable[None]]
+_Show = Callable[[Storage, Tasks, Clock, Closings], Awaitable[None]]
 
 
-def _listeners(settings: Settings, stack: AsyncExitStack) -> tuple[TellEvent, _Show]:
+def _listeners(settings: Settings, last: Closings) -> tuple[TellEvent, _Show]:
     """Return whoever takes the events, and the function that opens the port that shows it."""
-    tracer, wanted = _tracer(settings, stack), settings.metrics_port
+    tracer, wanted = _tracer(settings, last), settings.metrics_port
 
     async def show_nothing(*_: object) -> None:
         pass
@@ -327,12 +330,12 @@ def _listeners(settings: Settings, stack: AsyncExitStack) -> tuple[TellEvent, _S
 
     counted = metrics.Metrics()
 
-    async def show(storage: Storage, tasks: Tasks, clock: Clock) -> None:
+    async def show(storage: Storage, tasks: Tasks, clock: Clock, intake: Closings) -> None:
         port = await serve(
             metrics.metrics_app(counted, metrics.Gauges(storage, tasks, clock).read),
             host=settings.host,
             port=wanted,
-            stack=stack,
+            stack=_door("the port of metrics", intake),
             variable="COUNTERSIGN_METRICS_PORT",
         )
         logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
@@ -340,19 +343,32 @@ def _listeners(settings: Settings, stack: AsyncExitStack) -> tuple[TellEvent, _S
     return both(counted, tracer), show
 
 
+def _door(what: str, intake: Closings) -> AsyncExitStack:
+    """The closing of a port, together with all else by which something comes in."""
+    door = AsyncExitStack()
+    intake.add(what, door.aclose, within_s=INTAKE_S)
+    return door
+
+
 async def _start(
-    settings: Settings, countersign: Countersign, storage: Storage, stack: AsyncExitStack
+    settings: Settings,
+    countersign: Countersign,
+    stack: AsyncExitStack,
+    show: Callable[[Closings], Awaitable[None]],
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
-    stack.push_async_callback(_in_time, "the audit", countersign.turns.entries.write_all)
+    stack.push_async_callback(close_in_time, "the audit", countersign.turns.entries.write_all)
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
     policy = countersign.policy
     scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.look)
     scheduler.start()
     stack.callback(scheduler.stop)
+    intake = Closings()
+    stack.push_async_callback(intake.close)
+    await show(intake)
     app_token = settings.slack_app_token
     handler: SocketMode | None = None
-    readiness = Readiness(storage)
+    readiness = Readiness(countersign.storage)
 
     async def missing() -> str:
         if fault := await readiness.fault():
@@ -364,19 +380,20 @@ async def _start(
 
     bolt = countersign.bolt if app_token is None else None
     app = web_app(bolt, missing, answering=countersign.answering)
-    port = await serve(app, host=settings.host, port=settings.port, stack=stack)
+    door = _door("the port of Slack and the probes", intake)
+    port = await serve(app, host=settings.host, port=settings.port, stack=door)
     if app_token is not None:  # only now: it opens a session, which nobody closes if that fails
         token = app_token.get_secret_value()
         handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
-        await _connect(handler, stack)
+        await _connect(handler, intake)
     await countersign.sweep.tick()
     countersign.tasks.spawn(countersign.approvals.attendance.catch_up())
     logger.info("ready on port %d", port, extra={"action": "ready"})
 
 
-async def _connect(handler: SocketMode, stack: AsyncExitStack) -> None:
+async def _connect(handler: SocketMode, intake: Closings) -> None:
     """Open the Socket Mode connection."""
-    stack.push_async_callback(_in_time, "the connection to Slack", handler.close_async)
+    intake.add("the connection to Slack", handler.close_async)
     try:
         await handler.open()
     except SlackClientError as error:
@@ -385,12 +402,3 @@ async def _connect(handler: SocketMode, stack: AsyncExitStack) -> None:
             f"Slack does not open a Socket Mode connection: {slack_fault(error)}",
             "check the app-level token (scope connections:write) and that Socket Mode is on",
         ) from error
-
-
-async def _in_time(what: str, close: Callable[[], Awaitable[None]]) -> None:
-    """Close something; go on without it when that takes too long."""
-    try:
-        async with asyncio.timeout(CLOSE_S):
-            await close()
-    except TimeoutError:
-        logger.warning("%s did not close in time", what, extra={"action": "stopping"})

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.commands.call import STOP_S
 from bot.commands.parser import parse
 from bot.config.settings import variables
-from bot.main import CLOSE_S
-from bot.slack.app import STOP_PATIENCE
 from bot.slack.intake.http import web_app
 
 ROOT = Path(__file__).parent.parent
@@ -96,4 +95,4 @@ def test_the_service_runs_a_command_that_there_is() -> None:
     for name, path in re.findall(r"^LoadCredential=(\w+):(\S+)$", unit, re.MULTILINE):
         assert path == f"/etc/countersign/{name}"
     (patience,) = re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
-    assert int(patience) > STOP_PATIENCE.total_seconds() + 3 * CLOSE_S
+    assert int(patience) > STOP_S

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import signal
+import threading
 import uuid
 from collections.abc import Callable, Coroutine, MutableMapping
 from contextlib import AbstractAsyncContextManager, suppress
@@ -18,6 +20,13 @@ from bot.errors import SettingsError
 from bot.redaction.rules import NO_RULES, MaskRules, RuleError, read_rules
 from storage.base import Storage
 from storage.chain import Seal
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 9.5
+"""Seconds from the signal to the end of the process: its supervisor is promised ten."""
+CUT_OFF = 3
+"""The exit code of a process in which something hung."""
 
 RunBot: TypeAlias = Callable[..., Coroutine[None, None, None]]
 """Runs the bot until it is told to stop: see `bot.main.run`, which a call need not load to name."""
@@ -91,11 +100,44 @@ def owner() -> str:
     return f"command:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
-def stopped_by_signals() -> asyncio.Event:
-    """An event that SIGINT and SIGTERM set."""
+def stopped_by_signals(then: Callable[[], object] | None = None) -> asyncio.Event:
+    """An event that SIGINT and SIGTERM set.
+
+    Args:
+        then: Called with the first of them.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def begin() -> None:
+        if then is not None and not stop.is_set():
+            then()
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # not every system has such handlers
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, begin)
     return stop
+
+
+def end_in_time(
+    within_s: float = STOP_S, *, leave: Callable[[int], object] = os._exit
+) -> threading.Timer:
+    """End this process after some seconds, whatever hangs in it.
+
+    Each step of the stop has its time. This is for what no step can end: a tool in a thread, a disk
+    that does not answer, a task that cannot be cancelled. What is cut off so is on record.
+
+    Args:
+        within_s: After how many seconds.
+        leave: Ends the process, with an exit code.
+    """
+
+    def end() -> None:
+        logger.error("something hangs and is left behind", extra={"action": "stopping"})
+        leave(CUT_OFF)
+
+    timer = threading.Timer(within_s, end)
+    timer.daemon = True
+    timer.start()
+    return timer

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bot.commands.call import Call, RunBot, stopped_by_signals
+from bot.commands.call import Call, RunBot, end_in_time, stopped_by_signals
 from bot.config.settings import Settings
 
 
 async def execute(call: Call) -> None:
     """Run the command."""
     settings = Settings.load(call.environ)
-    await (call.run_bot or _bot())(settings, stop=stopped_by_signals())
+    then = end_in_time if call.run_bot is None else None
+    await (call.run_bot or _bot())(settings, stop=stopped_by_signals(then))
 
 
 def _bot() -> RunBot:

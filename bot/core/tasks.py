@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Collection, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,8 +20,10 @@ AT_ONCE = 24
 """The most work at the database and the processor at a time."""
 LONG_S = 0.3
 """Work that takes longer waits for others, such as a model or Slack: its place goes to the next."""
-CANCEL_S = 1.0
+CANCEL_S = 0.5
 """The longest that cancelled work may take to end."""
+CLOSE_S = 1.0
+"""The longest that closing one thing may take."""
 
 
 @dataclass(slots=True)
@@ -162,3 +164,50 @@ class Tasks:
 async def _until_one_ended(tasks: Collection[asyncio.Task[None]]) -> None:
     if tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def close_in_time(
+    what: str, close: Callable[[], Awaitable[object]], *, within_s: float = CLOSE_S
+) -> None:
+    """Close something; go on without it when that takes too long, even if it cannot be cancelled.
+
+    Args:
+        what: Its name, for the log.
+        close: Closes it.
+        within_s: How long that may take.
+    """
+    closing = asyncio.ensure_future(close())
+    try:
+        done, _ = await asyncio.wait({closing}, timeout=within_s)
+    finally:
+        closing.cancel()
+    if done:
+        await closing
+    else:
+        closing.add_done_callback(_forget_error)
+        logger.warning("%s did not close in time", what, extra={"action": "stopping"})
+
+
+class Closings:
+    """Closes several things at once, each in its time: none keeps another one open."""
+
+    def __init__(self) -> None:
+        self._closings: list[Callable[[], Awaitable[None]]] = []
+
+    def add(
+        self, what: str, close: Callable[[], Awaitable[object]], *, within_s: float = CLOSE_S
+    ) -> None:
+        """Take something along; see `close_in_time`."""
+        self._closings.append(lambda: close_in_time(what, close, within_s=within_s))
+
+    async def close(self) -> None:
+        """Close all of them."""
+        results = await asyncio.gather(*(one() for one in self._closings), return_exceptions=True)
+        for error in results:
+            if error is not None:
+                raise error
+
+
+def _forget_error(closing: asyncio.Future[object]) -> None:
+    if not closing.cancelled():
+        closing.exception()  # nobody waits for it any more

@@ -30,7 +30,7 @@ from bot.errors import SettingsError
 from bot.observability import events
 from storage.records import Approval
 
-STOP_S = 2.0
+STOP_S = 1.0
 """Seconds that sending the last spans may take."""
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
+from bot.commands.call import CUT_OFF
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
 from storage.base import Storage
@@ -362,6 +363,8 @@ class Play:
                 self.report.wrong.append("a bot did not stop within 15 s of SIGTERM")
                 bot.kill()
                 bot.join()
+            elif bot.exitcode == CUT_OFF:
+                self.report.wrong.append("something in a bot hung when it stopped")
 
     # ---- is it over? ---------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+from bot.commands.call import end_in_time, stopped_by_signals
 from bot.config.settings import Settings
 from bot.core.scheduler import Sweep
 from bot.main import Outside, start
@@ -35,8 +35,7 @@ async def main() -> None:
         slack=FragileSlack.around(await reach_slack(settings), plan),
         limits={},  # two hundred threads would take an hour
     )
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    stop = stopped_by_signals(end_in_time)
     async with AsyncExitStack() as stack:
         bot = await start(settings, stack, outside=outside)
         if plan.look_s:

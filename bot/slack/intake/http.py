@@ -29,6 +29,9 @@ BACKLOG = 1024
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """The errors that Bolt raises over a body that is not as Slack's are."""
 
+LAST_ANSWER_S = 1.25
+"""At the stop: seconds for requests that are being answered, and once more for cutting them off."""
+
 _STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 
 _LONGEST_STAMP = 20
@@ -150,7 +153,11 @@ async def serve(
     """
     # What is not read within a second of the answer is not read any more.
     runner = web.AppRunner(
-        app, access_log=None, shutdown_timeout=2, auto_decompress=False, lingering_time=1.0
+        app,
+        access_log=None,
+        shutdown_timeout=LAST_ANSWER_S,
+        auto_decompress=False,
+        lingering_time=1.0,
     )
     door = Door(lambda: _protocol(runner), most=room_for_connections(), patience=patience)
     app.middlewares.insert(0, only_complete(door))

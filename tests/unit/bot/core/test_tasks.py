@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.core.tasks import AT_ONCE, Tasks, make_room
+from bot.core.tasks import AT_ONCE, Closings, Tasks, close_in_time, make_room
 
 
 async def test_idle_waits_for_all_work_and_what_it_starts() -> None:
@@ -274,3 +274,40 @@ async def test_one_that_ends_before_anybody_waits_is_not_missed() -> None:
         await one_ended
     slow.gate.set()
     await tasks.idle()
+
+
+async def test_what_does_not_close_in_time_is_left_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    was_told, gate = asyncio.Event(), asyncio.Event()
+
+    async def close() -> None:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            was_told.set()
+            await gate.wait()  # takes no notice of it
+        raise OSError("nobody waits for that any more")
+
+    await close_in_time("the disk", close, within_s=0.001)
+    assert caplog.messages == ["the disk did not close in time"]
+    await was_told.wait()
+    gate.set()
+
+
+async def test_all_is_closed_though_one_closing_fails() -> None:
+    closed: list[str] = []
+    closings = Closings()
+
+    async def fails() -> None:
+        raise OSError("broken")
+
+    async def works() -> None:
+        await asyncio.sleep(0)
+        closed.append("second")
+
+    closings.add("first", fails)
+    closings.add("second", works)
+    with pytest.raises(OSError, match="broken"):
+        await closings.close()
+    assert closed == ["second"]
