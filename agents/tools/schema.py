@@ -48,17 +48,8 @@ Multiline = _MultilineMarker()
 """Marks a text that may have several lines: `Annotated[str, Multiline]`."""
 
 
-class _SetError(Exception):
-    """A parameter takes a set, anywhere in its value."""
-
-
 class _Schema(GenerateJsonSchema):
     """Schemas without made-up titles, and with decimals as text: a JSON number may lose digits."""
-
-    def set_schema(self, schema: object) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's
-        raise _SetError
-
-    frozenset_schema = set_schema
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's
         return False
@@ -258,19 +249,36 @@ def _build(tool_name: str, arguments: Sequence[_Argument]) -> Parameters:
     try:
         model = create_model("Arguments", __config__=config, **fields)
         schema = model.model_json_schema(schema_generator=_Schema)
-    except _SetError as error:
-        raise AgentConfigError(
-            f"tool {tool_name!r} takes a set, whose order changes; take a list instead"
-        ) from error
     except (PydanticUserError, TypeError) as error:
         raise AgentConfigError(
             f"a parameter of tool {tool_name!r} has a type without a JSON schema: {error}"
         ) from error
+    if _takes_a_set(model.__pydantic_core_schema__):
+        raise AgentConfigError(
+            f"tool {tool_name!r} takes a set, whose order changes; take a list instead"
+        )
     inlined = cast("dict[str, Json]", _inline(schema, schema.get("$defs", {}), ()))
     inlined.pop("title", None)
     if '"#/$defs/' not in json.dumps(inlined):
         inlined.pop("$defs", None)
     return Parameters(tuple(one.name for one in arguments), inlined, model)
+
+
+def _takes_a_set(schema: object) -> bool:
+    """Whether there is a set anywhere in what is validated, whatever its JSON schema says."""
+    match schema:
+        case {"type": "set" | "frozenset"}:
+            return True
+        case Mapping():
+            return any(_takes_a_set(part) for key, part in schema.items() if key not in _NO_PARTS)
+        case list() | tuple():
+            return any(map(_takes_a_set, schema))
+        case _:
+            return False
+
+
+_NO_PARTS = frozenset({"default", "expected", "metadata"})
+"""Keys of a schema under which anything may stand, and no part of it."""
 
 
 _build_once = lru_cache(maxsize=_KEPT)(_build)

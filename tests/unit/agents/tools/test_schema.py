@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pytest
 from annotated_types import Ge
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
@@ -342,6 +342,7 @@ def named(**x: int) -> None: ...
 def untyped(x) -> None: ...  # type: ignore[no-untyped-def]
 def a_set(x: set[str]) -> None: ...
 def a_set_inside(x: dict[str, list[frozenset[int]]]) -> None: ...
+def a_set_called_list(x: Annotated[set[str], WithJsonSchema({"type": "array"})]) -> None: ...
 def a_stream(x: Callable[[], int]) -> None: ...
 def an_object(x: pytest.Item) -> None: ...
 def unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037
@@ -356,6 +357,7 @@ def unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F8
         (untyped, "has no type"),
         (a_set, "takes a set"),
         (a_set_inside, "takes a set"),
+        (a_set_called_list, "takes a set"),
         (a_stream, "without a JSON schema"),
         (an_object, "without a JSON schema"),
         (unknown, "cannot be read"),
@@ -367,6 +369,10 @@ def test_function_that_cannot_be_a_tool(function: Callable[..., object], fault: 
 
 
 def test_a_value_that_speaks_of_sets_is_no_set() -> None:
+    def mark(rule: dict[str, str] = {"type": "set"}, type: Literal["set"] = "set") -> None: ...  # noqa: A002, B006 - a default
+
+    assert parameters(mark).names == ("rule", "type")
+
     def check(rules: dict[str, bool] = {"uniqueItems": True}) -> None: ...  # noqa: B006 - a default
 
     schema = parameters(check).schema
