@@ -19,7 +19,7 @@ from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.audit.store import open_document
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Filter, Update, put, to_document, to_record
+from storage.mongo.documents import Document, Filter, Update, decider, put, to_document, to_record
 from storage.records import (
     SCHEMA_VERSION,
     Approval,
@@ -58,15 +58,13 @@ class MongoApprovalStore:
         await leases.forget_marks(self._collection)
 
     async def add(self, approval: Approval) -> bool:
-        return await self._collection.insert(to_document(APPROVALS, approval))
+        return await self._collection.insert(_new(approval))
 
     async def add_all(
         self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
     ) -> frozenset[str]:
         notes = [open_document(entry, self._seal) for entry in entries]
-        new = await self._collection.insert_all(
-            [to_document(APPROVALS, approval) for approval in approvals]
-        )
+        new = await self._collection.insert_all([_new(approval) for approval in approvals])
         await self._audit.insert_all(notes)
         return new
 
@@ -114,7 +112,7 @@ class MongoApprovalStore:
         row = APPROVALS.encode(changed)
         for name in (*VOTED, *RESTARTED) if restarts else VOTED:
             put(update, name, row[name])
-        update["$set"]["decided_by"] = _decider(changed)
+        update["$set"]["decided_by"] = decider(changed)
         if changed.status is not Status.PENDING:
             update["$set"].pop("remind_ms", None)
             put(update, "remind_ms", None)
@@ -128,7 +126,7 @@ class MongoApprovalStore:
         row = APPROVALS.encode(changed)
         for name in REBOUND:
             put(update, name, row[name])
-        update["$set"]["decided_by"] = _decider(changed)
+        update["$set"]["decided_by"] = decider(changed)
         rebound = await self._changed(where, put(update, "escalated_ms", None))
         return rebound or await self._conflict(changed.approval_id)
 
@@ -426,9 +424,9 @@ class MongoApprovalStore:
         return None if changed is None else to_record(APPROVALS, changed)
 
 
-def _decider(approval: Approval) -> str:
-    """The person in `decided_by`, the only field that serves no record: lists are found by it."""
-    return approval.decision.by if approval.decision is not None else ""
+def _new(approval: Approval) -> Document:
+    by = decider(approval)
+    return {**to_document(APPROVALS, approval), **({"decided_by": by} if by else {})}
 
 
 def _open(approval_id: str, now_ms: int) -> Filter:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from storage.codec import Codec, Record, Row
+from storage.records import Approval
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -40,6 +41,11 @@ def put(update: Update, name: str, value: object) -> Update:
     else:
         update.setdefault("$set", {})[name] = value
     return update
+
+
+def decider(approval: Approval) -> str:
+    """The person in `decided_by`, the only field that serves no record: lists are found by it."""
+    return approval.decision.by if approval.decision is not None else ""
 
 
 def legible(codec: Codec[Record], documents: Sequence[Document]) -> list[Record]:

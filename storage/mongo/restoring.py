@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from storage.codec import APPROVALS, THREADS
 from storage.mongo import leases
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Document, Filter, Update, legible, put
+from storage.mongo.documents import Document, Filter, Update, decider, legible, put
 from storage.records import Approval, Status, Thread
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class MongoRestoreStore:
     async def rewrite(self, approval: Approval) -> bool:
         row = APPROVALS.encode(approval)
         key = row.pop(APPROVALS.key)
-        update: Update = {}
+        update: Update = {"$set": {"decided_by": decider(approval)}}
         for name, value in row.items():
             put(update, name, value)
         return await self._approvals.update({"_id": key, "revision": approval.revision - 1}, update)

@@ -126,5 +126,7 @@ class MongoGrantStore:
         return legible(GRANTS, await self._collection.find(where, [("due_ms", 1)], limit=limit))
 
     async def take(self, grant: Grant, *, until_ms: int) -> bool:
+        if grant.due_ms is None:
+            return False  # to MongoDB, that would be whatever is not due
         where: Filter = {"_id": grant.grant_id, "due_ms": grant.due_ms}
         return await self._collection.update(where, {"$set": {"due_ms": until_ms}})

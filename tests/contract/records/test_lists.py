@@ -22,6 +22,20 @@ async def decide(storage: Storage, approval_id: str, by: str, at_ms: int = 2_000
     await storage.approvals.decide(approval_id, decision, digest=DIGEST)
 
 
+async def test_what_was_decided_is_found_however_that_was_written(storage: Storage) -> None:
+    decided = numbered(1, status=Status.APPROVED, decision=a_decision(by="U8"))
+    await storage.approvals.add_all([decided, numbered(2)])
+    await storage.approvals.add(replace(decided, approval_id="apr_003"))
+    for number, by in ((2, "U8"), (3, "U9")):
+        decision = a_decision(by=by)
+        again = numbered(number, status=Status.APPROVED, decision=decision, revision=2)
+        assert await storage.restoring.rewrite(again)
+
+    found = await storage.lists.ended_of("U8", limit=9)
+
+    assert {one.approval_id for one in found} == {"apr_001", "apr_002"}
+
+
 async def test_what_waits_comes_by_its_deadline(storage: Storage) -> None:
     times = {1: 9_000, 2: 7_000, 3: 8_000, 4: 7_000}
     for number, expires_ms in times.items():

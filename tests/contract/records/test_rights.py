@@ -163,6 +163,13 @@ async def test_of_those_who_take_a_due_message_one_draws_it(storage: Storage) ->
     assert await storage.grants.due(now_ms=3_000, limit=9) == [found[1]]
 
 
+async def test_nobody_takes_a_message_that_is_not_due_any_more(storage: Storage) -> None:
+    grant = a_grant(due_ms=None)
+    await storage.grants.add(grant)
+    assert not await storage.grants.take(grant, until_ms=5_000)
+    assert await storage.grants.get(GRANT) == grant
+
+
 async def test_grants_that_all_end_are_drawn_at_once(storage: Storage) -> None:
     await storage.grants.add(a_grant(due_ms=9_000))
     await storage.grants.end_all(now_ms=3_000)
