@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bot.layout.blocks import Block, line, literal, preformatted
-from bot.layout.data import same
 from bot.layout.text import ShownText, clip, more, show, width
 from bot.redaction.call import INLINE, mask_call, mask_value
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length, masks_in
 from bot.words import say
 
 NAME = 80
-_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,29 +70,6 @@ def list_arguments(
             continue
         listing.put(name, text.cut(min(budget.value, listing.room - NAME)))
         left -= 1
-    return listing.whole()
-
-
-def list_changes(
-    before: Mapping[str, object],
-    after: Mapping[str, object],
-    budget: Budget,
-    names: Names = NO_NAMES,
-) -> Listed:
-    """Show what an edit changed, old and new, as far as there is room."""
-    changed = [
-        name
-        for name in dict.fromkeys((*before, *after))
-        if not same(before.get(name, _MISSING), after.get(name, _MISSING))
-    ]
-    listing = _Listing(budget.whole)
-    for count, name in enumerate(changed):
-        sides = [_side(name, side, names) for side in (before, after)]
-        if count >= budget.names or listing.room < 3 * NAME:
-            listing.leave_out(name, *sides)
-            continue
-        most = min(budget.value, (listing.room - NAME) // 2)
-        listing.put(name, *(side.cut(most) for side in sides))
     return listing.whole()
 
 
@@ -194,25 +169,22 @@ class _Listing:
         self._shown: list[ShownText] = []
         self._masks: list[Mask] = []
 
-    def leave_out(self, name: str, *texts: _MaskedText) -> None:
+    def leave_out(self, name: str, text: _MaskedText) -> None:
         """Count what there is no room for."""
-        self._hidden += len(name)
-        for text in texts:
-            self._hidden += length(text.words)
-            self._masks += masks_in(text.words)
+        self._hidden += len(name) + length(text.words)
+        self._masks += masks_in(text.words)
 
-    def put(self, name: str, *values: _Value) -> None:
-        """Show a value, or an old and a new one."""
+    def put(self, name: str, value: _Value) -> None:
+        """Show a value."""
         words = mask_call(name)
         label = show(words, NAME - 2, one_line=True)
         self._hidden += label.hidden
-        made = [*_labelled(_label(words), *values)]
+        made = [*_labelled(_label(words), value)]
         self._elements += made
         self.room -= text_width(made)
-        self._hidden += sum(value.shown.hidden for value in values)
-        self._shown += [label, *(value.shown for value in values)]
-        self._masks += [*masks_in(words)]
-        self._masks += [mask for value in values for mask in masks_in(value.whole.words)]
+        self._hidden += value.shown.hidden
+        self._shown += [label, value.shown]
+        self._masks += [*masks_in(words), *masks_in(value.whole.words)]
 
     def whole(self) -> Listed:
         """Return the list of all that was put in."""
@@ -232,22 +204,9 @@ def _label(words: Words) -> Block:
     return literal(f"{name}: ", "bold") if name else literal(f"{say('line.no_name')}: ", "italic")
 
 
-def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
-    first, last = values[0], values[-1]
-    if len(values) > 1 and first.inline and last.inline:
-        old, new = [*first.notes, first.in_line()], [*last.notes, last.in_line()]
-        yield line(label, *old, literal(" → "), *new)
-    elif len(values) > 1:
-        yield line(label, literal(f"{say('line.was')} "), *first.notes)
-        yield from first.in_box()
-        yield line(label, literal(f"{say('line.is_now')} "), *last.notes)
-        yield from last.in_box()
-    elif first.inline:
-        yield line(label, *first.notes, first.in_line())
+def _labelled(label: Block, value: _Value) -> Iterator[Block]:
+    if value.inline:
+        yield line(label, *value.notes, value.in_line())
     else:
-        yield line(label, *first.notes)
-        yield from first.in_box()
-
-
-def _side(name: str, side: Mapping[str, object], names: Names) -> _MaskedText:
-    return _MaskedText.of(name, side[name], names) if name in side else _MaskedText(())
+        yield line(label, *value.notes)
+        yield from value.in_box()

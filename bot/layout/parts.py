@@ -26,7 +26,6 @@ from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status
 
 WHY = 900
-PREVIEW = 1_200
 REASON = 500
 APPROVERS = 400
 MOST_PEOPLE = 10

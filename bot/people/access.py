@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.errors import DirectoryError, NotApproverError
-from bot.people.requesters import editors_of, is_requester
+from bot.people.requesters import is_requester
 from bot.ports.people import CHANNEL, EXCLUDED, Actor, Directory, Person
 from bot.words import languages, say
-from storage.records import Approval, Decision, Kind, Status
+from storage.records import Approval, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,30 +125,6 @@ def decider_names(approval: Approval) -> tuple[str, ...]:
     if approval.escalated_ms is None:
         return asked
     return tuple(dict.fromkeys((*asked, *backup_names(approval))))
-
-
-def check_agreement(approval: Approval, decision: Decision) -> None:
-    """Refuse a yes of somebody who has had their say in this call; a no is always taken.
-
-    Raises:
-        NotApproverError: They were counted in another gate of the call, or have edited it and the
-            rule wants somebody else to approve.
-    """
-    if decision.status not in {Status.APPROVED, Status.ANSWERED}:
-        return
-    check_agreed_once(approval, decision.by)
-    if approval.editors_excluded and decision.by in editors_of(approval):
-        raise NotApproverError(say("refuse.editor"))
-
-
-def check_agreed_once(approval: Approval, user_id: str) -> None:
-    """Refuse somebody who was counted for this call already.
-
-    Raises:
-        NotApproverError: They were.
-    """
-    if user_id in _names(approval.counted_json):
-        raise NotApproverError(say("refuse.counted_here"))
 
 
 def _checked(person: Person, actor: Actor, team_id: str) -> Person:

@@ -58,13 +58,6 @@ class Course:
     duty_ms: int = 0
     is_deserted: bool = False
 
-    def restarted(self, terms: Terms, at_ms: int, *, by_edit: bool) -> Course:
-        """The course after an edit that waits, or after a new stage (5.11)."""
-        deadline_ms = self.deadline_ms
-        if by_edit:
-            deadline_ms = min(deadline_ms, deadline(terms, at_ms))
-        return begin(terms, at_ms, deadline_ms=deadline_ms, snoozes=self.snoozes)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:

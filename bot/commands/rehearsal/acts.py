@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from bot.commands.rehearsal.agents import Script
-from bot.commands.rehearsal.cases import ZONE, Case, CaseError, Data
+from bot.commands.rehearsal.cases import Case, CaseError, Data
 from bot.commands.rehearsal.stage import Theatre
 from bot.core.upkeep.pending import PendingRequests
 from bot.errors import RunEndedError
@@ -363,11 +362,6 @@ class Acts:
         finally:
             if not is_member:
                 room.members.remove(user)
-
-
-def local_ms(text: str) -> int:
-    """A local time of a case in milliseconds since the epoch."""
-    return round(datetime.fromisoformat(text).replace(tzinfo=ZONE).timestamp() * 1_000)
 
 
 def _name_in(view: Data) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -143,10 +143,6 @@ class CaseFile:
             if isinstance(one, dict) and one.get("id") == name:
                 return _case(one, self, None)
         raise CaseError(f"there is no case {name!r} in the file of cases")
-
-    def with_entries(self, entries: list[Any]) -> CaseFile:
-        """The same file with other cases."""
-        return replace(self, entries=entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

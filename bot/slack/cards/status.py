@@ -29,7 +29,6 @@ from storage.records import Approval, Kind, Status
 
 _RISKS = {"low": "{}", "high": "🔺 *{}*", "critical": "🛑 *{}*"}
 _COMPANY = 40
-_BY = (Status.APPROVED, Status.ANSWERED, Status.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)

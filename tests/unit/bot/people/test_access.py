@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bot.errors import DirectoryError, NotApproverError
-from bot.people.access import Access, check_agreed_once, check_agreement, decider_names
-from storage.records import Approval, Kind, Status
-from tests.contract.builders import a_decision, an_approval
+from bot.people.access import Access, decider_names
+from storage.records import Approval, Kind
+from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, an_actor
 
@@ -179,43 +179,6 @@ async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeD
 async def test_a_name_that_says_nothing_hides_none_after_it(directory: FakeDirectory) -> None:
     approval = replace(APPROVAL, approvers_json='["nonsense","UBEN"]')
     await Access(directory).check_decider(approval, an_actor(BEN))
-
-
-# ---- once for each call --------------------------------------------------------------------------
-
-YES = [Status.APPROVED, Status.ANSWERED]
-NO = [Status.REJECTED, Status.CANCELLED, Status.EXPIRED]
-
-
-@pytest.mark.parametrize("status", YES)
-def test_who_was_counted_in_another_gate_cannot_agree_again(status: Status) -> None:
-    approval = replace(APPROVAL, counted_json='["UBEN"]')
-    check_agreement(approval, a_decision(by=ADA, status=status))
-    with pytest.raises(NotApproverError) as caught:
-        check_agreement(approval, a_decision(by=BEN, status=status))
-
-    assert caught.value.reason == (
-        "You've approved this call already, and it needs two people. "
-        "Someone else has to decide here."
-    )
-    check_agreed_once(approval, ADA)
-    with pytest.raises(NotApproverError, match="needs two people"):
-        check_agreed_once(approval, BEN)
-
-
-@pytest.mark.parametrize("status", YES)
-def test_who_edited_cannot_agree_where_editors_are_excluded(status: Status) -> None:
-    approval = replace(APPROVAL, edited_by=ADA, editors_excluded=True)
-    check_agreement(approval, a_decision(by=BEN, status=status))
-    check_agreement(replace(approval, editors_excluded=False), a_decision(by=ADA, status=status))
-    with pytest.raises(NotApproverError, match="You edited this"):
-        check_agreement(approval, a_decision(by=ADA, status=status))
-
-
-@pytest.mark.parametrize("status", NO)
-def test_a_no_is_always_taken(status: Status) -> None:
-    approval = replace(APPROVAL, counted_json='["UADA"]', edited_by=ADA, editors_excluded=True)
-    check_agreement(approval, a_decision(by=ADA, status=status))
 
 
 # ---- who may write -------------------------------------------------------------------------------

@@ -280,32 +280,17 @@ def test_a_hand_over_in_quiet_hours_is_told_after_them() -> None:
     assert waiting.messages("2026-11-24T00:00") == ["08:00 handover"]
 
 
-def test_an_edit_that_waits_begins_anew_before_the_old_deadline() -> None:
-    rules = worked(expires_s=3_600, escalate=(), remind_times=1)
-    course = begin(rules, at("2026-11-23T10:00"))
-    edited = course.restarted(rules, at("2026-11-23T10:10"), by_edit=True)
-    assert Day(rules, edited).messages("2026-11-23T12:00") == ["10:25 reminder", "11:00 expired"]
-
-
-def test_an_edit_may_bring_the_deadline_forward() -> None:
-    course = begin(worked(), at("2026-11-23T10:00"))
-    short = worked(expires_s=1_800)
-    assert local(course.restarted(short, at("2026-11-23T10:10"), by_edit=True).deadline_ms) == (
-        "2026-11-23T10:40"
-    )
-
-
-def test_a_new_stage_begins_anew_and_keeps_the_deadline() -> None:
+def test_what_begins_anew_keeps_the_deadline() -> None:
     rules = worked(expires_s=7_200)
-    course = replace(begin(rules, at("2026-11-23T10:00")), reminders=2, steps=1, told=1)
-    later = course.restarted(rules, at("2026-11-23T11:30"), by_edit=False)
+    first = begin(rules, at("2026-11-23T10:00"))
+    later = begin(rules, at("2026-11-23T11:30"), deadline_ms=first.deadline_ms)
     assert Day(rules, later).messages("2026-11-23T13:00") == ["11:45 reminder", "12:00 expired"]
 
 
-def test_a_new_stage_in_quiet_hours_is_announced_after_them() -> None:
+def test_what_begins_anew_in_quiet_hours_is_announced_after_them() -> None:
     rules = worked(expires_s=86_400, escalate=(), remind_s=0)
-    course = begin(rules, at("2026-11-23T19:30"))
-    later = course.restarted(rules, at("2026-11-23T21:00"), by_edit=False)
+    first = begin(rules, at("2026-11-23T19:30"))
+    later = begin(rules, at("2026-11-23T21:00"), deadline_ms=first.deadline_ms)
     assert Day(rules, later).messages("2026-11-24T09:00") == ["08:00 mention"]
 
 

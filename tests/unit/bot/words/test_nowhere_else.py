@@ -110,7 +110,6 @@ LONG = {
     "refuse.stop",
     "refuse.about_elsewhere",
     "refuse.about_busy",
-    "refuse.counted_here",
     "refuse.bad_delegate",
     "refuse.to_withdraw",
     "refuse.begun",
