@@ -15,6 +15,7 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address, Segment
 from agents.core.calls import Action, File, ToolCall
+from agents.core.cancel import stop
 from agents.core.component.context import event_key, is_outside_of_tools
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
@@ -392,17 +393,6 @@ def header(key: str) -> dict[str, Any]:
 def run_path(address: Address) -> tuple[str, ...]:
     """Names of the agents on the way to an address."""
     return tuple(segment.id for segment in address.segments if segment.type == "agent")
-
-
-async def stop(*tasks: asyncio.Task[object]) -> None:
-    """Cancel tasks that still run, and wait for them."""
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not report it once more
 
 
 def _enter(outer: Scope, name: str) -> tuple[Scope, bool]:

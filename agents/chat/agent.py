@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
+from functools import partial
 from typing import NoReturn, cast
 
 from pydantic_ai.messages import (
@@ -16,7 +17,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, TextDelta, header, stop
+from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, TextDelta, header
 from agents.chat.explaining import explain
 from agents.chat.handoff import share_conversation
 from agents.chat.instruction import Instruction, render, settle
@@ -31,7 +32,7 @@ from agents.chat.state import (
     use_values,
 )
 from agents.core.calls import Exit
-from agents.core.cancel import CancelInfo
+from agents.core.cancel import CancelInfo, stop
 from agents.core.codec import Json
 from agents.core.component.context import publish
 from agents.core.component.state import get_interrupt_state, get_resume_context
@@ -269,17 +270,16 @@ class ChatModelAgent:
             model=self._model, messages=messages, parameters=self._offer(work), stream=stream
         )
         request = asyncio.create_task(self._chain.around_model(call))
-        stop_signal = asyncio.create_task(run.cancel.stop_now.wait())
-        for task in (request, stop_signal):
-            task.add_done_callback(lambda _: pieces.put_nowait(None))
+        request.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
-            while (piece := await pieces.get()) is not None:
-                yield TextDelta(**header(key), text=piece)
+            with run.cancel.calling(partial(pieces.put_nowait, None)):
+                while (piece := await pieces.get()) is not None:
+                    yield TextDelta(**header(key), text=piece)
             if not request.done():
                 self._stop_here("now", work)
             work.draft = repaired(self._answer(request), call_ids(work.messages))
         finally:
-            await stop(request, stop_signal)
+            await stop(request)
 
     def _answer(self, asked: asyncio.Task[ModelResponse]) -> ModelResponse:
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, get_args
@@ -34,7 +36,7 @@ class CancelToken:
     """Given to a run, so that somebody else can stop it.
 
     Agents ask at their safe points whether they shall stop there (`wants`); whoever waits for
-    something long waits for `stop_now` as well.
+    something long is called (`calling`), or waits for `stop_now` as well.
 
     Attributes:
         mode: Where the run shall stop; None lets it run.
@@ -44,6 +46,7 @@ class CancelToken:
     def __init__(self) -> None:
         self.mode: CancelMode | None = None
         self.stop_now = asyncio.Event()
+        self._callers: list[Callable[[], object]] = []
 
     def cancel(self, mode: CancelMode = "now", *, timeout: timedelta | None = None) -> None:
         """Stop the run. May be called again, to make it more urgent.
@@ -66,9 +69,40 @@ class CancelToken:
             self.mode = mode
         if mode == "now":
             self.stop_now.set()
+            for call in self._callers:
+                call()
         elif timeout is not None:
             asyncio.get_running_loop().call_later(timeout.total_seconds(), self.cancel)
+
+    @contextmanager
+    def calling(self, call: Callable[[], object]) -> Iterator[None]:
+        """Be called, in here, when the run shall stop at once; soon, if it shall already.
+
+        It costs no task, as waiting for `stop_now` does.
+
+        Args:
+            call: May be called more than once.
+        """
+        self._callers.append(call)
+        if self.stop_now.is_set():
+            asyncio.get_running_loop().call_soon(call)
+        try:
+            yield
+        finally:
+            self._callers.remove(call)
 
     def wants(self, at: CancelMode) -> bool:
         """Whether the run shall stop at this safe point."""
         return self.mode in {at, "now", "next"}
+
+
+async def stop(*tasks: asyncio.Task[object]) -> None:
+    """Cancel tasks that still run, and wait for them."""
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it once more

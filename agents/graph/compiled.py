@@ -11,8 +11,7 @@ from typing import Literal, TypeAlias, Unpack, cast
 
 from pydantic import BaseModel
 
-from agents.agent import stop
-from agents.core.cancel import CancelToken
+from agents.core.cancel import CancelToken, stop
 from agents.core.component.state import address_segment
 from agents.core.errors import (
     AgentConfigError,

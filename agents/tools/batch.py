@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from agents.agent import ToolDelta, ToolEvent, header, stop
+from agents.agent import ToolDelta, ToolEvent, header
 from agents.core.address import Address, Segment
 from agents.core.calls import ToolCall, ToolReturn
+from agents.core.cancel import stop
 from agents.core.interrupt import Interrupted
 from agents.core.messages import PlannedCall, well_formed
 from agents.core.scope import current_scope
@@ -126,7 +127,7 @@ class ToolBatch:
         if error is None:
             self.results[call.id] = task.result()
         elif isinstance(error, Interrupted):
-            self.signals[call.id] = error
+            self.signals[call.id] = error.with_traceback(None)
         else:
             return [error]
         return []

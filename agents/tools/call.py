@@ -22,7 +22,7 @@ from agents.core.calls import (
     dump_files,
     load_files,
 )
-from agents.core.cancel import CancelInfo
+from agents.core.cancel import CancelInfo, stop
 from agents.core.codec import Json, decode, encode, register
 from agents.core.component.legacy import old_interrupts
 from agents.core.component.state import address_segment
@@ -275,15 +275,16 @@ class _Execution:
             _StoppedError: The run was stopped.
         """
         cancel = self.scope.run.cancel
-        call = asyncio.create_task(_begin(tool, arguments))
-        stopped = asyncio.create_task(cancel.stop_now.wait())
+        call, ended = asyncio.create_task(_begin(tool, arguments)), asyncio.Event()
+        call.add_done_callback(lambda _: ended.set())
         try:
-            await asyncio.wait({call, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            with cancel.calling(ended.set):
+                await ended.wait()
             is_ours = not call.done()
             if is_ours:
                 await self._stop(call)
         finally:
-            await _end(call, stopped)
+            await stop(call)
         if not call.cancelled():
             return call.result()
         if is_ours:
@@ -323,14 +324,6 @@ class _Execution:
             children=_unanswered(before, answers) if before else (),
         )
         raise_point(point)
-
-
-async def _end(call: asyncio.Task[object], stopped: asyncio.Task[bool]) -> None:
-    for task in (call, stopped):
-        task.cancel()
-    await asyncio.wait({call, stopped})
-    if not call.cancelled():
-        call.exception()  # looked at, so that asyncio does not report it once more
 
 
 async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:

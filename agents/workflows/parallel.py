@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from agents.agent import Agent, AgentEvent, AgentInput, run_agent, stop
+from agents.agent import Agent, AgentEvent, AgentInput, run_agent
+from agents.core.cancel import stop
 from agents.core.codec import register
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import CheckpointDecodeError

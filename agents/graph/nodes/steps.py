@@ -16,7 +16,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import NoReturn, cast
 
-from agents.agent import stop
+from agents.core.cancel import stop
 from agents.core.codec import decode, encode
 from agents.core.errors import CheckpointDecodeError, TopologyChangedError
 from agents.core.interrupt import Interrupted, composite_interrupt

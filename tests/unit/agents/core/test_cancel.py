@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message, run_agent
-from agents.core.cancel import CancelInfo, CancelToken
+from agents.core.cancel import CancelInfo, CancelToken, stop
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
@@ -370,3 +370,35 @@ def test_a_place_that_does_not_exist_is_no_place_to_stop() -> None:
     with pytest.raises(AgentConfigError, match="'now', 'next', 'after_model', 'after_tools'"):
         token.cancel("after_tool")  # type: ignore[arg-type]
     assert token.mode is None
+
+
+async def test_who_waits_is_called_when_the_run_shall_stop_at_once() -> None:
+    token, called = CancelToken(), list[str]()
+
+    with token.calling(lambda: called.append("first")):
+        with token.calling(lambda: called.append("second")):
+            token.cancel("after_model")
+            assert called == []
+            token.cancel()
+            assert called == ["first", "second"]
+        token.cancel()
+    token.cancel()
+    assert called == ["first", "second", "first"]
+
+
+async def test_who_begins_to_wait_too_late_is_called_soon_and_not_at_once() -> None:
+    token, called = CancelToken(), asyncio.Event()
+    token.cancel()
+
+    with token.calling(called.set):
+        assert not called.is_set()
+        await called.wait()
+
+
+async def test_a_task_that_has_ended_is_waited_for_no_more() -> None:
+    failed = asyncio.create_task(Plain("t").call({"amount": 1}))
+    running = asyncio.create_task(asyncio.Event().wait())
+    await asyncio.wait({failed})
+
+    await stop(failed, running)
+    assert (failed.cancelled(), running.cancelled()) == (False, True)
