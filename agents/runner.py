@@ -420,7 +420,7 @@ class Runner:
                 async for event in events:
                     yield event
         except Interrupted as raised:
-            signal = raised
+            signal = raised.with_traceback(None)  # else its frames keep the run alive
         except Exception as error:
             await segment.fail(error)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +22,8 @@ from agents.core.errors import (
 )
 from agents.core.messages import log_text, user_message
 from agents.core.observers import ToolOutcome
-from agents.core.pending import InterruptContext
+from agents.core.pending import InterruptContext, Interrupted
+from agents.core.scope import Scope
 from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, Turn, call, say
@@ -427,3 +429,22 @@ async def test_a_runner_remembers_large_runs_only_as_long_as_there_is_room() -> 
         await collect(runner.query(text, checkpoint_id=str(number)))
 
     assert list(runner._setup.fresh) == ["3", "4"]
+
+
+async def test_an_interrupt_keeps_nothing_of_its_run_alive() -> None:
+    bank = Bank(10, "interrupt")
+    runner = bank.runner(CALL, say("Done."))
+    gc.collect()
+    gc.disable()  # what only the collector would find is there still
+    before = _left()
+    try:
+        (context,) = contexts(await bank.ask(runner)).values()
+        assert _left() == before
+        await answer(runner, context)
+        assert _left() == before
+    finally:
+        gc.enable()
+
+
+def _left() -> int:
+    return sum(isinstance(one, Scope | Interrupted) for one in gc.get_objects())
