@@ -343,14 +343,24 @@ def outer_house() -> object:
     return scope.run.house if scope is not None else None
 
 
-@contextmanager
-def entered(scope: Scope) -> Iterator[Scope]:
-    """Make a scope the current one. For parts of the runtime."""
-    token = _scope.set(scope)
-    try:
-        yield scope
-    finally:
-        _scope.reset(token)
+class entered:  # noqa: N801 - called like the function that `contextmanager` would make of it
+    """Make a scope the current one. For parts of the runtime.
+
+    Args:
+        scope: The scope.
+    """
+
+    __slots__ = ("_scope", "_token")
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __enter__(self) -> Scope:
+        self._token = _scope.set(self._scope)
+        return self._scope
+
+    def __exit__(self, *_: object) -> None:
+        _scope.reset(self._token)
 
 
 def current_address() -> Address:

@@ -270,16 +270,17 @@ class AskingGate(BoundGate):
         vote = self._vote(state, info, answer, wanted=wanted, edits=edits)
         is_asked = not vote.edits and vote.ruling == info.ruling
         asked_first = is_asked and state.arguments is None
-        after = changed(state, wanted) if vote.edits else replace(state, arguments=wanted)
+        before = changed(state, wanted) if vote.edits else state
+        is_counted = asked_first or (self.fills_in and not state.asking)
         after = replace(
-            after,
+            before,
+            arguments=wanted,
             edited=state.edited or vote.edits,
             edited_by=vote.editor,
             editors=vote.editors,
-            decisions=(*after.decisions, *_answered()),
+            decisions=(*before.decisions, *_answered()),
+            decided_by=(*before.decided_by, *(vote.voters if is_counted else ())),
         )
-        if asked_first or (self.fills_in and not state.asking):
-            after = replace(after, decided_by=(*after.decided_by, *vote.voters))
         if asked_first:
             # Frozen: what the rules said of just this call when people were asked is what counts.
             return self._approved(info, after)

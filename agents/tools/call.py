@@ -25,7 +25,6 @@ from agents.core.calls import (
 from agents.core.cancel import CancelInfo, stop
 from agents.core.codec import Json, decode, encode, register
 from agents.core.component.legacy import old_interrupts
-from agents.core.component.state import address_segment
 from agents.core.errors import (
     AgentError,
     CheckpointDecodeError,
@@ -107,17 +106,23 @@ async def execute(
     call, outer = planned.call, current_scope("execute()")
     address = outer.address.child(Segment("tool", call.name, call.id))
     _go_on(outer.run, address)
-    with address_segment("tool", call.name, call.id):
-        scope = replace(current_scope("execute()"), watch=Watch(), why=why, sink=sink)
-        try:
-            with entered(scope):
-                return await _Execution(call, scope, grace).run(planned, tools)
-        except Interrupted:
-            told = ToolInterrupted(
-                checkpoint_id=scope.run.checkpoint_id, address=address, call=call
-            )
-            scope.run.observers.tell(told)
-            raise
+    scope = replace(
+        outer,
+        address=address,
+        slot="",
+        point=outer.run.enter(address, ""),
+        watch=Watch(),
+        granted=None,
+        why=why,
+        sink=sink,
+    )
+    try:
+        with entered(scope):
+            return await _Execution(call, scope, grace).run(planned, tools)
+    except Interrupted:
+        told = ToolInterrupted(checkpoint_id=scope.run.checkpoint_id, address=address, call=call)
+        scope.run.observers.tell(told)
+        raise
 
 
 def _go_on(run: RunContext, address: Address) -> None:
