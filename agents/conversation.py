@@ -359,7 +359,8 @@ class Conversation:
         raise CheckpointConflictError(self._inbox_id, "too many write to this conversation")
 
     async def _save(self, inbox: Inbox, version: int) -> bool:
-        text = read_back(inbox.to_text(), Inbox.from_text)
+        text = inbox.to_text()
+        read_back(text, Inbox.from_text)
         try:
             await self._store.save(
                 self._inbox_id,

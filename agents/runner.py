@@ -64,8 +64,8 @@ from agents.runs.session import RunSession, Setup, check_free
 from agents.runs.topology import check_topology
 
 Events = AsyncGenerator[AgentEvent, None]
-Claimed = tuple[OpenRun, RunDocument]
-"""A run that was claimed for a resume, and what it says."""
+Claimed = tuple[OpenRun, RunDocument, Claim]
+"""A run that was claimed for a resume, what it says, and the claim."""
 
 
 class Runner:
@@ -280,7 +280,8 @@ class Runner:
         if isinstance(claimed, InterruptEvent):
             yield claimed
             return
-        segment = self._setup.segment(*claimed, cancel=cancel, was_claimed=True)
+        opened, document, claim = claimed
+        segment = self._setup.segment(opened, document, cancel=cancel, claimed=claim)
         self._tell_resumed(segment)
         async with contextlib.aclosing(self._work(segment)) as events:
             async for event in events:
@@ -485,19 +486,19 @@ class Runner:
         history = run.history
         if history is None:
             history = await self._setup.history(document)
-        claim = Claim(
+        text = Claim(
             answers=answers,
             untargeted=params.untargeted,
             session=session,
             era=self._setup.era or document.era,
         ).to_text()
-        read_back(claim, Claim.from_text)
+        claim = read_back(text, Claim.from_text)
         version = await self._need_store().claim(
-            checkpoint_id, claim, expected_version=stored.version
+            checkpoint_id, text, expected_version=stored.version
         )
         running = CheckpointStatus.RUNNING
-        claimed = replace(stored, claim=claim, status=running, version=version)
-        return replace(run, stored=claimed, history=history), document
+        claimed = replace(stored, claim=text, status=running, version=version)
+        return replace(run, stored=claimed, history=history), document, claim
 
     def _tell_resumed(self, segment: RunSession, *, is_recovery: bool = False) -> None:
         answers = segment.run.answers.items()

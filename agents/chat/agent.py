@@ -241,7 +241,9 @@ class ChatModelAgent:
                     async for delta in deltas:
                         yield delta
             draft = cast("ModelResponse", work.draft)
-            work.take(await self._chain.after_model(draft))
+            answer = await self._chain.after_model(draft)
+            # The draft is repaired; what a hook made of it, perhaps in place, is not.
+            work.take(answer, is_repaired=not self._chain.has("after_model"))
             if journal.every_step:
                 await journal.append(MODEL, at, work.note(scope.run.session))
         work.hooks.passed("before_model", "around_model", "after_model")

@@ -160,9 +160,10 @@ class ChatRun:
         last = self.messages[-1] if self.messages else None
         return last if isinstance(last, ModelResponse) else None
 
-    def take(self, answer: ModelResponse) -> None:
+    def take(self, answer: ModelResponse, *, is_repaired: bool = False) -> None:
         """Add an answer that the middlewares have passed."""
-        self.messages.append(repaired(answer, call_ids(self.messages)))
+        fit = answer if is_repaired else repaired(answer, call_ids(self.messages))
+        self.messages.append(fit)
         self.draft = None
         self.rounds += 1
 

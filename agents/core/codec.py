@@ -334,8 +334,8 @@ def to_text(data: Mapping[str, Json]) -> str:
     return text
 
 
-def read_back(text: str, read: Callable[[str], object]) -> str:
-    """Make sure that what is about to be stored can be read; give it back.
+def read_back(text: str, read: Callable[[str], T]) -> T:
+    """Make sure that what is about to be stored can be read; give what was read.
 
     Args:
         text: What will be stored.
@@ -345,10 +345,9 @@ def read_back(text: str, read: Callable[[str], object]) -> str:
         UnstorableValueError: It cannot be read.
     """
     try:
-        read(text)
+        return read(text)
     except CheckpointError as error:
         raise UnstorableValueError("text", f"it could not be read again: {error}") from error
-    return text
 
 
 def from_text(text: str) -> dict[str, Json]:

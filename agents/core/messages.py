@@ -54,6 +54,8 @@ def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
     Raises:
         UnstorableValueError: Something in them has no JSON form.
     """
+    if not messages:
+        return []
     try:
         data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", exclude_none=True)
     except (TypeError, ValueError) as error:
@@ -84,6 +86,8 @@ def load_messages(data: Json) -> list[ModelMessage]:
     Raises:
         CheckpointDecodeError: It is damaged.
     """
+    if data == []:
+        return []
     try:
         return ModelMessagesTypeAdapter.validate_python(data)
     except ValidationError as error:
@@ -97,7 +101,8 @@ def log_text(messages: Sequence[ModelMessage]) -> str:
         UnstorableValueError: It could not be read again, and no turn after it could begin.
     """
     text = to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
-    return read_back(text, _turn)
+    read_back(text, lambda entry: _parsed([entry]))
+    return text
 
 
 def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:

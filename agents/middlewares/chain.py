@@ -48,6 +48,10 @@ class Chain:
         }
         self.slots = {slot for found in self._hooks.values() for slot, _ in found}
 
+    def has(self, hook: str) -> bool:
+        """Whether a middleware has this hook."""
+        return bool(self._hooks[hook])
+
     def wrap(self, tools: Iterable[Tool]) -> list[Tool]:
         """Put all middlewares around each tool.
 

@@ -109,7 +109,8 @@ class Setup:
             UnstorableValueError: A value of the run cannot be stored.
         """
         data = document.to_json()
-        text = read_back(to_text(data), RunDocument.from_text)
+        text = to_text(data)
+        read_back(text, RunDocument.from_text)
         version, status = 0, CheckpointStatus.RUNNING
         if self.store is not None and run_id:
             if not self.every_step:
@@ -152,7 +153,7 @@ class Setup:
         document: RunDocument,
         *,
         cancel: CancelToken | None,
-        was_claimed: bool = False,
+        claimed: Claim | None = None,
     ) -> RunSession:
         """Make a segment; nothing of it runs yet.
 
@@ -160,10 +161,10 @@ class Setup:
             opened: The run, with its history; the id may be empty.
             document: What it says.
             cancel: With it, somebody else can stop the run.
-            was_claimed: Whether this process has just claimed it.
+            claimed: The claim of a run that this process has just claimed, as it is stored.
         """
-        run_id, stored = opened.checkpoint_id, opened.stored
-        claim = Claim.from_text(stored.claim)
+        run_id, stored, was_claimed = opened.checkpoint_id, opened.stored, claimed is not None
+        claim = claimed if claimed is not None else Claim.from_text(stored.claim)
         document = document.in_era(claim.era or document.era)
         run = RunContext(
             checkpoint_id=run_id,

@@ -161,7 +161,8 @@ class GraphThread:
             CheckpointConflictError: Somebody else did.
         """
         if self._store is not None:
-            text = read_back(claim.to_text(), GraphClaim.from_text)
+            text = claim.to_text()
+            read_back(text, GraphClaim.from_text)
             self._version = await self._store.claim(self._key, text, expected_version=self._version)
 
     async def save(self, document: ThreadDocument, *, is_new: bool = True) -> ThreadDocument:
