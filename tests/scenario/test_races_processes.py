@@ -92,9 +92,12 @@ class Bots:
         """Stop what runs."""
         for child in self._running:
             child.terminate()
+        codes = []
         for child in self._running:
             child.join(15)
+            codes.append(child.exitcode)
             end(child)
+        assert None not in codes, "a bot did not stop in time"
 
 
 def end(child: ForkServerProcess) -> None:
