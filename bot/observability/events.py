@@ -182,7 +182,7 @@ class PolicyRead:
 
 @dataclass(frozen=True, slots=True)
 class ClickAnswered:
-    """A click has its acknowledgement.
+    """A click has its acknowledgement, if it is still waited for.
 
     Attributes:
         after_s: Seconds since it arrived.

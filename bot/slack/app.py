@@ -126,11 +126,16 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
 
 @contextmanager
 def answering(tasks: Tasks, tell: TellEvent) -> Iterator[None]:
-    """Hold work back until an answer has left, and measure how long somebody waited for it."""
+    """Hold work back until an answer has left, and measure how long somebody waited for it.
+
+    That is told also where it could not leave any more: nothing takes longer.
+    """
     begin = steady_clock()
     with tasks.held_back():
-        yield
-        tell(ClickAnswered((steady_clock() - begin) / 1000))
+        try:
+            yield
+        finally:
+            tell(ClickAnswered((steady_clock() - begin) / 1000))
 
 
 def bolt_app(slack: Slack) -> AsyncApp:

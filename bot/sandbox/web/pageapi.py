@@ -85,7 +85,10 @@ class PageApi:
         if user not in self._workspace.people:
             raise web.HTTPNotFound(text="There is no such person.")
         socket = web.WebSocketResponse()
-        await socket.prepare(request)
+        try:
+            await socket.prepare(request)
+        except ConnectionError:
+            raise web.HTTPGone(text="The page has been left.") from None
         page = OpenPage(window=request.query.get("window", ""), socket=socket)
         self._hub.enter(user, page)
         try:

@@ -67,8 +67,11 @@ def web_app(
         with answering():
             response = await _answer(bolt, received)
             # Written here, as what follows begins at the end of this block.
-            await response.prepare(request)
-            await response.write_eof()
+            try:
+                await response.prepare(request)
+                await response.write_eof()
+            except ConnectionError:  # what was clicked is on record all the same
+                logger.warning("Slack waited no longer for its answer", extra={"action": "hung_up"})
         return response
 
     async def on_health(_: web.Request) -> web.Response:

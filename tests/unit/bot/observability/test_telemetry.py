@@ -24,6 +24,7 @@ from bot.errors import SettingsError
 from bot.observability import events
 from bot.observability.metrics import Gauges, Metrics, metrics_app
 from bot.observability.tracing import Tracing, otlp_provider
+from bot.slack.app import answering
 from storage.errors import StoreUnavailableError
 from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage
@@ -259,6 +260,13 @@ def test_of_two_the_one_that_listens_is_told_by_itself() -> None:
     assert events.both(metrics, events.nobody) is metrics
     assert events.both(events.nobody, metrics) is metrics
     assert events.both(events.nobody, events.nobody) is events.nobody
+
+
+async def test_an_answer_that_cannot_leave_any_more_has_its_time_too() -> None:
+    metrics = Metrics()
+    with pytest.raises(ConnectionResetError), answering(Tasks(), metrics):
+        raise ConnectionResetError
+    assert "countersign_click_to_ack_seconds_count 1.0" in metrics.text().decode()
 
 
 def test_nothing_is_told_by_default() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp.web import WebSocketResponse
 
 from bot.sandbox import ADA, BOT_USER, FINANCE, MIA, OPS, RANDOM, ROSA, Sandbox
 from tests.unit.bot.sandbox.conftest import Slack, a_card, a_modal
@@ -118,6 +120,18 @@ async def test_news_reach_those_who_may_see_them(
         assert (await mia.receive_json())["text"] == "is thinking"
         await sandbox.remove(OPS, ts)
         assert (await mia.receive_json()) == {"type": "message_deleted", "channel": OPS, "ts": ts}
+
+
+async def test_a_page_that_is_left_while_it_opens_is_no_fault(
+    web: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def gone(*_: object) -> None:
+        raise aiohttp.ClientConnectionResetError
+
+    monkeypatch.setattr(WebSocketResponse, "prepare", gone)
+    async with web.get("/sandbox/ws", params={"as": ADA}) as answer:
+        assert answer.status == 410
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 async def test_open_modal_is_shown_to_a_new_window(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import io
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager
 
 import aiohttp
 import pytest
+from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
@@ -172,3 +174,41 @@ async def test_a_body_that_is_too_long_is_refused(url: str, session: aiohttp.Cli
     body = b"{" + b" " * 2_000_000 + b"}"
     async with session.post(url, data=io.BytesIO(body), headers=signed(body)) as answer:
         assert answer.status == 413
+
+
+async def test_who_has_hung_up_before_the_answer_is_no_fault_of_ours(
+    stack: AsyncExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    bolt, is_here, is_gone = a_bolt(), asyncio.Event(), asyncio.Event()
+    answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @bolt.middleware
+    async def slow() -> BoltResponse:
+        is_here.set()
+        await is_gone.wait()
+        return BoltResponse(status=200)
+
+    @contextmanager
+    def answering() -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            answered.set_exception(error)
+            raise
+        answered.set_result(None)
+
+    app = web_app(bolt, nothing_missing, answering=answering)
+    port = await serve(app, host="127.0.0.1", port=0, stack=stack)
+    body = json.dumps({"type": "event_callback", "team_id": "T1", "event": {"type": "x"}}).encode()
+    head = [f"POST {SLACK_PATH} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}"]
+    head += [f"{name}: {value}" for name, value in signed(body).items()]
+    _, slack = await asyncio.open_connection("127.0.0.1", port)
+    slack.write("\r\n".join([*head, "", ""]).encode() + body)
+    await is_here.wait()
+    slack.transport.abort()
+    for _ in range(10):  # until the other end has seen it
+        await asyncio.sleep(0)
+    is_gone.set()
+    await answered
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert "hung_up" in [getattr(record, "action", "") for record in caplog.records]
