@@ -50,7 +50,14 @@ class Outbox:
     owner: str
     spawn: Spawn
 
-    async def say(self, thread: Thread, post: Post, *, stream: Stream | None = None) -> None:
+    async def say(
+        self,
+        thread: Thread,
+        post: Post,
+        *,
+        stream: Stream | None = None,
+        look_first: bool = False,
+    ) -> None:
         """Put a text on record, and show it; nothing when it is shown already.
 
         Args:
@@ -58,6 +65,7 @@ class Outbox:
             post: The whole text.
             stream: What has been growing while the text was made; then it is on record that it
                 began, by whoever called.
+            look_first: Whether it may stand in the thread though nothing is on record.
 
         Raises:
             DeliveryError: Slack did not take it now; to be repeated.
@@ -68,7 +76,27 @@ class Outbox:
             return
         if record is not None:
             post = replace(post, ts=record.ts)
-        await self._show(thread, post, stream=stream, look_first=record is not None)
+        look_first = look_first or record is not None
+        await self._show(thread, post, stream=stream, look_first=look_first)
+
+    async def say_last(self, thread: Thread, post: Post) -> None:
+        """Show a text that the journal of its run has; on record only if Slack does not take it.
+
+        Args:
+            thread: See `say`.
+            post: The whole text; nobody has shown any of it.
+
+        Raises:
+            DeliveryError: Slack did not take it now; to be repeated.
+        """
+        try:
+            await self.notifier.say(thread, post, look_first=False)
+        except DeliveryError as error:
+            # From here on it does not depend on its run, which may be ended before it is shown.
+            await self.storage.posts.add(post)
+            if not error.is_permanent:
+                raise
+            await self._fail(thread, post, error)
 
     async def finish(self, thread: Thread, posts: Sequence[Post]) -> None:
         """Show texts that were kept back; one that was still growing comes with its run.

@@ -24,7 +24,7 @@ from agents import (
 )
 from agents.core.checkpoint import StoredCheckpoint
 from agents.core.journal import notices_in
-from agents.core.messages import log_text, user_message
+from agents.core.messages import log_text, read_log, text_of, user_message
 from agents.runs.document import Claim, OpenRun
 from bot.core.asking import AskedApprovals, Asking
 from bot.core.attendance.visits import Attendance
@@ -35,7 +35,7 @@ from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
 from bot.core.runs.presence import UNSEEN, going_on, thinking, title_of
 from bot.core.runs.tasks import NO_BOARD
-from bot.core.runs.voice import a_post, post_id
+from bot.core.runs.voice import SaidBefore, a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError, RunEndedError
@@ -358,7 +358,7 @@ class Turns:
                 log=(work.thread.thread_id, turn),
                 cancel=running.token,
             )
-            segment = await self._follower.follow(work.thread, events, running)
+            segment = await self._follower.follow(work.thread, events, running, SaidBefore.NOTHING)
         work.said = segment.voice.newest
         if segment.contexts is not None and running.is_stopped:
             return Progress.AGAIN  # nobody is asked anything more
@@ -391,7 +391,7 @@ class Turns:
         self.presence.show(work.thread, thinking)
         with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
-            segment = await self._follower.follow(work.thread, events, running)
+            segment = await self._follower.follow(work.thread, events, running, SaidBefore.PERHAPS)
         work.said = segment.voice.newest
         if segment.contexts is not None and not running.is_stopped:
             opened = await self.storage.approvals.open_of(work.thread.thread_id)
@@ -422,7 +422,7 @@ class Turns:
                 events = runner.resume_with_params(
                     thread.checkpoint_id, params, cancel=running.token, run=run
                 )
-                segment = await self._follower.follow(thread, events, running)
+                segment = await self._follower.follow(thread, events, running, _said_before(work))
         except (NothingPendingError, UnknownInterruptError):
             raise
         except ResumeError as error:
@@ -516,13 +516,21 @@ class Turns:
 
     async def _break_silence(self, thread: Thread) -> None:
         """A turn of which nobody has seen anything, no text and no card, says at least that."""
-        if await self.storage.posts.any_of(thread.checkpoint_id):
+        if await self.storage.posts.any_of(thread.checkpoint_id) or await self._has_answer(thread):
             return
         newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
         if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
             await self.outbox.say(
                 thread, a_post(thread, "silent", say("error.silent"), now_ms=self.clock())
             )
+
+    async def _has_answer(self, thread: Thread) -> bool:
+        """Whether the run of the newest turn has ended with a text: it was said before."""
+        log, turn = self.storage.log, thread.turn
+        before = await log.load(thread.thread_id, before_turn=turn)
+        entries = await log.load(thread.thread_id, before_turn=turn + 1)
+        messages = read_log(entries[len(before) :])
+        return any(text_of(one).strip() for one in messages if isinstance(one, ModelResponse))
 
     async def _set_turn(
         self, thread: Thread, *, turn: int, turn_open: bool, requesters_json: str | None = None
@@ -538,6 +546,13 @@ class Turns:
             raise CheckpointConflictError(thread.checkpoint_id)
         known = requesters_json if requesters_json is not None else thread.requesters_json
         return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
+
+
+def _said_before(work: ThreadPass) -> SaidBefore:
+    """The part of a resume's texts that one before it may have said, and came to nothing."""
+    if work.thread.attempts or (work.left is not None and work.running is None):
+        return SaidBefore.PERHAPS
+    return SaidBefore.ON_RECORD if work.left is None else SaidBefore.NOTHING
 
 
 def _has_effects(approval: Approval) -> bool:

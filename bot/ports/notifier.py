@@ -12,6 +12,8 @@ Newest = Callable[[], Awaitable[Approval]]
 """Reads a record again, as late as possible: what is drawn is what it says then."""
 
 
+Begins = Callable[[], Awaitable[bool]]
+"""Puts on record that a text begins to be shown; False where it was before."""
 Began = Callable[[str], Awaitable[None]]
 """Told the `ts` of a message as soon as it exists."""
 
@@ -197,8 +199,15 @@ class Notifier(Protocol):
         """Show a text of the agent, whole; return its `ts`. Goes on where a stream was cut."""
         ...
 
-    def stream(self, thread: Thread, key: str, *, began: Began) -> Stream:
-        """Begin a text that grows. Nothing is sent before its first piece."""
+    def stream(self, thread: Thread, key: str, *, begins: Begins, began: Began) -> Stream:
+        """Make a text that may grow. One that is over at once is not sent before its end.
+
+        Args:
+            thread: In which thread.
+            key: Of its record.
+            begins: Asked before the first piece is sent, once; without its yes none is.
+            began: Told the `ts` of its message.
+        """
         ...
 
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:

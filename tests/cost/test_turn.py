@@ -11,8 +11,8 @@ from tests.cost.counting import counting, watching
 from tests.cost.stage import PAID, Kind, TurnStage, a_turn_stage, make_database
 from tests.support.mongo import DRIVERS, MongoServer
 
-COMMANDS, WRITES, WRITTEN = 34, 28, 17_300
-"""Two more than were seen: tasks that run at the same time may meet in another order."""
+COMMANDS, WRITES, WRITTEN = 30, 24, 17_100
+"""The least of several counts: tasks that run at the same time may meet in another order."""
 
 
 CLICK, CLICK_WRITES = 15, 11
@@ -25,8 +25,12 @@ TRIES = 3
 async def expect_few(kind: Kind, directory: Path, server: MongoServer | None) -> None:
     async with a_turn_stage(make_database(kind, directory, server)) as stage:
         await stage.turn()
-        with counting() as count:
-            await stage.turn()
+        counts = []
+        for _ in range(TRIES):
+            with counting() as count:
+                await stage.turn()
+            counts.append(count)
+    count = min(counts, key=lambda one: one.writes)
     listing = "\n".join(count.lines())
     assert 0 < count.writes <= WRITES, listing
     assert count.writes < count.total <= COMMANDS, listing

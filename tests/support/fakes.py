@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from bot.core.attendance.waitlist import PostedList, WaitList
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports.batches import Items
-from bot.ports.notifier import NO_OFFER, Began, Newest, Offer, SideMessage
+from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer, SideMessage
 from bot.ports.people import Person
 from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
 
@@ -220,21 +220,29 @@ class FakeStream:
 
     notifier: FakeNotifier
     key: str
+    begins: Begins
     began: Began
     pieces: list[str] = field(default_factory=list)
     is_abandoned: bool = False
     ts: str = ""
+    _may_grow: bool | None = None
 
     async def append(self, text: str) -> None:
+        if self.notifier.is_brief:
+            return
+        if self._may_grow is None:
+            self._may_grow = await self.begins()
+        if not self._may_grow:
+            return
         if not self.pieces:
-            self.ts = self.notifier.next_ts()
+            self.ts = self.notifier.appears(self.key)
             await self.began(self.ts)
         self.pieces.append(text)
 
     async def finish(self, text: str) -> str:
         self.notifier.check("say")
         self.notifier.texts[self.key] = text
-        return self.ts or self.notifier.next_ts()
+        return self.ts or self.notifier.appears(self.key)
 
     async def abandon(self) -> None:
         self.is_abandoned = True
@@ -248,6 +256,8 @@ class FakeNotifier:
         cards: The cards as they stand, by approval id.
         posts: Approval ids in the order in which cards were posted.
         texts: The agent's texts, by post id.
+        messages: The `ts` of each message of a text, by post id: there is to be one.
+        is_brief: Whether no text takes so long that it begins to grow.
         whispers: (user id, text).
         offered: Approval ids that each of them can be withdrawn with.
         choices: Approval ids whose buttons each of them has.
@@ -266,6 +276,8 @@ class FakeNotifier:
     cards: dict[str, Approval] = field(default_factory=dict)
     posts: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    messages: dict[str, list[str]] = field(default_factory=dict)
+    is_brief: bool = False
     whispers: list[tuple[str, str]] = field(default_factory=list)
     offered: list[list[str]] = field(default_factory=list)
     choices: list[list[str]] = field(default_factory=list)
@@ -461,11 +473,20 @@ class FakeNotifier:
         self.check("say")
         if look_first:
             self.looked.append(post.post_id)
+        found = post.ts or (self.messages.get(post.post_id, [""])[0] if look_first else "")
         self.texts[post.post_id] = post.text
-        return post.ts or self.next_ts()
+        ts = found or self.appears(post.post_id)
+        if "say" in self.lost:
+            raise DeliveryError("say", "no answer in time")
+        return ts
 
-    def stream(self, thread: Thread, key: str, *, began: Began) -> FakeStream:
-        stream = FakeStream(self, key, began)
+    def appears(self, key: str) -> str:
+        """Another message of a text stands in its thread."""
+        self.messages.setdefault(key, []).append(self.next_ts())
+        return self.messages[key][-1]
+
+    def stream(self, thread: Thread, key: str, *, begins: Begins, began: Began) -> FakeStream:
+        stream = FakeStream(self, key, begins, began)
         self.streams.append(stream)
         return stream
 

@@ -26,7 +26,7 @@ from bot.core.outbox import Outbox
 from bot.core.runs.entries import HeldEntries
 from bot.core.runs.presence import UNSEEN, of_event
 from bot.core.runs.tasks import TaskUpdates
-from bot.core.runs.voice import Voice
+from bot.core.runs.voice import SaidBefore, Voice
 from bot.core.runs.witness import Witness
 from bot.observability.events import TellEvent, nobody
 from bot.ports.notifier import Notifier
@@ -169,7 +169,11 @@ class Follower:
     spawn: Spawn
 
     async def follow(
-        self, thread: Thread, events: AsyncGenerator[AgentEvent, None], running: StoppableRun
+        self,
+        thread: Thread,
+        events: AsyncGenerator[AgentEvent, None],
+        running: StoppableRun,
+        before: SaidBefore,
     ) -> FollowedSegment:
         """Go with a segment to the next interrupt, or to the end of the run.
 
@@ -177,6 +181,7 @@ class Follower:
             thread: As claimed.
             events: Of the run; closed in any case.
             running: Told of the events: somebody may want to stop it.
+            before: What may have been said of its texts.
 
         Raises:
             AgentError: The runtime cannot go on.
@@ -188,6 +193,7 @@ class Follower:
             notifier=self.notifier,
             outbox=self.outbox,
             clock=self.clock,
+            before=before,
         )
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self.witness.forget, thread.checkpoint_id)

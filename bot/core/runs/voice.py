@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from agents import MessageEvent, TextDelta
 from bot.core.outbox import Outbox
@@ -11,6 +12,27 @@ from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
 from storage.records import Post, Thread
+
+
+class SaidBefore(Enum):
+    """The part of a segment's texts that may stand in Slack before it says them."""
+
+    NOTHING = auto()  # it says them first
+    ON_RECORD = auto()  # what its record says
+    PERHAPS = auto()  # also a text without a record: who said it may have died
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A text that may grow.
+
+    Attributes:
+        stream: Shows it.
+        is_begun: Whether that is on record, by this segment.
+    """
+
+    stream: Stream
+    is_begun: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,6 +45,7 @@ class Voice:
         notifier: How they are shown while they grow.
         outbox: Says whole texts.
         clock: The time now.
+        before: What was said before.
         has_spoken: Whether anything was said.
         newest: The text that was said last.
     """
@@ -32,30 +55,40 @@ class Voice:
     notifier: Notifier
     outbox: Outbox
     clock: Clock
+    before: SaidBefore = SaidBefore.ON_RECORD
     has_spoken: bool = False
     newest: str = ""
-    _streams: dict[str, Stream | None] = field(default_factory=dict)
+    _growing: dict[str, _Growing] = field(default_factory=dict)
 
     async def grow(self, delta: TextDelta) -> None:
         """Show a piece of a text; nothing of one that a process before this one began."""
-        if delta.key not in self._streams:
+        growing = self._growing.get(delta.key)
+        if growing is None:
             if not delta.text.strip():
                 return
-            self._streams[delta.key] = await self._begun(delta.key)
-        stream = self._streams[delta.key]
-        if stream is not None:
-            await stream.append(delta.text)
+            growing = self._growing[delta.key] = self._begin(delta.key)
+        await growing.stream.append(delta.text)
 
     async def say(self, event: MessageEvent) -> None:
         """Show a whole text.
 
+        The last one of a run, of which nothing is shown yet, is put on no record: its run has it,
+        and ends right after it. Who goes on after a crash says it again, and looks for it first.
+
         Raises:
             DeliveryError: Slack did not take it now.
         """
-        stream = self._streams.pop(event.key, None)
-        if event.text.strip():
-            self.has_spoken, self.newest = True, event.text
-            await self.outbox.say(self.thread, self._post(event.key, event.text), stream=stream)
+        growing = self._growing.pop(event.key, None)
+        if not event.text.strip():
+            return
+        self.has_spoken, self.newest = True, event.text
+        post = self._post(event.key, event.text)
+        stream = growing.stream if growing is not None and growing.is_begun else None
+        if stream is None and _is_last(event) and self.before is SaidBefore.NOTHING:
+            await self.outbox.say_last(self.thread, post)
+            return
+        look_first = self.before is SaidBefore.PERHAPS
+        await self.outbox.say(self.thread, post, stream=stream, look_first=look_first)
 
     async def break_silence(self) -> None:
         """Say of a turn of which nobody has seen anything at least that.
@@ -67,24 +100,30 @@ class Voice:
 
     async def abandon(self) -> None:
         """End what was growing, and has not become whole."""
-        for stream in self._streams.values():
-            if stream is not None:
-                await stream.abandon()
+        for growing in self._growing.values():
+            await growing.stream.abandon()
 
-    async def _begun(self, key: str) -> Stream | None:
+    def _begin(self, key: str) -> _Growing:
         # On record before it is shown: after a crash the message is found, not said twice. One that
         # is on record was shown, or begun, before a crash: the whole text comes with its event.
-        if not await self.storage.posts.add(self._post(key, "")):
-            return None
-        name = post_id(self.thread, key)
+        async def begins() -> bool:
+            growing.is_begun = await self.storage.posts.add(self._post(key, ""))
+            return growing.is_begun
 
         async def began(ts: str) -> None:
             await self.storage.posts.begin(name, ts=ts)
 
-        return self.notifier.stream(self.thread, name, began=began)
+        name = post_id(self.thread, key)
+        growing = _Growing(self.notifier.stream(self.thread, name, begins=begins, began=began))
+        return growing
 
     def _post(self, key: str, text: str) -> Post:
         return a_post(self.thread, key, text, now_ms=self.clock())
+
+
+def _is_last(event: MessageEvent) -> bool:
+    """Whether a text is the root agent's answer, after which nothing is left to do."""
+    return not event.tool_calls and len(event.run_path) == 1
 
 
 def a_post(thread: Thread, key: str, text: str, *, now_ms: int) -> Post:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.ports.notifier import Began, Stream
+from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.words.mrkdwn import escape
@@ -102,28 +102,35 @@ class BriefText:
     """A text that may be over at once: only one that is not begins to grow.
 
     Most answers are a sentence, and come in one go. They are one post instead of a stream's three
-    calls, and one write less. Slack wants about a second between the posts of a channel, but not
-    between its streams: where a post would have to wait, the text is streamed.
+    calls, and up to three writes less. Slack wants about a second between the posts of a channel,
+    but not between its streams: where a post would have to wait, the text is streamed.
 
     Args:
         growing: Shows a text that takes longer.
+        begins: See `Notifier.stream`.
         clock: The time now.
         is_free: Whether a post could leave at once.
     """
 
     growing: Stream
+    begins: Begins
     clock: Clock
     is_free: Callable[[], bool]
     _held: str = ""
     _until_ms: int | None = None
+    _may_grow: bool | None = None
 
     async def append(self, text: str) -> None:
         now = self.clock()
         if self._until_ms is None:
             self._until_ms = now + milliseconds(BRIEF)
         self._held += text
-        if now >= self._until_ms or not self.is_free():
-            held, self._held = self._held, ""
+        if now < self._until_ms and self.is_free():
+            return
+        if self._may_grow is None:
+            self._may_grow = await self.begins()
+        held, self._held = self._held, ""
+        if self._may_grow:
             await self.growing.append(held)
 
     async def finish(self, text: str) -> str:

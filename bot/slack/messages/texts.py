@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.work import TEXT_PATIENCE
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports.notifier import Began, Stream
+from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
 from bot.slack.cards.reply import reply_cards
 from bot.slack.messages.pacing import NO_PATIENCE, Arguments
@@ -89,11 +89,11 @@ class AgentTexts(Posts):
             clock=self._clock,
         )
 
-    def stream(self, thread: Thread, key: str, *, began: Began) -> Stream:
+    def stream(self, thread: Thread, key: str, *, begins: Begins, began: Began) -> Stream:
         growing = self._growing(thread, key, began=began)
         is_free = partial(self._pacer.is_free, "chat.postMessage", thread.channel_id)
         if not self._streaming.is_native:
-            return BriefText(growing, self._clock, is_free)
+            return BriefText(growing, begins, self._clock, is_free)
         native = NativeStream(
             call=self._call_stream,
             target={
@@ -108,7 +108,7 @@ class AgentTexts(Posts):
             began=began,
             clock=self._clock,
         )
-        return BriefText(native, self._clock, is_free)
+        return BriefText(native, begins, self._clock, is_free)
 
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
         arguments: Arguments = {

@@ -376,9 +376,10 @@ class SteppingSlack:
 
         return use
 
-    def stream(self, thread: Any, key: str, *, began: Any) -> SteppingStream:
+    def stream(self, thread: Any, key: str, *, begins: Any, began: Any) -> SteppingStream:
         """See `Notifier`."""
-        return SteppingStream(self._process, self._target.stream(thread, key, began=began))
+        growing = self._target.stream(thread, key, begins=begins, began=began)
+        return SteppingStream(self._process, growing)
 
 
 class SteppingStream:

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
 from bot.layout.titles import title_of
-from bot.ports.notifier import Began, Newest, Offer, Stream
+from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
 from bot.slack.cards.choose import card_for
 from bot.slack.messages.notifier import SlackNotifier
@@ -110,8 +110,9 @@ class Scene:
         """A text that is not over at once."""
         return Long(self.brief(key, began), self.clock)
 
-    def brief(self, key: str, began: Began | None = None) -> Stream:
-        return self.notifier.stream(self.thread, key, began=began or nothing)
+    def brief(self, key: str, began: Began | None = None, begins: Begins | None = None) -> Stream:
+        begins, began = begins or yes, began or nothing
+        return self.notifier.stream(self.thread, key, begins=begins, began=began)
 
     async def say(self, text: str, *, look_first: bool = False, ts: str = "") -> str:
         post = Post(
@@ -432,6 +433,34 @@ async def test_a_text_that_takes_longer_grows_from_its_first_word(scene: Scene) 
     await stream.append("well, and ")
     (call,) = scene.sandbox.calls
     assert (call.method, call.args["markdown_text"]) == ("chat.startStream", "All is well, and ")
+
+
+async def test_a_text_begins_to_be_shown_once_and_on_record_first(scene: Scene) -> None:
+    seen: list[list[str]] = []
+
+    async def begins() -> bool:
+        seen.append(scene.methods())
+        return True
+
+    stream = scene.brief("p1", begins=begins)
+    await stream.append("All is ")
+    assert seen == []
+    for piece in ("well, and ", "we go on, and "):
+        scene.clock.forward(seconds=1)
+        await stream.append(piece)
+    assert seen == [[]]
+    assert scene.methods() == ["chat.startStream", "chat.appendStream"]
+
+
+async def test_of_a_text_that_was_shown_before_no_piece_is_shown(scene: Scene) -> None:
+    async def begins() -> bool:
+        return False
+
+    stream = scene.brief("p1", begins=begins)
+    for piece in ("All is ", "well, and ", "we go on, and "):
+        await stream.append(piece)
+        scene.clock.forward(seconds=1)
+    assert scene.methods() == []
 
 
 async def test_a_text_whose_post_would_have_to_wait_is_streamed(scene: Scene) -> None:

@@ -1,0 +1,236 @@
+"""The last text of a run: known whole at once, it is on no record, and stands once all the same."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart, ToolReturnPart
+
+from agents import ChatModelAgent
+from agents.core.messages import read_log, text_of
+from agents.models import AnsweringModel, call, say
+from bot.errors import DeliveryError
+from storage.base import Storage
+from storage.sqlite import SqliteStorage
+from tests.property.worlds.hall import Mortal
+from tests.property.worlds.relay import Planned, dies
+from tests.support.fakes import FakeClock, FakeNotifier
+from tests.unit.bot.office import THREAD_ID, KilledError, Office
+
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+KEY = f"{THREAD_ID}#1:agent:A/m2"
+HELLO_KEY = f"{THREAD_ID}#1:agent:A/m1"
+APPEND, SAID = ("checkpoints", "append"), ("slack", "say")
+NOT_NOW = DeliveryError("chat.postMessage", "fatal_error")
+
+
+class MortalSlack:
+    """A Slack in which a process may die before it says something, or right after."""
+
+    def __init__(self, life: Planned, target: FakeNotifier) -> None:
+        self._life, self._target = life, target
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    async def say(self, *args: Any, **options: Any) -> str:
+        self._life.writes(1)
+        ts = await self._target.say(*args, **options)
+        self._life.wrote("slack", "say", ts)
+        return ts
+
+
+@dataclass
+class Payment:
+    """A payment that is asked for, approved and told of, by one bot after the other.
+
+    Attributes:
+        storage: What outlives a bot.
+        clock: The time.
+        notifier: What stands in Slack.
+        answers: How often the model was asked for the last text; it never says the same again.
+        ran: What the tool has done.
+    """
+
+    storage: Storage
+    clock: FakeClock = field(default_factory=FakeClock)
+    notifier: FakeNotifier = field(default_factory=lambda: FakeNotifier(is_brief=True))
+    answers: int = 0
+    ran: list[tuple[str, object]] = field(default_factory=list)
+
+    def office(self, life: Planned, owner: str) -> Office:
+        """A bot."""
+        office = Office(
+            storage=cast(SqliteStorage, Mortal(life, self.storage)),
+            turns_of_model=(),
+            make_agent=lambda _: ChatModelAgent(
+                name="A",
+                model=AnsweringModel(self._answer, name="payer"),
+                tools=office._tools(),
+            ),
+            clock=self.clock,
+            notifier=cast(FakeNotifier, MortalSlack(life, self.notifier)),
+            ran=self.ran,
+            owner=owner,
+        )
+        return office
+
+    async def asked(self, life: Planned) -> Office:
+        """Somebody has asked for it, and it waits for its approval."""
+        office = self.office(life, "first")
+        await office.hear(ASK)
+        return office
+
+    async def dies(self, step: int, *, is_after: bool) -> None:
+        """It is approved; the bot dies at a write, or when it says something."""
+        life = Planned()
+        office = await self.asked(life)
+        ends = dies(step, is_after=is_after)
+        life.left, life.is_after = ends.left, ends.is_after
+        with pytest.raises(KilledError):
+            await office.decide(await office.the_approval())
+        office.queue.drop()
+
+    async def goes_on(self, *lives: Planned) -> None:
+        """Others follow, the last of which lives until all is at rest."""
+        for number, life in enumerate([*lives, Planned()]):
+            other = self.office(life, f"other-{number}")
+            with suppress(KilledError):
+                for _ in range(3):
+                    self.clock.forward(minutes=5)
+                    await other.sweep.tick()
+                    await other.queue.run()
+            other.queue.drop()
+
+    async def expect_one_text(self) -> None:
+        """The agent's text stands once, as the next turn reads it, and nothing else is said."""
+        assert {key: len(found) for key, found in self.notifier.messages.items()} == {KEY: 1}
+        last = read_log(await self.storage.log.load(THREAD_ID, before_turn=2))[-1]
+        assert isinstance(last, ModelResponse)
+        assert self.notifier.texts == {KEY: text_of(last)}
+        thread = await self.storage.threads.get(THREAD_ID)
+        assert (thread.turn_open, thread.due_ms) == (False, None)
+        assert self.ran == [("pay", ("Mia", 5, "card"))]
+
+    def _answer(self, messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
+        if "hello" in str(messages):
+            return [say("Hello.")]
+        if not any(isinstance(part, ToolReturnPart) for one in messages for part in one.parts):
+            return [PAY]
+        self.answers += 1
+        return [say(f"It is paid. I was asked {self.answers} times.")]
+
+
+@pytest.fixture
+def payment(storage: SqliteStorage) -> Payment:
+    return Payment(storage)
+
+
+@asynccontextmanager
+async def a_payment(*, is_brief: bool = True) -> AsyncIterator[Payment]:
+    storage = SqliteStorage(None)
+    await storage.open()
+    yield Payment(storage, notifier=FakeNotifier(is_brief=is_brief))
+    await storage.close()
+
+
+async def the_steps(payment: Payment) -> list[tuple[str, str]]:
+    """What is written from the approval to the end, and where the text is said."""
+    life = Planned()
+    office = await payment.asked(life)
+    life.done.clear()
+    await office.decide(await office.the_approval())
+    return [(store, method) for store, method, _ in life.done]
+
+
+async def test_a_last_text_is_said_from_the_journal_and_put_on_no_record(payment: Payment) -> None:
+    steps = await the_steps(payment)
+    said = steps.index(SAID)
+    assert steps[said - 1] == APPEND
+    assert steps[said + 1 : said + 3] == [("log", "append"), ("checkpoints", "close")]
+    assert "posts" not in {store for store, _ in steps}
+    await payment.expect_one_text()
+
+
+@pytest.mark.parametrize("is_brief", [True, False], ids=["brief", "grows"])
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+async def test_a_last_text_stands_once_wherever_its_bot_dies(
+    is_brief: bool, is_after: bool
+) -> None:
+    async with a_payment(is_brief=is_brief) as payment:
+        steps = await the_steps(payment)
+    ended, answered = [at for at, one in enumerate(steps, start=1) if one == APPEND][1:]
+    for step in range(ended + 1, steps.index(("threads", "release")) + 2):
+        async with a_payment(is_brief=is_brief) as payment:
+            await payment.dies(step, is_after=is_after)
+            await payment.goes_on()
+            await payment.expect_one_text()
+            assert payment.answers == 1 or step <= answered - is_after
+
+
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+async def test_a_last_text_stands_once_though_the_next_bot_dies_as_well(is_after: bool) -> None:
+    async with a_payment() as payment:
+        said = (await the_steps(payment)).index(SAID) + 1
+    for step in range(1, 9):
+        async with a_payment() as payment:
+            await payment.dies(said, is_after=True)
+            await payment.goes_on(dies(step, is_after=is_after))
+            await payment.expect_one_text()
+            assert payment.answers == 1
+
+
+async def test_what_another_bot_says_is_on_record(payment: Payment) -> None:
+    """It may have been said before, in a way that this one knows nothing of."""
+    await payment.asked(Planned())
+    life = Planned()
+    other = payment.office(life, "other")
+    await other.decide(await other.the_approval())
+    steps = [(store, method) for store, method, _ in life.done]
+    assert steps.index(("posts", "add")) < steps.index(SAID) < steps.index(("posts", "finish"))
+    assert payment.notifier.looked == []
+    await payment.expect_one_text()
+
+
+async def test_what_slack_does_not_take_now_is_on_record_and_said_later(payment: Payment) -> None:
+    office = await payment.asked(Planned())
+    payment.notifier.failing.add("say")
+    payment.notifier.faults["say"] = NOT_NOW
+    await office.decide(await office.the_approval())
+    (left,) = await payment.storage.posts.unfinished(THREAD_ID)
+    assert (left.post_id, left.text) == (KEY, "It is paid. I was asked 1 times.")
+    payment.notifier.failing.clear()
+    await payment.goes_on()
+    await payment.expect_one_text()
+    assert payment.answers == 1
+
+
+async def test_a_text_whose_answer_was_lost_is_found_by_the_next_try(payment: Payment) -> None:
+    office = await payment.asked(Planned())
+    payment.notifier.lost.add("say")
+    await office.decide(await office.the_approval())
+    payment.notifier.lost.clear()
+    await payment.goes_on()
+    await payment.expect_one_text()
+    assert (payment.answers, payment.notifier.looked) == (1, [KEY])
+
+
+async def test_who_died_right_after_the_end_of_a_run_has_said_its_text(payment: Payment) -> None:
+    """No card stands in this thread, and no record of a text: the history says what was said."""
+    life = Planned()
+    office = payment.office(life, "first")
+    await office.hear("<@UBOT> hello")
+    steps = [(store, method) for store, method, _ in life.done]
+    async with a_payment() as other:
+        bot = other.office(dies(steps.index(("threads", "release")), is_after=True), "first")
+        with pytest.raises(KilledError):
+            await bot.hear("<@UBOT> hello")
+        bot.queue.drop()
+        await other.goes_on()
+        assert other.notifier.texts == payment.notifier.texts == {HELLO_KEY: "Hello."}
+        assert len(other.notifier.messages[HELLO_KEY]) == 1
