@@ -14,9 +14,10 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -175,7 +176,7 @@ async def speed() -> None:
         for name, counted in found.items():
             for durability in durabilities:
                 commands, written = await _cost(counted, durability)
-                rates = () if COUNT_ONLY else await rates_of(counted, durability)
+                rates = () if COUNT_ONLY else await rates_of(partial(trip, counted, durability))
                 shown = [f"{rate:.0f}/s" for rate in rates] or ["", ""]
                 rows.append((name, durability, commands, f"{written:,} B", *shown))
     head = ("store", "durability", "commands", "written", "one by one", f"{AT_ONCE} at once")
@@ -192,16 +193,20 @@ async def _cost(counted: Counted, durability: Durability) -> tuple[int, int]:
     return counted.commands, counted.written
 
 
-async def rates_of(counted: Counted, durability: Durability) -> tuple[float, float]:
+async def trip(counted: Counted, durability: Durability) -> None:
+    """A round trip in a thread of its own."""
+    await round_trip(counted, uuid.uuid4().hex, 1, durability)
+
+
+async def rates_of(once: Callable[[], Awaitable[None]]) -> tuple[float, float]:
     """Round trips per second, one by one and many at once."""
 
     async def many() -> None:
-        ids = [uuid.uuid4().hex for _ in range(AT_ONCE)]
-        await asyncio.gather(*(round_trip(counted, log_id, 1, durability) for log_id in ids))
+        await asyncio.gather(*(once() for _ in range(AT_ONCE)))
 
     async def one_by_one() -> None:
         for _ in range(20):
-            await round_trip(counted, uuid.uuid4().hex, 1, durability)
+            await once()
 
     alone = 20 / await seconds(one_by_one, repeat=REPEAT)
     together = AT_ONCE / await seconds(many, repeat=REPEAT)
