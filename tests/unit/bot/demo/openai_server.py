@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from openai import AsyncOpenAI
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.models import Model
 
 KEY = "sk-test-not-a-secret"
 
@@ -78,8 +76,13 @@ class OpenAIServer:
 
 
 @asynccontextmanager
-async def openai_server(*script: Reply) -> AsyncIterator[tuple[OpenAIServer, OpenAIChatModel]]:
+async def openai_server(*script: Reply) -> AsyncIterator[tuple[OpenAIServer, Model]]:
     """Start a server on a free port, with a model that talks to it."""
+    # OpenAI's client takes as long to import as the bot does, and few tests need it.
+    from openai import AsyncOpenAI  # noqa: PLC0415
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
     server = OpenAIServer(list(script))
     app = web.Application()
     app.router.add_post("/v1/chat/completions", server.handle)

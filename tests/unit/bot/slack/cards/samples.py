@@ -502,16 +502,19 @@ CARDS |= {name: partial(make, an_approval()) for name, make in BATCH_CARDS.items
 MODALS |= {name: partial(make, an_approval()) for name, make in BATCH_FORMS.items()}
 
 
-def samples() -> dict[str, Any]:
-    """All samples as JSON data."""
-    cards = {name: asdict(make()) for name, make in CARDS.items()}
-    return {**cards, **{name: make() for name, make in MODALS.items()}}
+NAMES = sorted({*CARDS, *MODALS})
+"""Of all samples."""
+
+
+def sample(name: str) -> Any:
+    """One as JSON data."""
+    return asdict(CARDS[name]()) if name in CARDS else MODALS[name]()
 
 
 def write_all() -> None:
     """Write all files again."""
-    for name, made in samples().items():
-        text = json.dumps(made, indent=2, ensure_ascii=False)
+    for name in NAMES:
+        text = json.dumps(sample(name), indent=2, ensure_ascii=False)
         (FOLDER / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
