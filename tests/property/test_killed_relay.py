@@ -111,6 +111,8 @@ async def ends_well(relay: Relay, play: Play) -> None:
         assert relay.notifier.posts.count(drawn.approval_id) == 1
     texts = [text for key, text in relay.notifier.texts.items() if key.startswith(play.thread_id)]
     assert len(texts) == 2
+    messages = relay.notifier.messages.items()
+    assert all(len(found) == 1 for key, found in messages if key.startswith(play.thread_id))
     assert f"for {play.job}" in texts[-1] or play.doubts
 
 

@@ -129,7 +129,7 @@ class Relay:
 
     def __init__(self, storage: Storage) -> None:
         self.storage, self.clock = storage, FakeClock()
-        self.notifier, self.directory = FakeNotifier(), FakeDirectory()
+        self.notifier, self.directory = FakeNotifier(is_brief=True), FakeDirectory()
         self.ledger = Ledger(BOOK, House(), self.directory, self.clock)
         self._count = 0
         self._old: dict[str, Shown] = {}
