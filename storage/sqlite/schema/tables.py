@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 DATABASE_VERSION = 4
-"""Kept as SQLite's `user_version`; one higher with each change of the tables."""
+"""Kept as SQLite's `user_version`; one higher with each release that changes the tables."""
 
 SINCE_4 = """
 CREATE TABLE IF NOT EXISTS delegations (
