@@ -208,9 +208,8 @@ def _moments(terms: Terms, course: Course, now_ms: int) -> Iterator[Moment]:
 
 def _asked_again(terms: Terms, course: Course) -> Iterator[Moment]:
     """The reminders that are still to come, as if nothing delayed them."""
-    times = terms.remind_times if terms.remind_s else 0
-    for number in range(course.reminders, times):
-        at_ms = _after(terms, course.since_ms, terms.remind_s * (2 ** (number + 1) - 1))
+    for number, after_s in enumerate(terms.reminders_s):
+        at_ms = _after(terms, course.since_ms, after_s) if number >= course.reminders else None
         if at_ms is not None:
             yield at_ms, Notice.REMINDER, number
 

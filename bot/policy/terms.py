@@ -267,6 +267,12 @@ class Terms(_Frozen):
         return MappingProxyType(found)
 
     @property
+    def reminders_s(self) -> tuple[int, ...]:
+        """When each reminder comes: seconds since the request; the wait doubles each time."""
+        times = self.remind_times if self.remind_s else 0
+        return tuple(self.remind_s * (2**number - 1) for number in range(1, times + 1))
+
+    @property
     def digest(self) -> str:
         """The ruling digest: 64 hexadecimal digits (2.6).
 

@@ -14,7 +14,6 @@ from bot.policy.standing import Standing
 from bot.policy.terms import Group, Requirement, Terms
 
 _VERBS = {"allow": "allowed", "deny": "denied", "ask": "people are asked"}
-_DOUBLING = 2
 
 
 def explained(judged: Judged, shortage: str) -> dict[str, object]:
@@ -77,7 +76,6 @@ def shortage_of(
 
 def _parts(terms: Terms) -> list[tuple[str, str]]:
     """The parts of the card that would be posted: a word for each, and its text."""
-    times = [_time(terms.remind_s * (_DOUBLING**n - 1)) for n in range(1, terms.remind_times + 1)]
     confirmed = ", confirmed" if terms.confirm else ""
     on_expiry = ", which ends the run" if terms.on_expiry == "cancel_run" else ""
     return [
@@ -89,7 +87,7 @@ def _parts(terms: Terms) -> list[tuple[str, str]]:
         ("rejected", "by one" if terms.reject == 1 else f"by {terms.reject}"),
         ("expires", f"{_time(terms.expires_s)} after the request{on_expiry}"),
         ("starts", f"at most {_time(terms.max_age_s)} after the decision"),
-        ("reminders", ", ".join(times) if terms.remind_s else "never"),
+        ("reminders", ", ".join(map(_time, terms.reminders_s)) if terms.remind_s else "never"),
         *(
             (
                 "later",
