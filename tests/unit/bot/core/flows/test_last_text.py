@@ -27,6 +27,7 @@ KEY = f"{THREAD_ID}#1:agent:A/m2"
 HELLO_KEY = f"{THREAD_ID}#1:agent:A/m1"
 APPEND, SAID = ("checkpoints", "append"), ("slack", "say")
 NOT_NOW = DeliveryError("chat.postMessage", "fatal_error")
+NEVER = DeliveryError("chat.postMessage", "is_archived")
 
 
 class MortalSlack:
@@ -208,6 +209,21 @@ async def test_what_slack_does_not_take_now_is_on_record_and_said_later(payment:
     await payment.goes_on()
     await payment.expect_one_text()
     assert payment.answers == 1
+
+
+async def test_what_slack_never_takes_is_marked_and_ends_its_run(payment: Payment) -> None:
+    office = await payment.asked(Planned())
+    payment.notifier.failing.add("say")
+    payment.notifier.faults["say"] = NEVER
+    await office.decide(await office.the_approval())
+    payment.notifier.failing.clear()
+    await payment.goes_on()
+    left = await payment.storage.posts.get(KEY)
+    assert left is not None
+    assert (left.posted, left.failure) == (False, "is_archived")
+    assert (payment.answers, payment.notifier.texts) == (1, {})
+    thread = await payment.storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
 
 
 async def test_a_text_whose_answer_was_lost_is_found_by_the_next_try(payment: Payment) -> None:
