@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from copy import copy
 from functools import partial
 from typing import NoReturn, cast
@@ -123,6 +123,7 @@ class ChatModelAgent:
         inner = [HistoryModifier(history_modifier)] if history_modifier else []
         self._chain = Chain([*middlewares, *inner])
         self._tools = _by_name(name, self._chain.wrap(tools))
+        self._components: Mapping[Key, Component] | None = None
         self._max_iterations = max_iterations
         self._sequential_tools = sequential_tools
         self._return_directly = _known(name, return_directly, self._tools)
@@ -137,11 +138,14 @@ class ChatModelAgent:
         found, more = list(self._tools.values()), self._chain.wrap_more(tools)
         other = copy(self)
         other._tools = _by_name(self.name, [*found, *more])  # noqa: SLF001 - its own kind
+        other._components = None  # noqa: SLF001 - as above
         return other
 
     def components(self) -> Mapping[Key, Component]:
         """Its tools; see `agents.runs.topology`."""
-        return dict(tool_component(tool) for tool in self._tools.values())
+        if self._components is None:
+            self._components = dict(tool_component(tool) for tool in self._tools.values())
+        return self._components
 
     def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Bring arguments that a person edited into the tool's canonical form; runs nothing.
@@ -164,14 +168,15 @@ class ChatModelAgent:
             self.name, self._model, self._instruction, about=about, question=question
         )
 
-    async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+    def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Answer the messages; see `Agent.run`."""
-        async with aclosing(self._work(input, ChatRun())) as events:
-            async for event in events:
-                yield event
+        return self._work(input, ChatRun)
 
-    async def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+    def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Go on with the calls that were answered; see `Agent.resume`."""
+        return self._work(input, self._thawed)
+
+    def _thawed(self) -> ChatRun:
         _, has_state, state = get_interrupt_state(ChatState)
         if not has_state or state is None:
             raise CheckpointDecodeError(f"agent {self.name!r} has lost what it was doing")
@@ -179,53 +184,55 @@ class ChatModelAgent:
         self._check_unchanged(work)
         _, _, data = get_resume_context(ChatResumeData)
         work.said += data.messages if data else ()
-        async with aclosing(self._work(input, work)) as events:
-            async for event in events:
-                yield event
+        return work
 
-    async def _work(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Work to the end; when a hook asks people, what there is so far is kept."""
-        address = current_scope("ChatModelAgent").address
+    async def _work(
+        self,
+        input: AgentInput,  # noqa: A002 - see Agent
+        begin: Callable[[], ChatRun],
+    ) -> AsyncGenerator[AgentEvent, None]:
+        work = begin()
         use_values(work.values)
         use_answers(work.hooks)
+        with self._keeping(work):
+            input = await self._chain.before_agent(input)  # noqa: A001 - see Agent
+            share_conversation((*input.history, *input.messages), work.messages)
+            if work.instruction is None:
+                session = current_scope("ChatModelAgent").run.session
+                work.instruction = await settle(self.name, self._instruction, session)
+            while work.ending is None:
+                async with aclosing(self._step(input, work)) as events:
+                    async for event in events:
+                        yield event
+            await self._end(work, work.ending)
+            if work.ending.action is not None:
+                key = f"{current_scope('ChatModelAgent').address}/a{work.rounds}"
+                yield ActionEvent(**header(key), action=work.ending.action)
+
+    @contextmanager
+    def _keeping(self, work: ChatRun) -> Iterator[None]:
+        """When a hook asks people in here, keep what there is so far."""
+        address = current_scope("ChatModelAgent").address
         try:
-            async with aclosing(self._steps(input, work)) as events:
-                async for event in events:
-                    yield event
+            yield
         except Interrupted as signal:
             if (signal.point.address, signal.point.slot) == (address, ""):
                 raise
             work.hooks.keep_early(self._chain.slots)
             self._wait(work, signal, *_kept_waiting(work))
 
-    async def _steps(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        input = await self._chain.before_agent(input)  # noqa: A001 - see Agent
-        share_conversation((*input.history, *input.messages), work.messages)
-        if work.instruction is None:
-            session = current_scope("ChatModelAgent").run.session
-            work.instruction = await settle(self.name, self._instruction, session)
-        while work.ending is None:
-            answer = work.answer
-            calls = planned_calls(answer) if answer else []
-            if answer and not calls:
-                work.ending = Ending(text_of(answer))
-                break
-            step = self._run_tools(answer, calls, work) if answer else self._ask(input, work)
-            async with aclosing(step) as events:
-                async for event in events:
-                    yield event
-        async with aclosing(self._end(work, work.ending)) as events:
-            async for event in events:
-                yield event
+    def _step(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """What comes next: the model, the calls of its answer, or nothing but an end."""
+        answer = work.answer
+        if answer is None:
+            return self._ask(input, work)
+        return self._run_tools(answer, planned_calls(answer), work)
 
-    async def _end(self, work: ChatRun, ending: Ending) -> AsyncGenerator[AgentEvent, None]:
-        scope = current_scope("ChatModelAgent")
+    async def _end(self, work: ChatRun, ending: Ending) -> None:
         if self._output_key:
-            scope.run.session[self._output_key] = ending.text
+            current_scope("ChatModelAgent").run.session[self._output_key] = ending.text
         await self._chain.after_agent(ending.text)
         publish(*work.messages)
-        if ending.action is not None:
-            yield ActionEvent(**header(f"{scope.address}/a{work.rounds}"), action=ending.action)
 
     async def _ask(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Ask the model, or read in the journal what it answered."""
@@ -294,6 +301,9 @@ class ChatModelAgent:
     async def _run_tools(
         self, answer: ModelResponse, calls: list[PlannedCall], work: ChatRun
     ) -> AsyncGenerator[AgentEvent, None]:
+        if not calls:
+            work.ending = Ending(text_of(answer))
+            return
         batch = ToolBatch(
             calls,
             self._tools,
