@@ -141,6 +141,8 @@ def fits(kind: object, value: object) -> bool:
     Raises:
         AgentConfigError: There are no values of that kind to tell from others.
     """
+    if type(kind) is type and kind is not float:  # a plain class, as most are
+        return isinstance(value, kind)
     kind = _bare(kind)
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
@@ -159,7 +161,7 @@ def fits(kind: object, value: object) -> bool:
 
 def as_kind(kind: object, value: object) -> object:
     """Give a value that fits as the kind that was asked for: of a plain `float`, a float."""
-    return float(value) if _bare(kind) is float and type(value) is int else value
+    return float(value) if type(value) is int and _bare(kind) is float else value
 
 
 def _bare(kind: object) -> object:

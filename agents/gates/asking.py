@@ -382,7 +382,7 @@ class AskingGate(BoundGate):
 
 
 def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
-    return canonical_json(one) == canonical_json(other)
+    return one is other or canonical_json(one) == canonical_json(other)
 
 
 def _answered() -> tuple[str, ...]:

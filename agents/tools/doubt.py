@@ -67,6 +67,8 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
     """
     scope = current_scope("settle_doubt()")
     started = scope.run.journal.find(STARTED, str(scope.address))
+    if started is None and not scope.run.waits_at(scope.address, _DOUBT):
+        return None
     with state_slot(_DOUBT):
         if started is not None and not tool.definition.idempotent:
             await _ask(tool, call, Started.read(started))

@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
 from agents.core.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
+from agents.core.kinds import same
 
 _PLAIN_DIGITS = 40
 """Decimals up to this size are written without an exponent."""
@@ -97,9 +98,8 @@ class Parameters:
         """
         given = _text(arguments)
         once = self._dump(self._parse(given))
-        text = _text(once)
         # What was written as it was given is as it is read; what was not is read once more.
-        if text != given and canonical_json(self._dump(self._parse(text))) != text:
+        if not same(once, arguments) and not self._is_read_again(once, given):
             raise InvalidArgumentsError(
                 (
                     ArgumentError(
@@ -108,6 +108,10 @@ class Parameters:
                 )
             )
         return once
+
+    def _is_read_again(self, once: dict[str, Json], given: str) -> bool:
+        text = _text(once)
+        return text == given or canonical_json(self._dump(self._parse(text))) == text
 
     def values(self, arguments: Mapping[str, object]) -> dict[str, Any]:
         """Read arguments into the Python values that the function takes.
