@@ -56,8 +56,8 @@ from agents.runs.document import (
     ResumeParams,
     RunDocument,
     Targets,
-    find_answers,
     find_stopped,
+    take_answers,
 )
 from agents.runs.judging import judge
 from agents.runs.session import RunSession, Setup, check_free
@@ -477,8 +477,11 @@ class Runner:
     ) -> Claimed | InterruptEvent:
         checkpoint_id, stored = run.checkpoint_id, run.stored
         document, waiting = self._pending(run)
-        answers = {**find_stopped(waiting), **find_answers(waiting, params.targets)}
-        waiting = waiting.renewed(answers) if params.untargeted == "preserve" else waiting.anew()
+        stopped = find_stopped(waiting)
+        waiting, answers = take_answers(waiting.renewed(stopped), params.targets)
+        answers = {**stopped, **answers}
+        if params.untargeted == "reenter":
+            waiting = waiting.anew()
         document = replace(document, waiting=waiting)
         if not (answers or session) and params.untargeted == "preserve":
             return self._interrupt_event(tuple(waiting.contexts()), stored.version)

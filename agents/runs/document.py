@@ -104,17 +104,21 @@ class RunDocument:
                 place = place.parent
         return replace(self, era=era, eras=eras)
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self, before: OpenRun | None = None) -> dict[str, Json]:
         """Write it as JSON data.
+
+        Args:
+            before: What it was made of: the messages that both have are written as they were.
 
         Raises:
             UnstorableValueError: A value in it cannot be stored.
         """
         eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
+        known = before.data if before is not None and before.has_messages(self.messages) else {}
         return {
             "schema": SCHEMA_VERSION,
             "agent": self.agent,
-            "messages": dump_messages(self.messages),
+            "messages": known["messages"] if known else dump_messages(self.messages),
             "log": list(self.log) if self.log else None,
             "streaming": self.streaming,
             "session": encode(dict(self.session)),
@@ -245,6 +249,10 @@ class OpenRun:
         """Parse it anew, but for what waits: others may have changed the values in it since."""
         waiting = self.document.waiting if self.document is not None else None
         return replace(self, document=RunDocument.from_json(self.data, waiting=waiting))
+
+    def has_messages(self, messages: tuple[ModelMessage, ...]) -> bool:
+        """Whether these are the very messages that it began with."""
+        return self.document is not None and self.document.messages is messages
 
     @property
     def size(self) -> int:
@@ -381,18 +389,36 @@ def find_answers(waiting: Point, targets: Targets) -> dict[str, object]:
         ResumeError: A target is unknown or ambiguous, or an answer does not fit.
         AgentConfigError: They are no answers by id or address.
     """
+    return take_answers(waiting, targets)[1]
+
+
+def take_answers(waiting: Point, targets: Targets) -> tuple[Point, dict[str, object]]:
+    """Do what `find_answers` does, for who goes on with them.
+
+    Returns:
+        What waits, with the infos that are answered read anew: these are what the answers fit; and
+        the answers by interrupt id.
+
+    Raises:
+        ResumeError: See `find_answers`.
+        AgentConfigError: See `find_answers`.
+    """
     check_targets(targets)
-    answers: dict[str, object] = {}
     points = {point.id: point for point in waiting.walk() if not point.is_hidden}
+    answers: dict[str, object] = {}
+    named: dict[str, str] = {}
     for key, answer in targets.items():
         target = str(key)
         point = points.get(target) or _at(points, target)
         if point.id in answers:
             raise AmbiguousTargetError(target, [point.id])
-        # By what is stored: whoever was shown the info may have changed it since.
-        _check(point.renewed({point.id}), target, answer)
-        answers[point.id] = answer
-    return answers
+        named[point.id], answers[point.id] = target, answer
+    # By what is stored: whoever was shown the info may have changed it since.
+    waiting = waiting.renewed(answers)
+    renewed = {point.id: point for point in waiting.walk()} if answers else {}
+    for name, answer in answers.items():
+        _check(renewed[name], named[name], answer)
+    return waiting, answers
 
 
 def find_stopped(waiting: Point) -> dict[str, object]:

@@ -297,7 +297,7 @@ class RunSession:
         store, amending, before = self.setup.store, self.setup.amending, self.opened.stored
         if store is None or not self.checkpoint_id:
             return 0
-        data, pending = document.to_json(), CheckpointStatus.PENDING
+        data, pending = document.to_json(self.opened), CheckpointStatus.PENDING
         running = before.status is CheckpointStatus.RUNNING and bool(before.version)
         change = self.opened.change_to(data) if running and amending is not None else ""
         text, changes = before.data, (*before.changes, change)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from agents.agent import Agent
@@ -76,7 +77,7 @@ def component_at(agent: Agent, address: Address) -> object:
         agent: The root agent.
         address: Of an agent or a call, with its gates: `agent:Boss;agent:Worker;tool:pay:c1`.
     """
-    found = list(_declared(agent, address))
+    found = list(_declared(agent, [(one.type, one.id) for one in address.segments]))
     return found[-1].inner if found and len(found) == len(address) else None
 
 
@@ -92,12 +93,19 @@ def topology(agent: Agent, waiting: Point) -> dict[str, str]:
     """
     # Calls of one tool stand at many addresses, and are declared once.
     ways = {tuple((one.type, one.id) for one in point.address.segments) for point in waiting.walk()}
-    addresses = [Address(tuple(Segment(*key) for key in way)) for way in ways]
-    return {
-        str(Address(address.segments[:length])): found.kind
-        for address in addresses
-        for length, found in enumerate(_declared(agent, address), start=1)
-    }
+    found: dict[tuple[Key, ...], str] = {}
+    # The longest first: with it, all above it is found.
+    for way in sorted(ways, key=len, reverse=True):
+        if way not in found:
+            for length, part in enumerate(_declared(agent, way), start=1):
+                found[way[:length]] = part.kind
+    return {_text(way): kind for way, kind in found.items()}
+
+
+@lru_cache(maxsize=1_024)
+def _text(way: tuple[Key, ...]) -> str:
+    """An address without sub-ids, as text: that of a tool is the same for all of its calls."""
+    return str(Address(tuple(Segment(*key) for key in way)))
 
 
 def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None:
@@ -117,12 +125,12 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
             raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
 
 
-def _declared(agent: Agent, address: Address) -> Iterator[Component]:
+def _declared(agent: Agent, way: Iterable[Key]) -> Iterator[Component]:
     """The parts on the way to an address, as far as they are declared."""
-    key, part = agent_component(agent)
-    parts: Mapping[Key, Component] = {key: part}
-    for segment in address.segments:
-        found = parts.get((segment.type, segment.id))
+    root, part = agent_component(agent)
+    parts: Mapping[Key, Component] = {root: part}
+    for key in way:
+        found = parts.get(key)
         if found is None:
             return
         yield found
