@@ -71,10 +71,13 @@ class MessageEvent(Event):
     Attributes:
         text: What it says; may be empty.
         tool_calls: What it wants to call.
+        is_kept: Whether the journal of its run has it before it is told, and the message log when
+            the run ends; of what a custom agent says, nobody knows.
     """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -256,7 +256,8 @@ class ChatModelAgent:
         work.hooks.passed("before_model", "around_model", "after_model")
         answer = cast("ModelResponse", work.answer)
         calls = tuple(planned.call for planned in planned_calls(answer))
-        yield MessageEvent(**header(key), text=text_of(answer), tool_calls=calls)
+        is_kept = journal.every_step
+        yield MessageEvent(**header(key), text=text_of(answer), tool_calls=calls, is_kept=is_kept)
         if calls and scope.run.cancel.wants("after_model"):
             self._stop_here("after_model", work)
 

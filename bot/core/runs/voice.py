@@ -122,8 +122,11 @@ class Voice:
 
 
 def _is_last(event: MessageEvent) -> bool:
-    """Whether a text is the root agent's answer, after which nothing is left to do."""
-    return not event.tool_calls and len(event.run_path) == 1
+    """Whether a text is the root agent's answer, after which nothing is left to do.
+
+    One that its run does not keep has to be on record: whoever goes on could not know of it.
+    """
+    return event.is_kept and not event.tool_calls and len(event.run_path) == 1
 
 
 def a_post(thread: Thread, key: str, text: str, *, now_ms: int) -> Post:

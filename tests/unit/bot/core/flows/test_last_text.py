@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart, ToolReturnPart
 
-from agents import ChatModelAgent
+from agents import AgentEvent, AgentInput, ChatModelAgent, make_message
+from agents.agent import function_agent
 from agents.core.messages import read_log, text_of
 from agents.models import AnsweringModel, call, say
 from bot.errors import DeliveryError
@@ -250,3 +251,36 @@ async def test_who_died_right_after_the_end_of_a_run_has_said_its_text(payment: 
         await other.goes_on()
         assert other.notifier.texts == payment.notifier.texts == {HELLO_KEY: "Hello."}
         assert len(other.notifier.messages[HELLO_KEY]) == 1
+
+
+async def test_a_text_that_no_history_has_is_on_record(storage: SqliteStorage) -> None:
+    """An agent of one function says what it likes, and keeps nothing."""
+
+    def office(storage: Storage, life: Planned, notifier: FakeNotifier, owner: str) -> Office:
+        return Office(
+            storage=cast(SqliteStorage, Mortal(life, storage)),
+            turns_of_model=(),
+            make_agent=lambda _: function_agent("A", greeting),
+            clock=clock,
+            notifier=cast(FakeNotifier, MortalSlack(life, notifier)),
+            owner=owner,
+        )
+
+    clock, life = FakeClock(), Planned()
+    await office(storage, life, FakeNotifier(is_brief=True), "first").hear("<@UBOT> hello")
+    for step in range(len(life.done) - 3, len(life.done) + 1):
+        async with a_payment() as other:
+            first = office(other.storage, dies(step, is_after=False), other.notifier, "first")
+            with pytest.raises(KilledError):
+                await first.hear("<@UBOT> hello")
+            first.queue.drop()
+            second = office(other.storage, Planned(), other.notifier, "second")
+            for _ in range(3):
+                clock.forward(minutes=5)
+                await second.sweep.tick()
+                await second.queue.run()
+            assert list(other.notifier.texts.values()) == ["Hello."]
+
+
+async def greeting(_: AgentInput) -> AsyncIterator[AgentEvent]:
+    yield make_message("Hello.")
