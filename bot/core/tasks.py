@@ -201,11 +201,13 @@ class Closings:
         self._closings.append(lambda: close_in_time(what, close, within_s=within_s))
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all of them; of several errors one is raised, and the others are logged."""
         results = await asyncio.gather(*(one() for one in self._closings), return_exceptions=True)
-        for error in results:
-            if error is not None:
-                raise error
+        errors = [error for error in results if error is not None]
+        for error in errors[1:]:
+            logger.error("not closed", exc_info=error, extra={"action": "stopping"})
+        if errors:
+            raise errors[0]
 
 
 def _forget_error(closing: asyncio.Future[object]) -> None:

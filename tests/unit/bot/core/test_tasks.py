@@ -311,3 +311,23 @@ async def test_all_is_closed_though_one_closing_fails() -> None:
     with pytest.raises(OSError, match="broken"):
         await closings.close()
     assert closed == ["second"]
+
+
+async def test_of_several_closings_that_fail_none_goes_unsaid(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    closings = Closings()
+
+    async def first() -> None:
+        raise OSError("broken")
+
+    async def second() -> None:
+        raise OSError("broken, too")
+
+    closings.add("first", first)
+    closings.add("second", second)
+    with pytest.raises(OSError, match=r"broken$"):
+        await closings.close()
+    assert [str((record.exc_info or (None, None))[1]) for record in caplog.records] == [
+        "broken, too"
+    ]
