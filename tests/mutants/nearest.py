@@ -25,8 +25,15 @@ _GATES = (
     "tests/unit/agents/gates/test_votes.py",
     "tests/unit/agents/gates/test_deciding.py",
 )
-_ALL_GATES = (
+_HOUSE = (
     *_GATES,
+    "tests/unit/agents/gates/test_piles.py",
+    "tests/unit/agents/gates/test_house.py",
+    "tests/unit/agents/gates/test_granted.py",
+    "tests/unit/agents/gates/test_asked_anew.py",
+)
+_ALL_GATES = (
+    *_HOUSE,
     "tests/unit/agents/core/test_roundtrip.py",
     "tests/unit/agents/gates/test_choice.py",
     "tests/unit/agents/gates/test_human.py",
@@ -73,8 +80,8 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "agents/gates/bound.py": _ALL_GATES,
     "agents/core/digest.py": ("tests/unit/agents/core/test_digest.py",),
     "agents/gates/approval.py": _GATES,
-    "agents/gates/policy.py": _GATES,
-    "agents/gates/rulings.py": _GATES,
+    "agents/gates/policy.py": _HOUSE,
+    "agents/gates/rulings.py": _HOUSE,
     "bot/people/access.py": ("tests/unit/bot/people/test_access.py",),
     "bot/core/approvals.py": (
         "tests/unit/bot/core/test_attendance.py",
