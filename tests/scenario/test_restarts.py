@@ -222,7 +222,7 @@ async def test_mongodb_restarted_while_pending(
 
 
 async def test_a_wrong_start_says_what_to_do(stage: Stage, tmp_path: Path) -> None:
-    """With the other wrong starts `main` is called: unit/bot/test_cli.py."""
+    """With the other wrong starts `main` is called: unit/bot/commands/test_cli.py."""
     process = Process(stage, environ_of(stage, tmp_path / "data"), tmp_path / "log")
     child = process.type(SLACK_BOT_TOKEN="xoxb-wrong")
     said = await asyncio.to_thread(process.output, child)
