@@ -14,7 +14,8 @@ from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import NO_VOTES, note_gone, note_opened, note_refusal, note_taken_back
+from bot.core.audit.entries import NO_VOTES, note_opened, note_refusal
+from bot.core.audit.voided import note_gone, note_taken_back
 from bot.core.decisions.emergencies import Emergencies, Reasons
 from bot.core.decisions.unseen import (
     Opened,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from agents import DoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import request_entry
+from bot.core.audit.entries import request_entry
 from bot.people.in_force import PolicyNow
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook

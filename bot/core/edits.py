@@ -16,7 +16,7 @@ from agents.gates.rulings import Judgement
 from bot.clock import milliseconds
 from bot.core.approvals import Approvals
 from bot.core.attendance.course import since_of
-from bot.core.audit import note_edit, note_edit_refusal
+from bot.core.audit.voided import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
 from bot.people.requesters import editors_of

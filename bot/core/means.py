@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from bot.core.approvals import Approvals
-from bot.core.audit import Act, Beside, note, note_beside
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import Beside, note, note_beside
 from bot.core.decisions.dialog import AGENT, Exchange, short, with_exchange
 from bot.core.story import story
 from bot.errors import (

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.core.work import ATTENDANCE, EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
 from bot.errors import DeliveryError
 from bot.ports.notifier import NO_OFFER, Notifier, Offer, Stream

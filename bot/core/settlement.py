@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from agents import ResumeDataError, ResumeError
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import Act, decision_entries, note, note_decision
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import decision_entries, note, note_decision
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
 from bot.words import say

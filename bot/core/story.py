@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.core.audit import Act, masked_evidence
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import masked_evidence
 from bot.redaction.masks import Names
 from storage.base import Storage
 from storage.ports.audit import Link

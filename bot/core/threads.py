@@ -27,7 +27,8 @@ from agents import (
     NothingPendingError,
     UnknownInterruptError,
 )
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.core.outbox import Outbox
 from bot.core.runs.tasks import end_tasks
 from bot.core.runs.voice import post_id

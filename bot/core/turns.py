@@ -28,7 +28,7 @@ from agents.core.messages import log_text, read_log, text_of, user_message
 from agents.runs.document import Claim, OpenRun
 from bot.core.asking import AskedApprovals, Asking
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import resume_entries
+from bot.core.audit.entries import resume_entries
 from bot.core.outbox import Outbox
 from bot.core.runs.entries import HeldEntries
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns

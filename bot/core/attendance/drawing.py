@@ -9,7 +9,7 @@ from datetime import timedelta
 from bot.clock import milliseconds
 from bot.core.attendance.held import BATCH, OWN, Visit, read_beside, write_beside
 from bot.core.attendance.shared import SharedCards
-from bot.core.audit import note_undeliverable
+from bot.core.audit.entries import note_undeliverable
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier, SideMessage
 from bot.ports.process import Clock

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bot.core.audit import Act, Beside, note_beside
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import Beside, note_beside
 from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.ports.process import Clock, Spawn
 from bot.words import said_to_all, say

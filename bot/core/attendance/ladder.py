@@ -27,7 +27,7 @@ from bot.core.attendance.course import (
 )
 from bot.core.attendance.held import BATCH, read_beside, users_of, write_beside
 from bot.core.attendance.shared import stays
-from bot.core.audit import note_steps
+from bot.core.audit.entries import note_steps
 from bot.people.audience import Audience, Waiting
 from bot.people.census import is_direct
 from bot.people.meanwhile import read_claim, write_snoozes

@@ -16,7 +16,7 @@ from bot.clock import milliseconds
 from bot.core.attendance.course import since_of
 from bot.core.attendance.held import Visit, at_message, read_beside, write_beside
 from bot.core.attendance.shared import SharedCards, stays
-from bot.core.audit import note_handover, note_reminded
+from bot.core.audit.entries import note_handover, note_reminded
 from bot.errors import DeliveryError
 from bot.people.named import is_person
 from bot.ports.notifier import Notifier, SideMessage

@@ -17,7 +17,7 @@ from datetime import timedelta
 from bot.clock import milliseconds
 from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.held import Visit
-from bot.core.audit import note_escalation, note_reminder
+from bot.core.audit.entries import note_escalation, note_reminder
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock

@@ -25,7 +25,7 @@ from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
 from bot.core.attendance.shared import SharedCards, together
 from bot.core.attendance.signs import SHARED, WAITS, Signs
-from bot.core.audit import decision_entries, note_decision, note_request, vote_entries
+from bot.core.audit.entries import decision_entries, note_decision, note_request, vote_entries
 from bot.core.runs.entries import HeldEntries
 from bot.core.runs.outcome import lets_run
 from bot.core.work import (

@@ -14,7 +14,8 @@ from datetime import time, timedelta
 
 from bot.clock import milliseconds
 from bot.core.attendance.day import known_zone, own_hours
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.errors import DirectoryError, InvalidInputError
 from bot.people.access import Access
 from bot.people.census import PATIENCE_S

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.core.audit import Act, Beside, note_beside
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import Beside, note_beside
 from bot.core.decisions.dialog import AGENT, Exchange, dialog_of, with_exchange
 from bot.people.requesters import is_requester
 from bot.ports.process import Clock

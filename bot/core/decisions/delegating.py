@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.errors import RefusalError, UserFacingError
 from bot.people.access import Access
 from bot.people.census import problem_of

@@ -20,7 +20,8 @@ from cachetools import LRUCache
 
 from agents.core.address import Address
 from bot.clock import milliseconds
-from bot.core.audit import Act, entry_of, note_decision, note_refusal
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import entry_of, note_decision, note_refusal
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
 from bot.people.requesters import all_requesters, is_requester
 from bot.policy.ballot import APPROVE, read_votes

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.audit import note_refusal
+from bot.core.audit.entries import note_refusal
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,

@@ -21,7 +21,8 @@ from agents import (
 )
 from agents.core.errors import RunCancelledError
 from agents.core.observers import ToolOutcome
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.core.outbox import Outbox
 from bot.core.runs.entries import HeldEntries
 from bot.core.runs.presence import UNSEEN, of_event

@@ -13,7 +13,8 @@ from datetime import timedelta
 from typing import Protocol, assert_never
 
 from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
-from bot.core.audit import Act, TakesEntries, call_key, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import TakesEntries, call_key, note
 from bot.core.decisions.grants import agent_at
 from bot.core.runs.granted import GrantUses, NewCall
 from bot.errors import DirectoryError

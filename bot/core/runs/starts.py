@@ -18,7 +18,8 @@ from agents.core.codec import Json
 from agents.core.scope import AskAgain, StartingCall
 from bot.clock import milliseconds
 from bot.config.durations import format_duration
-from bot.core.audit import TakesEntries, note_lapse
+from bot.core.audit.entries import TakesEntries
+from bot.core.audit.voided import note_lapse
 from bot.core.decisions.votes import Votes
 from bot.core.runs.outcome import Run, RunState, run_of
 from bot.errors import DirectoryError

@@ -25,7 +25,7 @@ from agents.core.observers import (
     WorkStarted,
     WorkStarting,
 )
-from bot.core.audit import TakesEntries, note_start
+from bot.core.audit.entries import TakesEntries, note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
 from bot.core.work import TakenLeases
 from bot.ports.process import Clock

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.core.approvals import Approvals
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.core.decisions.answers import BackAnswers
 from bot.core.decisions.withdrawals import looks_like_withdrawal
 from bot.core.outbox import Outbox

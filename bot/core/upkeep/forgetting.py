@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.clock import milliseconds
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.core.work import FORGETTING_LEASE
 from bot.ports.process import Clock
 from storage.base import Storage

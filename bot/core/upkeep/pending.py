@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from bot.core.audit import note_decision
+from bot.core.audit.entries import note_decision
 from bot.errors import BotError
 from bot.people.terms_of import terms_of
 from bot.policy.rotation import on_duty

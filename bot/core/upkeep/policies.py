@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.observability.events import PolicyRead, TellEvent
 from bot.policy.force import PolicyNews
 from bot.ports.process import Clock

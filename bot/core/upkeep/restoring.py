@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.core.decisions.votes import begun_anew
 from bot.ports.process import Clock
 from bot.words import say

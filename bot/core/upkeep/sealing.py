@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
-from bot.core.audit import Act, entry_of
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import entry_of
 from bot.errors import BotError
 from bot.ports.process import Clock
 from storage.base import Storage

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bot.core.audit import Act
+from bot.core.audit.acts import Act
 from bot.core.decisions.dialog import AGENT
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.arguments import as_text, is_ambiguous, text_width

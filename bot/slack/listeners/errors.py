@@ -15,7 +15,8 @@ from slack_bolt.error import BoltUnhandledRequestError
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
-from bot.core.audit import Act, note
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import note
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,

@@ -14,7 +14,8 @@ import pytest
 
 from bot.clock import system_clock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
-from bot.core.audit import Act, entry_of
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import entry_of
 from bot.redaction.masks import NO_NAMES
 from storage.base import Storage
 from storage.chain import Seal

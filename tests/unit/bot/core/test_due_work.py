@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from agents.models import call, say
-from bot.core.audit import Act
+from bot.core.audit.acts import Act
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.context import context

@@ -12,7 +12,8 @@ from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
-from bot.core.audit import note_decision, note_edit
+from bot.core.audit.entries import note_decision
+from bot.core.audit.voided import note_edit
 from bot.core.edits import Edits
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError

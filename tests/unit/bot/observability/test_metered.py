@@ -9,7 +9,7 @@ import pytest
 
 from agents import CheckpointStatus, ToolEvent
 from agents.models import call, say
-from bot.core.audit import Act
+from bot.core.audit.acts import Act
 from bot.observability import events
 from bot.observability.instrument import metered
 from storage.base import Storage

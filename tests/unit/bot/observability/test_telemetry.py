@@ -18,7 +18,7 @@ from opentelemetry.trace import StatusCode
 from prometheus_client import REGISTRY, generate_latest
 
 from agents import ToolCall, ToolEvent, ToolOutcome
-from bot.core.audit import Act
+from bot.core.audit.acts import Act
 from bot.core.tasks import Tasks
 from bot.errors import SettingsError
 from bot.observability import events

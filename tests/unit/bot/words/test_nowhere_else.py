@@ -62,7 +62,7 @@ _FOR_DEVELOPERS = {
 # Texts of logs, of the audit, for the agent, what people type, and a name in a digest, by file.
 NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/core/attendance/signs.py": 1,
-    "bot/core/audit.py": 1,
+    "bot/core/audit/entries.py": 1,
     "bot/core/decisions/emergencies.py": 2,
     "bot/core/decisions/explanations.py": 5,
     "bot/core/outbox.py": 1,

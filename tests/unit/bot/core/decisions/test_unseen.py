@@ -11,7 +11,7 @@ import pytest
 from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
-from bot.core.audit import Act
+from bot.core.audit.acts import Act
 from bot.core.decisions.unseen import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
 from bot.core.story import story
 from bot.errors import DeliveryError, NotSeenError

@@ -19,7 +19,7 @@ from agents import (
 from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from agents.models import call, say
-from bot.core.audit import Act
+from bot.core.audit.acts import Act
 from bot.core.runs.following import StoppableRun
 from bot.core.story import story
 from bot.core.talk.incoming import NO_TURN

@@ -10,11 +10,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
+from bot.core.audit.acts import Act
 from bot.errors import UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
 from bot.policy.ballot import CastVote
@@ -37,61 +37,6 @@ class TakesEntries(Protocol):
     async def append(self, entry: AuditEntry) -> None:
         """Keep an entry."""
         ...
-
-
-class Act(StrEnum):
-    """An act that the audit notes. Stored: version 1, must stay readable."""
-
-    POLICY_LOADED = "policy_loaded"  # a policy file came into force
-    POLICY_REFUSED = "policy_refused"  # a faulty one did not: the last good one stays in force
-    DELEGATED = "delegated"  # somebody lends their own right to somebody else
-    DELEGATION_ENDED = "delegation_ended"
-    AWAY = "away"  # somebody is not to be mentioned until then
-    WISHED = "wished"  # somebody says when not to message them, or whether to send cards or lists
-    MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
-    DENIED = "denied"  # a rule forbids the call
-    GRANT_USED = "grant_used"  # a standing grant lets the call run: nobody is asked
-    REQUESTED = "requested"  # people were asked: an approval, a question
-    UNDELIVERABLE = "undeliverable"  # Slack will never take a card or a text
-    REMINDED = "reminded"
-    HANDED_OVER = "handed_over"  # somebody else is on duty, and was mentioned
-    ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
-    CLAIMED = "claimed"  # somebody says that they look at it
-    CLAIM_ENDED = "claim_ended"
-    SNOOZED = "snoozed"
-    ASKED_BACK = "asked_back"  # a question about the call, or its answer: nothing is decided
-    ADMIN_ASKED = "admin_asked"  # an admin is asked to see to what nobody can decide
-    OPENED = "opened"  # somebody has read all details of a card
-    REVEALED = "revealed"  # somebody was shown what only looks like a secret
-    REFUSED = "refused"  # a click, a form or a reply that decided nothing
-    EDIT_REFUSED = "edit_refused"  # an edit that changed nothing
-    EDITED = "edited"  # a person changed the call, and others are asked about it now
-    ALLOWED = "allowed"  # a rule lets the call run: nobody is asked
-    VOTE_DROPPED = "vote_dropped"  # whose it was may no longer decide
-    TAKEN_BACK = "taken_back"  # somebody removed their vote
-    VOTED = "voted"
-    BROKE_GLASS = "broke_glass"  # run without those who should decide, who were told
-    ALERT_SEEN = "alert_seen"  # somebody who was told of that says that they have seen it
-    DECIDED = "decided"  # by a person
-    EXPIRED = "expired"  # nobody decided in time
-    CANCELLED = "cancelled"  # nobody has to decide any more
-    WITHDRAWN = "withdrawn"  # whoever asked took it back; once also what is now `unusable`
-    SUPERSEDED = "superseded"  # it is asked anew, or its run is over
-    UNDECIDABLE = "undecidable"  # there was nobody who could decide, and nobody was asked
-    UNUSABLE = "unusable"  # a decision that the run could not use
-    GRANTED = "granted"  # a standing grant, together with an approval
-    GRANT_ENDED = "grant_ended"
-    RESUMED = "resumed"  # the run was told of it
-    LAPSED = "lapsed"  # a decision did not start its call: people are asked anew
-    STARTED = "started"  # a gated call is about to run
-    EXECUTED = "executed"  # a call has run
-    DOUBTED = "doubted"  # a call may have run: its process died
-    ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
-    STOPPED = "stopped"  # a person ended a turn
-    TURN_FAILED = "turn_failed"
-    RESTORED = "restored"  # the database went back to a copy: what came after is not on record
-    FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
-    CHECKPOINT = "checkpoint"  # the chain is kept from here on: what was before may be deleted
 
 
 async def note(  # noqa: PLR0913 - the parts of one fact, given by name
@@ -191,16 +136,16 @@ def request_entry(approval: Approval) -> AuditEntry:
         kind=str(approval.kind),
         tool=approval.tool,
         masks=ask_of(approval).masks,
-        arguments=_parsed(approval.arguments_json),
+        arguments=parsed(approval.arguments_json),
         rule=approval.rule,
-        ruling=_parsed(approval.ruling_json),
+        ruling=parsed(approval.ruling_json),
         digest=approval.digest,
         asked_again=approval.asked_again,
         edited_by=approval.edited_by,
-        counted=_parsed(approval.counted_json) or "",
-        requesters=_parsed(approval.requesters_json) or "",
-        deciders=_parsed(approval.approvers_json),
-        backups=_parsed(approval.backups_json) or "",
+        counted=parsed(approval.counted_json) or "",
+        requesters=parsed(approval.requesters_json) or "",
+        deciders=parsed(approval.approvers_json),
+        backups=parsed(approval.backups_json) or "",
         escalates_ms=approval.escalate_ms or "",
         expires_ms=approval.expires_ms,
         reason=reason,
@@ -229,7 +174,7 @@ def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
         digest=decision.digest,
         rule=approval.rule,
         policy=approval.policy_file,
-        reasons=_parsed(decision.emergency_json),
+        reasons=parsed(decision.emergency_json),
     )
 
 
@@ -257,12 +202,12 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         reason=decision.reason,
         title=decision.title,
         masks=ask_of(approval).masks,
-        edited=_parsed(decision.arguments_json),
+        edited=parsed(decision.arguments_json),
         edited_by=approval.edited_by,
-        arguments=_parsed(approval.arguments_json) if is_edited else "",
+        arguments=parsed(approval.arguments_json) if is_edited else "",
         rule=decision.rule or (approval.rule if is_edited else ""),
-        deciders=_parsed(approval.approvers_json) if is_edited else "",
-        answer=_parsed(decision.answer_json),
+        deciders=parsed(approval.approvers_json) if is_edited else "",
+        answer=parsed(decision.answer_json),
         policy=approval.policy_file if act is Act.ALLOWED else "",
     )
 
@@ -397,50 +342,6 @@ def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list
     ]
 
 
-async def note_gone(
-    store: AuditStore, approval: Approval, at_ms: int, *, votes: Sequence[CastVote]
-) -> None:
-    """Put on record that votes do not count any more; before they are removed.
-
-    Whoever counted them may have died before they were on record: they are put there, too.
-    """
-    await store.append_all(
-        [
-            *vote_entries(approval),
-            *(
-                entry_of(
-                    Act.VOTE_DROPPED,
-                    key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
-                    at_ms=at_ms,
-                    about=approval,
-                    by=vote.by,
-                    behalf_of=vote.on_behalf_of,
-                    choice=vote.choice,
-                    digest=vote.digest,
-                )
-                for vote in votes
-            ),
-        ]
-    )
-
-
-async def note_taken_back(
-    store: AuditStore, approval: Approval, at_ms: int, *, vote: CastVote
-) -> None:
-    """Put on record that somebody removed their vote, and what it was."""
-    back = entry_of(
-        Act.TAKEN_BACK,
-        key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
-        at_ms=at_ms,
-        about=approval,
-        by=vote.by,
-        behalf_of=vote.on_behalf_of,
-        choice=vote.choice,
-        digest=vote.digest,
-    )
-    await store.append_all([*entries_of_votes(approval, [vote]), back])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """The content of an act beside a vote.
@@ -483,41 +384,6 @@ async def note_beside(
     )
 
 
-async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:
-    """Put on record that a call was changed while it waits, and who is asked about it from then.
-
-    Its votes are void; they stay on record.
-    """
-    edited = entry_of(
-        Act.EDITED,
-        key=f"{after.approval_id}:{after.revision}",
-        at_ms=at_ms,
-        about=after,
-        by=after.edited_by,
-        masks=ask_of(after).masks,
-        before=_parsed(before.arguments_json),
-        arguments=_parsed(after.arguments_json),
-        shown=before.digest,
-        digest=after.digest,
-        rule=after.rule,
-        ruling=_parsed(after.ruling_json),
-        deciders=_parsed(after.approvers_json),
-        backups=_parsed(after.backups_json) or "",
-        expires_ms=after.expires_ms,
-    )
-    await store.append_all([*vote_entries(before), edited])
-
-
-async def note_edit_refusal(
-    store: AuditStore, approval: Approval, at_ms: int, *, by: str, code: str, why: str
-) -> None:
-    """Put on record that an edit was not taken: the card and its votes stay as they are."""
-    key = f"{approval.approval_id}:{by}:{at_ms}"
-    await note(
-        store, Act.EDIT_REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code
-    )
-
-
 def resume_entries(
     decided: Iterable[Approval], at_ms: int, *, is_noted: Callable[[Approval], bool]
 ) -> list[AuditEntry]:
@@ -534,11 +400,6 @@ def resume_entries(
     return found
 
 
-async def note_lapse(store: TakesEntries, approval: Approval, at_ms: int, *, why: str) -> None:
-    """Put on record that what was decided started nothing, and people are asked anew."""
-    await note(store, Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)
-
-
 async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:
     """Put on record who may decide, too, from when on."""
     await note(
@@ -547,7 +408,7 @@ async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> 
         key=approval.approval_id,
         at_ms=at_ms,
         about=approval,
-        backups=_parsed(approval.backups_json),
+        backups=parsed(approval.backups_json),
     )
 
 
@@ -666,7 +527,7 @@ def masked_evidence(detail: object, masks: Names) -> dict[str, object]:
     }
 
 
-def _parsed(text: str) -> object:
+def parsed(text: str) -> object:
     """JSON data; empty for an empty text, and the text itself when it is damaged."""
     try:
         return json.loads(text) if text else ""

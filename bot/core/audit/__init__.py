@@ -1,0 +1,1 @@
+"""The audit: the entries that are made, all of them here."""
