@@ -222,7 +222,7 @@ class ChatModelAgent:
             self._wait(work, signal, *_kept_waiting(work))
 
     def _step(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """What comes next: the model, the calls of its answer, or nothing but an end."""
+        """The next step: the model, the calls of its answer, or nothing but an end."""
         answer = work.answer
         if answer is None:
             return self._ask(input, work)
