@@ -175,7 +175,7 @@ async def start(
     stack.push_async_callback(last.close)
     storage = outside.storage or settings.make_storage()
     await _open(storage, last)
-    tell, show = _listeners(settings, last)
+    tell, show = _listeners(settings, stack, last)
     slack = outside.slack or await reach_slack(settings)
     stack.enter_context(working_for(settings.company or slack.identity.team))
     lookups = lookup_session()
@@ -317,7 +317,9 @@ def _tracer(settings: Settings, last: Closings) -> TellEvent:
 _Show = Callable[[Storage, Tasks, Clock, Closings], Awaitable[None]]
 
 
-def _listeners(settings: Settings, last: Closings) -> tuple[TellEvent, _Show]:
+def _listeners(
+    settings: Settings, stack: AsyncExitStack, last: Closings
+) -> tuple[TellEvent, _Show]:
     """Return whoever takes the events, and the function that opens the port that shows it."""
     tracer, wanted = _tracer(settings, last), settings.metrics_port
 
@@ -335,19 +337,13 @@ def _listeners(settings: Settings, last: Closings) -> tuple[TellEvent, _Show]:
             metrics.metrics_app(counted, metrics.Gauges(storage, tasks, clock).read),
             host=settings.host,
             port=wanted,
-            stack=_door("the port of metrics", intake),
+            stack=stack,
+            intake=intake,
             variable="COUNTERSIGN_METRICS_PORT",
         )
         logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
 
     return both(counted, tracer), show
-
-
-def _door(what: str, intake: Closings) -> AsyncExitStack:
-    """The closing of a port, together with all else by which something comes in."""
-    door = AsyncExitStack()
-    intake.add(what, door.aclose, within_s=INTAKE_S)
-    return door
 
 
 async def _start(
@@ -380,8 +376,7 @@ async def _start(
 
     bolt = countersign.bolt if app_token is None else None
     app = web_app(bolt, missing, answering=countersign.answering)
-    door = _door("the port of Slack and the probes", intake)
-    port = await serve(app, host=settings.host, port=settings.port, stack=door)
+    port = await serve(app, host=settings.host, port=settings.port, stack=stack, intake=intake)
     if app_token is not None:  # only now: it opens a session, which nobody closes if that fails
         token = app_token.get_secret_value()
         handler = SocketMode(countersign.bolt, token, answering=countersign.answering)

@@ -154,3 +154,37 @@ class Storage(Protocol):
     async def close(self) -> None:
         """Close connections and locks; may be repeated."""
         ...
+
+
+class SameStorage:
+    """A database as it is: others put something of theirs in the place of a store.
+
+    Args:
+        storage: The database.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.inbox = storage.inbox
+        self.threads = storage.threads
+        self.checkpoints = storage.checkpoints
+        self.approvals = storage.approvals
+        self.audit = storage.audit
+        self.log = storage.log
+        self.posts = storage.posts
+        self.whispers = storage.whispers
+        self.delegations = storage.delegations
+        self.people = storage.people
+        self.grants = storage.grants
+        self.lists = storage.lists
+        self.retention = storage.retention
+        self.trail = storage.trail
+        self.restoring = storage.restoring
+        self.open = storage.open
+        self.open_beside = storage.open_beside
+        self.open_to_read = storage.open_to_read
+        self.reconsider = storage.reconsider
+        self.ping = storage.ping
+        self.examine = storage.examine
+        self.count_unreadable = storage.count_unreadable
+        self.unreadable = storage.unreadable
+        self.close = storage.close

@@ -411,7 +411,7 @@ class Turns:
         targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
-        await self._note_passed_on(work, decided)
+        await self._note_passed_on(work, decided, run)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
         await self.witness.watch(thread.checkpoint_id, known=known)
@@ -435,14 +435,20 @@ class Turns:
             return Progress.AGAIN
         return await self._after(work, segment, asked)
 
-    async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
-        """Put on record that the run is told of these decisions."""
+    async def _note_passed_on(
+        self, work: ThreadPass, decided: Sequence[Approval], run: OpenRun
+    ) -> None:
+        """Put on record that the run is told of these decisions.
+
+        Where a call starts next, its start takes the entries along; all else goes on at once.
+        """
         await self._requesters.note_decided(work, decided)
         if decided:
             is_noted = self.attendance.is_noted
             entries = resume_entries(decided, self.clock(), is_noted=is_noted)
             self.entries.hold(work.thread.thread_id, entries)
-        if any(_has_effects(one) for one in decided):
+        is_gate = run.wait_at_gates({one.interrupt_id for one in decided})
+        if not is_gate or any(_has_effects(one) for one in decided):
             await self.entries.write(work.thread.thread_id)
         for approval in decided:
             await self.attendance.alert(approval)  # whoever decided it may have died

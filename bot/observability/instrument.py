@@ -22,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.core.checkpoint import AmendingStore
 from bot.clock import steady_clock, system_nanoseconds
 from bot.observability import events
-from storage.base import Storage
+from storage.base import SameStorage, Storage
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
 from storage.ports.messages import InboxStore
@@ -350,34 +350,16 @@ class _MeteredAudit:
         self.append_all = _Write(store.append_all).kept(all_appended)
 
 
-class _MeteredStorage:
+class _MeteredStorage(SameStorage):
     """A database that tells what is written to it; otherwise the same."""
 
     def __init__(self, storage: Storage, tell: events.TellEvent, clock: Callable[[], int]) -> None:
+        super().__init__(storage)
         self.inbox = _MeteredInbox(storage.inbox, tell)
         self.threads = _MeteredThreads(storage.threads, tell)
         self.checkpoints = _MeteredCheckpoints(storage.checkpoints, tell)
         self.approvals = _MeteredApprovals(storage.approvals, tell, clock)
         self.audit = _MeteredAudit(storage.audit, tell)
-        self.log = storage.log
-        self.posts = storage.posts
-        self.whispers = storage.whispers
-        self.delegations = storage.delegations
-        self.people = storage.people
-        self.grants = storage.grants
-        self.lists = storage.lists
-        self.retention = storage.retention
-        self.trail = storage.trail
-        self.restoring = storage.restoring
-        self.open = storage.open
-        self.open_beside = storage.open_beside
-        self.open_to_read = storage.open_to_read
-        self.reconsider = storage.reconsider
-        self.ping = storage.ping
-        self.examine = storage.examine
-        self.count_unreadable = storage.count_unreadable
-        self.unreadable = storage.unreadable
-        self.close = storage.close
 
 
 def metered(storage: Storage, tell: events.TellEvent, clock: Callable[[], int]) -> Storage:

@@ -71,6 +71,7 @@ class Parts:
     Args:
         slack: Slack, as they reach it.
         storage: Where records are kept; open.
+        entries: Its audit.
         roster: The agents that work in the threads.
         rules: Who decides, and how long it may take.
         process: Where all this runs.
@@ -80,6 +81,7 @@ class Parts:
 
     slack: SlackSide
     storage: Storage
+    entries: HeldEntries
     roster: Roster
     rules: Rules
     process: Process
@@ -100,11 +102,6 @@ class Parts:
 
     def _leases(self) -> TakenLeases[Any]:
         return TakenLeases(self.process.owner, self.process.clock, lambda: self.tasks.is_closed)
-
-    @cached_property
-    def entries(self) -> HeldEntries:
-        """Entries of the audit that the next write takes along."""
-        return HeldEntries(self.storage.audit, self.tasks.spawn)
 
     @cached_property
     def policy_now(self) -> PolicyNow:

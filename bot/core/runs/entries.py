@@ -10,19 +10,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
 
 from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
+from bot.core.work import Retry
 from bot.ports.process import Spawn
-from storage.errors import StoreUnavailableError
+from storage.base import SameStorage, Storage
+from storage.errors import StorageError
 from storage.ports.audit import AuditStore
 from storage.records import AuditEntry
 
 logger = logging.getLogger(__name__)
 
-SOON_S = 1.0
-"""Seconds after which held entries are written by themselves: a start may wait for look-ups."""
+SOON = Retry(timedelta(milliseconds=800), timedelta(seconds=30))
+"""After this, within a second, held entries are written by themselves: a start may wait for
+look-ups. What cannot be written is tried again like all else."""
+
+
+class WriteTimer(Protocol):
+    """A call that comes after a while."""
+
+    def cancel(self) -> None:
+        """Keep it from coming."""
+
+
+Later = Callable[[float, Callable[[], None]], WriteTimer]
+"""Calls a function after some seconds."""
+
+
+def _later(seconds: float, call: Callable[[], None]) -> WriteTimer:
+    return asyncio.get_running_loop().call_later(seconds, call)
 
 
 @dataclass(slots=True)
@@ -32,10 +53,12 @@ class _ThreadEntries:
     Attributes:
         entries: By id: what is noted again is the same.
         timer: Writes them when nothing else has.
+        failures: How often that was tried in vain.
     """
 
     entries: dict[str, AuditEntry] = field(default_factory=dict)
-    timer: asyncio.TimerHandle | None = None
+    timer: WriteTimer | None = None
+    failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +68,12 @@ class HeldEntries:
     Args:
         audit: Where they go.
         spawn: Starts the writing of what nothing else has taken along.
+        later: Waits for that.
     """
 
     audit: AuditStore
     spawn: Spawn
+    later: Later = _later
     _held: dict[str, _ThreadEntries] = field(default_factory=dict)
     _writing: dict[str, asyncio.Event] = field(default_factory=dict)
 
@@ -64,8 +89,8 @@ class HeldEntries:
         held = self._held.setdefault(thread_id, _ThreadEntries())
         held.entries.update((one.entry_id, one) for one in entries)
         if held.timer is None:
-            loop = asyncio.get_running_loop()
-            held.timer = loop.call_later(SOON_S, lambda: self.spawn(self.write(thread_id)))
+            wait_s = SOON.wait_ms(held.failures, thread_id) / 1_000
+            held.timer = self.later(wait_s, lambda: self.spawn(self.write(thread_id)))
 
     async def write(self, thread_id: str) -> None:
         """Write what is held of a thread.
@@ -77,12 +102,14 @@ class HeldEntries:
             await self._write(thread_id, ())
 
     async def write_all(self) -> None:
-        """Write what is held of all threads: nothing more is begun here."""
-        for thread_id in [*self._held, *self._writing]:
-            try:
-                await self.write(thread_id)
-            except StoreUnavailableError as error:  # whoever goes on notes it
-                logger.warning("not in the audit: %s", error, extra={"action": "stopping"})
+        """Write what is held of all threads, side by side: nothing more is begun here."""
+        await asyncio.gather(*map(self._write_last, {**self._held, **self._writing}))
+
+    async def _write_last(self, thread_id: str) -> None:
+        try:
+            await self.write(thread_id)
+        except StorageError as error:  # whoever goes on notes it
+            logger.warning("not in the audit: %s", error, extra={"action": "stopping"})
 
     async def append(self, entry: AuditEntry) -> None:
         """Keep an entry, after what is held of its thread; see `AuditStore.append`."""
@@ -96,29 +123,58 @@ class HeldEntries:
         for thread_id in {one.thread_id for one in entries}:
             await self._write(thread_id, [one for one in entries if one.thread_id == thread_id])
 
+    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
+        """Read what is kept, with what was held, if that can be; see `AuditStore.of_thread`."""
+        with suppress(StorageError):  # a database that takes nothing may still be read
+            await self.write(thread_id)
+        return await self.audit.of_thread(thread_id, limit=limit)
+
     async def _write(self, thread_id: str, more: Sequence[AuditEntry]) -> None:
         """Write what is held, and more; what comes meanwhile waits: it follows from that."""
         while (writing := self._writing.get(thread_id)) is not None:
             await writing.wait()
-        held = self._held.pop(thread_id, _ThreadEntries())
+        held = self._held.pop(thread_id, None)
+        if held is None:  # all that it follows from is there: nobody has to wait for it
+            if more:
+                await self.audit.append_all(more)
+            return
         if held.timer is not None:
             held.timer.cancel()
-        entries = [*held.entries.values(), *more]
-        if not entries:
-            return
         is_over = self._writing[thread_id] = asyncio.Event()
         try:
-            await self.audit.append_all(entries)
+            await self.audit.append_all([*held.entries.values(), *more])
         except BaseException:
-            since = self._held.get(thread_id)
-            if since is not None:  # stands behind what it follows from
-                held.entries.update(since.entries)
-                since.entries.clear()
-            self.hold(thread_id, list(held.entries.values()))
+            self._hold_again(thread_id, held)
             raise
         finally:
             del self._writing[thread_id]
             is_over.set()
+
+    def _hold_again(self, thread_id: str, held: _ThreadEntries) -> None:
+        """Keep what could not be written, before what came meanwhile, for a longer while."""
+        since = self._held.pop(thread_id, None)
+        if since is not None:
+            held.entries.update(since.entries)
+            if since.timer is not None:
+                since.timer.cancel()
+        entries = list(held.entries.values())
+        self._held[thread_id] = _ThreadEntries(failures=held.failures + 1)
+        self.hold(thread_id, entries)
+
+
+class NotingStorage(SameStorage):
+    """A database whose audit takes along what this process holds of a thread.
+
+    So what follows from a decision stands behind it in the audit, whoever notes it here.
+
+    Args:
+        storage: The database.
+        entries: What is held.
+    """
+
+    def __init__(self, storage: Storage, entries: HeldEntries) -> None:
+        super().__init__(storage)
+        self.audit = entries
 
 
 class NotedFirst:

@@ -13,6 +13,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.core.tasks import Closings
 from bot.errors import SettingsError
 from bot.slack.intake.door import Door, Patience, only_complete, room_for_connections
 
@@ -132,12 +133,13 @@ def _unreadable(error: Exception, *, status: int) -> web.Response:
     return web.Response(status=status)
 
 
-async def serve(
+async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
     app: web.Application,
     *,
     host: str,
     port: int,
     stack: AsyncExitStack,
+    intake: Closings | None = None,
     variable: str = "COUNTERSIGN_PORT",
     patience: Patience | None = None,
 ) -> int:
@@ -148,6 +150,7 @@ async def serve(
         host: Where to listen.
         port: Where to listen.
         stack: Stops listening when it closes.
+        intake: Then ends what is being answered, beside other things; the stack does when None.
         variable: The setting that the port comes from, for the error.
         patience: How long connections may take; the usual when None.
 
@@ -165,7 +168,10 @@ async def serve(
     door = Door(lambda: _protocol(runner), most=room_for_connections(), patience=patience)
     app.middlewares.insert(0, only_complete(door))
     await runner.setup()
-    stack.push_async_callback(runner.cleanup)
+    if intake is None:
+        stack.push_async_callback(runner.cleanup)
+    else:
+        intake.add(f"what came in by {variable}", runner.cleanup, within_s=2 * LAST_ANSWER_S)
     loop = asyncio.get_running_loop()
     try:
         server = await loop.create_server(door, host, port)

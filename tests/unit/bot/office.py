@@ -37,7 +37,7 @@ from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
-from bot.core.runs.entries import HeldEntries, NotedFirst
+from bot.core.runs.entries import HeldEntries, NotedFirst, NotingStorage
 from bot.core.runs.granted import GrantUses
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
@@ -144,6 +144,8 @@ class Office:
             self.directory.add(user_id)
         self.directory.add(GUS, is_guest=True)
         self.directory.channels[CHANNEL] = frozenset({ROSA, ADA, BEN, GUS, BOT})
+        self.entries = HeldEntries(self.storage.audit, self.queue.spawn)
+        self.storage = NotingStorage(self.storage, self.entries)
         self.model = ScriptedModel(list(self.turns_of_model))
         self.access = Access(self.directory)
 
@@ -157,10 +159,6 @@ class Office:
     def witness(self) -> Witness:
         approvals, entries = self.storage.approvals, self.entries
         return Witness(approvals, entries, self.clock, self._attend, taken=self.taken)
-
-    @cached_property
-    def entries(self) -> HeldEntries:
-        return HeldEntries(self.storage.audit, self.queue.spawn)
 
     @cached_property
     def taken(self) -> TakenLeases[Approval]:

@@ -130,15 +130,16 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
     room: Room,
 ) -> None:
     storage, before = room.office.storage, await room.ask()
-    append_all = storage.audit.append_all
+    audit = room.office.entries.audit
+    append_all = audit.append_all
 
     async def die(entries: Sequence[AuditEntry]) -> None:
         raise KilledError
 
-    storage.audit.append_all = die  # type: ignore[method-assign]
+    audit.append_all = die  # type: ignore[method-assign]
     with pytest.raises(KilledError):
         await room.edit(before, 200)
-    storage.audit.append_all = append_all  # type: ignore[method-assign]
+    audit.append_all = append_all  # type: ignore[method-assign]
     await room.office.decide(await room.office.the_approval(), by=BEN)
     assert RAN == [200]
     entries = {one.action: one for one in await story(storage, approval_id=before.approval_id)}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import pytest
 
 from agents import CheckpointStatus
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
-from bot.core.runs import entries as entries_module
-from bot.core.runs.entries import HeldEntries, NotedFirst
-from bot.core.tasks import Tasks
-from storage.errors import StoreUnavailableError
+from bot.core.runs.entries import HeldEntries, NotedFirst, WriteTimer, _later
+from storage.errors import RecordRefusedError, StoreUnavailableError
 from storage.records import AuditEntry, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_entry
@@ -30,23 +30,32 @@ class Minutes:
 
     def __init__(self) -> None:
         self.writes: list[list[str]] = []
+        self.kept: list[AuditEntry] = []
         self.is_away = False
+        self.refused: set[str] = set()
         self.gate: asyncio.Event | None = None
-        self.has_written = asyncio.Event()
+        self.going_on = self.at_once = 0
 
     async def append(self, entry: AuditEntry) -> None:
         await self.append_all([entry])
 
     async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        self.going_on += 1
+        self.at_once = max(self.at_once, self.going_on)
+        await asyncio.sleep(0)
         if self.gate is not None:
             await self.gate.wait()
+        self.going_on -= 1
+        names = [entry.entry_id for entry in entries]
         if self.is_away:
             raise StoreUnavailableError("away")
-        self.writes.append([entry.entry_id for entry in entries])
-        self.has_written.set()
+        if self.refused & {*names}:
+            raise RecordRefusedError("no database can hold it")
+        self.writes.append(names)
+        self.kept += entries
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
-        raise NotImplementedError
+        return [entry for entry in self.kept if entry.thread_id == thread_id][:limit]
 
 
 def one(name: str, thread_id: str = THREAD) -> AuditEntry:
@@ -67,13 +76,83 @@ async def test_the_next_entry_takes_along_what_is_held_of_its_thread() -> None:
     assert minutes.writes[2:] == [["other", "more"]]
 
 
-async def test_what_nothing_takes_along_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries_module, "SOON_S", 0.0)
-    minutes, tasks = Minutes(), Tasks()
-    HeldEntries(minutes, tasks.spawn).hold(THREAD, [one("decided")])
-    await minutes.has_written.wait()
-    await tasks.idle()
+@dataclass
+class Alarms:
+    """Alarms that ring when the test lets them.
+
+    Attributes:
+        waits: How long each waits, in seconds.
+    """
+
+    waits: list[float] = field(default_factory=list)
+    _set: list[Callable[[], None]] = field(default_factory=list)
+
+    def __call__(self, seconds: float, call: Callable[[], None]) -> WriteTimer:
+        alarms = self
+
+        class Ringing:
+            def cancel(self) -> None:
+                if call in alarms._set:
+                    alarms._set.remove(call)
+
+        self.waits.append(seconds)
+        self._set.append(call)
+        return Ringing()
+
+    def ring(self) -> None:
+        """Let the only alarm ring."""
+        (call,) = self._set
+        self._set.clear()
+        call()
+
+
+async def test_what_nothing_takes_along_is_written_soon() -> None:
+    minutes, queue, alarms = Minutes(), Queue(), Alarms()
+    HeldEntries(minutes, queue.spawn, alarms).hold(THREAD, [one("decided")])
+    assert 0 < alarms.waits[0] <= 1
+    alarms.ring()
+    await queue.run()
     assert minutes.writes == [["decided"]]
+
+
+async def test_an_alarm_of_the_loop_rings_by_itself() -> None:
+    rang = asyncio.Event()
+    _later(0, rang.set)
+    await rang.wait()
+
+
+async def test_what_cannot_be_written_is_tried_again_later_and_later() -> None:
+    minutes, queue, alarms = Minutes(), Queue(), Alarms()
+    entries = HeldEntries(minutes, queue.spawn, alarms)
+    minutes.is_away = True
+    entries.hold(THREAD, [one("decided")])
+    for _ in range(12):
+        alarms.ring()
+        with suppress(StoreUnavailableError):
+            await queue.run()
+    assert alarms.waits[:5] == sorted(alarms.waits[:5])
+    assert alarms.waits[3] > 4
+    assert alarms.waits[-1] <= 40
+    minutes.is_away = False
+    alarms.ring()
+    await queue.run()
+    assert minutes.writes == [["decided"]]
+    entries.hold(THREAD, [one("resumed")])
+    assert alarms.waits[-1] <= 1  # what failed before is forgotten
+
+
+async def test_what_comes_after_a_failure_waits_for_one_alarm() -> None:
+    minutes, alarms = Minutes(), Alarms()
+    minutes.gate, minutes.is_away = asyncio.Event(), True
+    entries = HeldEntries(minutes, Queue().spawn, alarms)
+    entries.hold(THREAD, [one("decided")])
+    writes = asyncio.create_task(entries.write(THREAD))
+    await asyncio.sleep(0)
+    entries.hold(THREAD, [one("resumed")])
+    minutes.gate.set()
+    with pytest.raises(StoreUnavailableError):
+        await writes
+    assert len(alarms._set) == 1
 
 
 async def test_what_could_not_be_written_is_still_held() -> None:
@@ -114,6 +193,43 @@ async def test_at_the_stop_all_that_is_held_is_written() -> None:
     minutes.is_away = False
     await entries.write_all()
     assert minutes.writes == [["decided"], ["other"]]
+
+
+async def test_what_is_never_taken_keeps_nothing_else_from_being_written_at_the_stop() -> None:
+    minutes = Minutes()
+    entries = HeldEntries(minutes, Queue().spawn)
+    minutes.refused = {"broken"}
+    entries.hold("T1:C1:0", [one("broken", "T1:C1:0")])
+    entries.hold(THREAD, [one("decided")])
+    await entries.write_all()
+    assert minutes.writes == [["decided"]]
+
+
+async def test_of_a_hundred_starts_one_takes_the_entries_along_and_the_others_go_side_by_side() -> (
+    None
+):
+    minutes = Minutes()
+    minutes.gate = asyncio.Event()
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one(f"decided {number}") for number in range(100)])
+    starts = [asyncio.create_task(entries.append(one(f"started {n}"))) for n in range(100)]
+    await asyncio.sleep(0)
+    assert minutes.at_once == 1
+    minutes.gate.set()
+    await asyncio.gather(*starts)
+    assert (len(minutes.writes[0]), len(minutes.writes)) == (101, 100)
+    assert minutes.at_once > 50
+    assert len({name for names in minutes.writes for name in names}) == 200
+
+
+async def test_a_database_that_takes_nothing_is_still_read() -> None:
+    minutes = Minutes()
+    entries = HeldEntries(minutes, Queue().spawn)
+    entries.hold(THREAD, [one("decided")])
+    minutes.is_away = True
+    assert await entries.of_thread(THREAD, limit=9) == []
+    minutes.is_away = False
+    assert await entries.of_thread(THREAD, limit=9) == [one("decided")]
 
 
 async def test_a_second_start_waits_for_the_entries_that_the_first_takes_along() -> None:
@@ -176,7 +292,7 @@ async def die_after_the_claim(office: Office) -> None:
     async def dies(entries: Sequence[AuditEntry]) -> None:
         raise KilledError
 
-    audit = office.storage.audit
+    audit = office.entries.audit
     append_all = audit.append_all
     audit.append_all = dies  # type: ignore[method-assign]
     with pytest.raises(KilledError):
