@@ -1,0 +1,57 @@
+"""What is accepted of the mutants is a change of the code as it stands."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutants.accepted import FILE
+from tests.mutants.nearest import NEAREST
+
+ROOT = Path(__file__).parents[2]
+ACCEPTED: list[dict[str, Any]] = tomllib.loads(FILE.read_text())["accepted"]
+
+
+@functools.cache
+def places(path: str) -> dict[str, str]:
+    """The functions and constants of a module by name, each with its code, without spaces."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return dict(_found("", ast.parse(text), text))
+
+
+def _found(outer: str, node: ast.AST, text: str) -> Iterator[tuple[str, str]]:
+    for child in ast.iter_child_nodes(node):
+        name = outer
+        match child:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                name = f"{outer}.{child.name}".lstrip(".")
+            case ast.Assign(targets=[ast.Name(id=constant)]):
+                name = f"{outer}.{constant}".lstrip(".")
+            case _:
+                pass
+        if name != outer:
+            yield name, _dense(ast.get_source_segment(text, child) or "")
+        yield from _found(name, child, text)
+
+
+def _dense(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("one", ACCEPTED, ids=lambda one: f"{one['path']} {one['place']}")
+def test_no_exception_outlives_the_code_that_it_is_about(one: dict[str, Any]) -> None:
+    assert one["path"] in NEAREST
+    code = places(one["path"])[one["place"]]
+    changed = [
+        line.removeprefix("- ")
+        for diff in one["diffs"]
+        for line in diff.splitlines()
+        if line.startswith("- ")
+    ]
+    assert [line for line in changed if _dense(line) not in code] == []
