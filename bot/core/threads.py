@@ -142,13 +142,23 @@ class Threads:
             return
         here = self._here[thread_id] = _WorkHere()
         try:
-            while here.is_wanted:
+            while here.is_wanted or self._has_lease(thread_id):
                 here.is_wanted = False
                 hold = await self._woken_hold(thread_id)
                 await self._claimed.do(thread_id, partial(self._visit, here), hold=hold)
         finally:
             if self._here.get(thread_id) is here:
-                del self._here[thread_id]
+                self._leave(thread_id)
+
+    def _leave(self, thread_id: str) -> None:
+        """End the work here; who came for more, and was not seen to, begins anew."""
+        here = self._here.pop(thread_id, None)
+        if here is not None and (here.is_wanted or self._has_lease(thread_id)):
+            self.turns.spawn(self.work(thread_id))
+
+    def _has_lease(self, thread_id: str) -> bool:
+        """Whether a wake took a lease along that no work has used: a pass may have lost its own."""
+        return self.woken is not None and thread_id in self.woken
 
     async def _woken_hold(self, thread_id: str) -> Hold[Thread] | None:
         """The lease that a wake of this process took along, if enough of it is left."""
@@ -242,7 +252,7 @@ class Threads:
             return is_kept
 
         def lost() -> None:
-            self._here.pop(thread.thread_id, None)
+            self._leave(thread.thread_id)
 
         async with self._claimed.kept(thread, extend, lost=lost):
             try:

@@ -194,6 +194,10 @@ class TakenLeases(Generic[T]):
         left_ms = since_ms + milliseconds(LEASE)
         return [name for name, one in self._records.items() if one.leased_until_ms <= left_ms]
 
+    def __contains__(self, record_id: object) -> bool:
+        """Whether there is a lease that nobody has come for."""
+        return record_id in self._records
+
     def pop(self, record_id: str) -> T | None:
         """Return the record as the last such write left it, once; None when none took a lease."""
         record: T | None = self._records.pop(record_id, None)

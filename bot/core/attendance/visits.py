@@ -445,7 +445,7 @@ class Attendance:
             return
         flight = self._flights[approval_id] = _Flight(is_wanted=True)
         try:
-            while flight.is_wanted:
+            while flight.is_wanted or (self.taken is not None and approval_id in self.taken):
                 flight.is_wanted = False
                 await self._work.do(
                     approval_id,

@@ -242,6 +242,40 @@ async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
     assert await is_at_rest(office, approval)
 
 
+async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_one(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    await office.queue.run()
+    approval, approvals = await office.the_approval(), storage.approvals
+    name = approval.approval_id
+    await office.decide(approval)
+    others: list[asyncio.Task[None]] = []
+
+    async def sleep_over_the_lease() -> None:
+        """Another process has the card meanwhile; then its call fails, as this process hears."""
+        office.clock.forward(minutes=1)
+        now = office.clock()
+        taken = await approvals.claim(name, owner="other", now_ms=now, until_ms=now + 15_000)
+        assert taken is not None
+        await approvals.release(
+            name, fence=taken.fence, revision=taken.revision, due_ms=None, now_ms=now
+        )
+        lease, was = office.taken.offer(), taken.run_json
+        ran = await approvals.mark_run(name, was=was, run_json=RAN, now_ms=now, lease=lease)
+        office.taken.keep(name, ran, lease)
+        others.append(asyncio.create_task(office.attendance.attend(name)))
+        await asyncio.sleep(0)
+
+    notifier.before = sleep_over_the_lease
+    await redrawn(office, approval)
+    async with asyncio.timeout(10):
+        await office.attendance.attend(name)
+        await asyncio.gather(*others)
+    stored = await approvals.get(name)
+    assert (stored.leased_by, stored.drawn_revision) == ("", stored.revision)
+
+
 async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: SqliteStorage) -> None:
     office, notifier = await an_undrawn(storage)
     await office.queue.run()
