@@ -122,7 +122,7 @@ async def try_out(
             ).model_copy(update={"data_dir": Path(directory)})
             words = welcome(
                 sandbox.url,
-                agent=settings.agent,
+                agent=_agents_of(settings),
                 model=settings.model,
                 policy=settings.policy,
             )
@@ -137,7 +137,7 @@ def welcome(
 
     Args:
         url: Address of the page.
-        agent: Which agents work, as `COUNTERSIGN_AGENT` names them.
+        agent: Which agents work: as `COUNTERSIGN_AGENT` names them, or their file.
         model: With which model, as `COUNTERSIGN_MODEL` names it.
         policy: The policy file; only the demo's own is explained.
     """
@@ -149,6 +149,11 @@ def welcome(
     rows = ["  ".join(names[:half]), "  ".join(names[half:])]
     words = WELCOME_POLICY.format(path=policy) if policy == POLICY else ""
     return WELCOME.format(url=url, channels="\n    ".join(rows), policy=words)
+
+
+def _agents_of(settings: Settings) -> str:
+    """The agents that work: the file that has them, or as `COUNTERSIGN_AGENT` names them."""
+    return str(settings.agents_file or settings.agent)
 
 
 async def _run(
@@ -181,7 +186,7 @@ async def _sandbox(
         time=clock,
         scopes=set(bot_scopes(manifest)),
         surfaces=surfaces_of(manifest),
-        with_demo=settings.agent.startswith(_OURS),
+        with_demo=_agents_of(settings).startswith(_OURS),
         topics=TOPICS if settings.policy == POLICY else {},
     )
     sandbox = make(port=PORT if port is None else port)
