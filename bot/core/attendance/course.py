@@ -1,16 +1,18 @@
-"""The course of a waiting approval: its ladder's state as its record keeps it."""
+"""The course of a waiting approval: its ladder's state as its record keeps it, and a step's."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
-from bot.core.attendance.held import OWN
-from bot.people.meanwhile import read_claim, read_snoozes
-from bot.people.named import asked_groups, rotations_of
+from bot.core.attendance.held import OWN, read_beside, write_beside
+from bot.people.meanwhile import read_claim, read_snoozes, write_snoozes
+from bot.people.named import added_groups, asked_groups, audience_of, rotations_of
 from bot.people.terms_of import steps_of
-from bot.policy.ladder import Course, Due
+from bot.policy.ladder import Course, Due, Notice
+from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms
 from bot.ports.notifier import SideMessage
 from storage.records import UNKNOWN_TS, Approval
@@ -43,6 +45,31 @@ class LadderState:
     def to_text(self) -> str:
         """Write it for the record."""
         return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderPlan:
+    """The messages of one moment.
+
+    Attributes:
+        names: Ids of all whom they are for.
+        cards: New cards beside the first.
+        messages: New nudges.
+        held: Who is told later, and when: they are not to be disturbed now.
+    """
+
+    names: tuple[str, ...] = ()
+    cards: tuple[SideMessage, ...] = ()
+    messages: tuple[SideMessage, ...] = ()
+    held: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all that is new: no earlier try can have posted it."""
+        return frozenset(one.key for one in (*self.cards, *self.messages))
+
+
+NOTHING = LadderPlan()
 
 
 def since_of(approval: Approval) -> int:
@@ -137,3 +164,81 @@ def can_hasten(approval: Approval, terms: Terms) -> bool:
     """Whether the first step of a ladder is still to come, and not hastened yet."""
     has_begun = steps_of(approval) > 0 or state_of(approval).deserted
     return bool(terms.escalate) and not has_begun
+
+
+def climbed_by(
+    approval: Approval, terms: Terms, found: Due, plan: LadderPlan, now_ms: int
+) -> Approval:
+    """The approval after a step: with all that is to be sent by it."""
+    state, course = state_of(approval), found.course
+    steps = course.steps
+    mentioned = remembered_of(approval, terms, found, now_ms)
+    later = terms.escalate[steps:]
+    escalate_ms = since_of(approval) + later[0].after_s * 1000 if later else None
+    changed = replace(
+        state,
+        told=course.told,
+        announced=course.is_announced,
+        duty_ms=course.duty_ms,
+        noted=steps_of(approval),
+        digest=approval.digest,
+        stage=approval.stage,
+        deserted=course.is_deserted,
+    )
+    is_first = found.begun > 0 and approval.escalated_ms is None
+    return replace(
+        approval,
+        reminders=course.reminders,
+        steps=steps,
+        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
+        escalated_ms=now_ms if is_first else approval.escalated_ms,
+        mentioned_json=names_text((*mentioned, *plan.names)),
+        snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
+        cards_json=write_beside((*read_beside(approval.cards_json), *plan.cards)),
+        messages_json=write_beside((*read_beside(approval.messages_json), *plan.messages)),
+        ladder_json=changed.to_text(),
+    )
+
+
+def due_audience(
+    approval: Approval, terms: Terms, found: Due, now_ms: int
+) -> dict[str, tuple[str, ...]]:
+    """The audience of what is due at a moment, before it is looked up who is waited for."""
+    stage, names = approval.stage, {}
+    known = remembered_of(approval, terms, found, now_ms)
+    if found.announces:
+        asked = audience_of(terms, asked_groups(terms, stage), now_ms)
+        names.update({one: groups for one, groups in asked.items() if one not in known})
+    if found.reminds and found.notice is not Notice.ESCALATION:
+        told = asked_groups(terms, stage, found.course.told)
+        names.update(audience_of(terms, told, now_ms))
+    if found.tells:
+        added = audience_of(terms, added_groups(terms, stage, found.tells), now_ms)
+        names.update({one: groups for one, groups in added.items() if one not in known})
+    on_call = [on_duty(rotation, now_ms) for rotation in found.relieved]
+    names.update({one: _duty_groups(terms) for one in on_call if one is not None})
+    return names
+
+
+def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tuple[str, ...]:
+    """List those who were mentioned, of all who are asked now.
+
+    A new stage asks them for something else; of those whom an edit still has asked, nobody is
+    mentioned again.
+    """
+    known, state = mentioned_of(approval), state_of(approval)
+    if not found.announces:
+        return known
+    if state.digest == approval.digest:
+        return ()
+    asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
+    return tuple(one for one in known if one in asked)
+
+
+def _duty_groups(terms: Terms) -> tuple[str, ...]:
+    return tuple(name for name, group in terms.groups.items() if group.rotation is not None)
+
+
+def names_text(names: tuple[str, ...]) -> str:
+    """Write names for the record, each once."""
+    return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))

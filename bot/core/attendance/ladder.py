@@ -6,23 +6,25 @@ so that a crash in between loses nothing, and sends nothing twice.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.course import (
+    NOTHING,
+    LadderPlan,
     LadderState,
     can_hasten,
+    climbed_by,
     course_of,
     direct_message,
+    due_audience,
     key_of,
-    mentioned_of,
+    names_text,
     new_card,
     new_message,
     own_card,
-    since_of,
     state_of,
 )
 from bot.core.attendance.held import BATCH, read_beside, users_of, write_beside
@@ -34,7 +36,6 @@ from bot.people.meanwhile import read_claim, write_snoozes
 from bot.people.named import (
     HERE,
     MOST_PEOPLE,
-    added_groups,
     asked_groups,
     audience_of,
     is_channel,
@@ -43,7 +44,6 @@ from bot.people.named import (
 )
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
-from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
 from bot.ports.notifier import SideMessage
 from bot.ports.process import Clock
@@ -58,31 +58,6 @@ DM = "dm"
 MOST_DIRECT = 20
 """The most people who get a card by direct message (4.5)."""
 THREAD = "thread"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LadderPlan:
-    """The messages of one moment.
-
-    Attributes:
-        names: Ids of all whom they are for.
-        cards: New cards beside the first.
-        messages: New nudges.
-        held: Who is told later, and when: they are not to be disturbed now.
-    """
-
-    names: tuple[str, ...] = ()
-    cards: tuple[SideMessage, ...] = ()
-    messages: tuple[SideMessage, ...] = ()
-    held: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """The keys of all that is new: no earlier try can have posted it."""
-        return frozenset(one.key for one in (*self.cards, *self.messages))
-
-
-NOTHING = LadderPlan()
 
 
 async def _nobody_leaves(_: Approval) -> None:
@@ -215,7 +190,7 @@ class Ladder:
         )
         return replace(
             approval,
-            mentioned_json=_texts(plan.names),
+            mentioned_json=names_text(plan.names),
             snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
             cards_json=write_beside(plan.cards),
             messages_json=write_beside(messages),
@@ -243,7 +218,7 @@ class Ladder:
         known = {one.user for one in plan.cards}
         late = tuple(one for one in late if one.user not in known)
         plan = replace(plan, cards=(*plan.cards, *late))
-        changed = _climbed(approval, terms, found, plan, now_ms)
+        changed = climbed_by(approval, terms, found, plan, now_ms)
         climbed = await self.approvals.climb(
             changed,
             revision=approval.revision,
@@ -362,7 +337,7 @@ class Ladder:
         if found.notice is None:
             return NOTHING
         waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
-        names = _named(approval, terms, found, now_ms)
+        names = due_audience(approval, terms, found, now_ms)
         silent = found.course.snoozes
         left, held = await self._awake(approval, names, waiting, silent=silent)
         awake = await self.audience.among(approval, found.awake, waiting)
@@ -453,73 +428,6 @@ class Ladder:
         return LadderPlan(names=people, cards=tuple(cards), messages=tuple(messages))
 
 
-def _climbed(
-    approval: Approval, terms: Terms, found: Due, plan: LadderPlan, now_ms: int
-) -> Approval:
-    """The approval after a step: with all that is to be sent by it."""
-    state, course = state_of(approval), found.course
-    steps = course.steps
-    mentioned = _remembered(approval, terms, found, now_ms)
-    later = terms.escalate[steps:]
-    escalate_ms = since_of(approval) + later[0].after_s * 1000 if later else None
-    changed = replace(
-        state,
-        told=course.told,
-        announced=course.is_announced,
-        duty_ms=course.duty_ms,
-        noted=steps_of(approval),
-        digest=approval.digest,
-        stage=approval.stage,
-        deserted=course.is_deserted,
-    )
-    is_first = found.begun > 0 and approval.escalated_ms is None
-    return replace(
-        approval,
-        reminders=course.reminders,
-        steps=steps,
-        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
-        escalated_ms=now_ms if is_first else approval.escalated_ms,
-        mentioned_json=_texts((*mentioned, *plan.names)),
-        snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
-        cards_json=write_beside((*read_beside(approval.cards_json), *plan.cards)),
-        messages_json=write_beside((*read_beside(approval.messages_json), *plan.messages)),
-        ladder_json=changed.to_text(),
-    )
-
-
-def _named(approval: Approval, terms: Terms, found: Due, now_ms: int) -> dict[str, tuple[str, ...]]:
-    """The audience of what is due at a moment, before it is looked up who is waited for."""
-    stage, names = approval.stage, {}
-    known = _remembered(approval, terms, found, now_ms)
-    if found.announces:
-        asked = audience_of(terms, asked_groups(terms, stage), now_ms)
-        names.update({one: groups for one, groups in asked.items() if one not in known})
-    if found.reminds and found.notice is not Notice.ESCALATION:
-        told = asked_groups(terms, stage, found.course.told)
-        names.update(audience_of(terms, told, now_ms))
-    if found.tells:
-        added = audience_of(terms, added_groups(terms, stage, found.tells), now_ms)
-        names.update({one: groups for one, groups in added.items() if one not in known})
-    on_call = [on_duty(rotation, now_ms) for rotation in found.relieved]
-    names.update({one: _duty_groups(terms) for one in on_call if one is not None})
-    return names
-
-
-def _remembered(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tuple[str, ...]:
-    """List those who were mentioned, of all who are asked now.
-
-    A new stage asks them for something else; of those whom an edit still has asked, nobody is
-    mentioned again.
-    """
-    known, state = mentioned_of(approval), state_of(approval)
-    if not found.announces:
-        return known
-    if state.digest == approval.digest:
-        return ()
-    asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
-    return tuple(one for one in known if one in asked)
-
-
 def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
     """All people whom a message reaches: by name, and by the handles of user groups."""
     named = {one for one in left if is_person(one)}
@@ -533,10 +441,6 @@ def _sleeps_through(approval: Approval, plan: LadderPlan) -> bool:
     return is_nobody and min(plan.held.values()) >= approval.expires_ms
 
 
-def _duty_groups(terms: Terms) -> tuple[str, ...]:
-    return tuple(name for name, group in terms.groups.items() if group.rotation is not None)
-
-
 def _place(approval: Approval, terms: Terms) -> str:
     """Where the cards go: in a direct message, nobody but who wrote it is there (4.5)."""
     if is_direct(approval):
@@ -548,10 +452,6 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
     """The first people, and all user groups."""
     people = [one for one in names if is_person(one)][:MOST_PEOPLE]
     return tuple(one for one in names if not is_person(one) or one in people)
-
-
-def _texts(names: tuple[str, ...]) -> str:
-    return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))
 
 
 def _ladder_terms(approval: Approval) -> Terms:
