@@ -1,22 +1,43 @@
-"""The end of approvals whose interrupts no longer wait, or whose decisions cannot be used."""
+"""The end of turns that cannot go on, and of approvals whose interrupts no longer wait."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from agents import ResumeDataError, ResumeError
+from pydantic_ai.messages import ModelResponse, TextPart
+
+from agents import (
+    CheckpointConflictError,
+    CheckpointError,
+    CheckpointStatus,
+    InterruptContext,
+    ResumeDataError,
+    ResumeError,
+    Runner,
+)
+from agents.core.checkpoint import StoredCheckpoint
+from agents.core.journal import notices_in
+from agents.core.messages import log_text, user_message
+from agents.runs.document import Claim
 from bot.core.attendance.visits import Attendance
 from bot.core.audit.acts import Act
-from bot.core.audit.entries import decision_entries, note, note_decision
+from bot.core.audit.entries import decision_entries, note, note_decision, resume_entries
+from bot.core.outbox import Outbox
+from bot.core.runs.voice import a_post, post_id
+from bot.core.runs.witness import Witness
+from bot.errors import DirectoryError
+from bot.people.passes import ThreadPass
+from bot.people.requesters import Requesters
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
 from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordConflictError
-from storage.records import Approval, Decision, Status, Thread
+from storage.ports.threads import ThreadStore
+from storage.records import Approval, Decision, Post, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +47,12 @@ _CANCELLED = Status.CANCELLED, "reason.stopped"
 """A status, and the key of its reason."""
 _TO_BE_USED = (Status.APPROVED, Status.ANSWERED)
 """The statuses that are untrue when a turn ends without their use; a rejection stays true."""
+
+
+GIVEN_UP = "failed"
+"""Key of the post that says that a turn was given up."""
+STOPPED = "stopped"
+"""Key of the post that says that somebody ended a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +225,177 @@ class Settlement:
             return None
         self.spawn(self.attendance.attend(approval.approval_id))
         return ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abandonment:
+    """Ends turns that cannot go on, or that somebody has stopped.
+
+    Args:
+        storage: Where records are kept.
+        settlement: Settles what the turn has asked.
+        requesters: Who asked for what.
+        witness: Keeps approvals true about what they let run.
+        outbox: Says the agent's texts.
+        clock: The time now.
+        runners: Finds the runtime of the agent that works in a thread.
+    """
+
+    storage: Storage
+    settlement: Settlement
+    requesters: Requesters
+    witness: Witness
+    outbox: Outbox
+    clock: Clock
+    runners: Callable[[Thread], Awaitable[Runner]]
+
+    async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
+        """Return all that waits in the open turn."""
+        return await (await self.runners(thread)).pending(thread.checkpoint_id)
+
+    async def attend(self, approval_id: str) -> None:
+        """Do all that is due for an approval."""
+        await self.settlement.attendance.attend(approval_id)
+
+    async def doubt(self, thread: Thread, address: str) -> None:
+        """Note that nobody knows whether what stands there has run."""
+        await self.witness.doubted(thread.checkpoint_id, address)
+
+    async def stop(self, work: ThreadPass, text: str) -> None:
+        """End the open turn as somebody wants it; see `give_up`.
+
+        Raises:
+            CheckpointConflictError: The lease was lost; nothing was ended.
+        """
+        thread = work.thread
+        await self.storage.posts.add(a_post(thread, STOPPED, text, now_ms=self.clock()))
+        await self.abandon(thread, text, is_stopped=True)
+        work.thread = replace(thread, turn_open=False)
+        work.is_new_turn, work.messages, work.running = False, None, ()
+
+    async def give_up(self, thread: Thread, text: str) -> bool:
+        """End the open turn, which cannot go on, and tell people so; begun first where none is.
+
+        What people are told is on record before anything is ended, so that a crash in between
+        does not leave a turn that nobody goes on with: `abandon` is repeated (`is_given_up`).
+
+        Args:
+            thread: With the fence of the caller's lease.
+            text: What people are told.
+
+        Returns:
+            Whether the turn had messages of its own; otherwise those that are new have none.
+
+        Raises:
+            CheckpointConflictError: The lease was lost; nothing was ended.
+        """
+        turn = thread.turn if thread.turn_open else thread.turn + 1
+        thread = await set_turn(self.storage.threads, thread, turn=turn, turn_open=True)
+        await self.storage.posts.add(a_post(thread, GIVEN_UP, text, now_ms=self.clock()))
+        return await self.abandon(thread, text)
+
+    async def abandon(self, thread: Thread, text: str, *, is_stopped: bool = False) -> bool:
+        """End a turn that cannot go on: nothing of it can be resumed, its cards are closed.
+
+        Args:
+            thread: As claimed.
+            text: What people are told; the agent learns of it in its next turn.
+            is_stopped: Whether somebody wanted that.
+
+        Returns:
+            Whether the turn had messages.
+
+        Raises:
+            CheckpointConflictError: The lease was lost.
+        """
+        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        if messages:  # the agent reads them with the history of the next turn
+            work = ThreadPass(thread=thread, messages=messages)
+            await self.requesters.note(work, (message.user_id for message in messages))
+            await self._log_unfinished(thread, [message.text for message in messages], text)
+        stored = await self.storage.checkpoints.load(thread.checkpoint_id)
+        unused = await self.unused(thread)
+        thread = await set_turn(  # still ours?
+            self.storage.threads, thread, turn=thread.turn, turn_open=True
+        )
+        if stored is not None:
+            with contextlib.suppress(CheckpointError):  # what cannot be read told nobody anything
+                await self.note_told(thread, stored)
+        await self.witness.ended(
+            thread.checkpoint_id,
+            notices_in(thread.checkpoint_id, stored.journal if stored else ()),
+        )
+        left = await self.storage.approvals.open_of(thread.thread_id)
+        # Ours also when these were read? Whoever has it now may just have asked them.
+        thread = await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
+        await self.settlement.settle(thread, left, unused=unused, is_stopped=is_stopped)
+        await self.outbox.drop(thread)
+        # Last goes what says what waited, and that there is something to be ended: whoever goes on
+        # after a crash finds it, and does all of this again.
+        if stored is not None and stored.status is not CheckpointStatus.CLOSED:
+            with contextlib.suppress(CheckpointConflictError):
+                await self.storage.checkpoints.close(
+                    thread.checkpoint_id, expected_version=stored.version
+                )
+        await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=False)
+        return bool(messages)
+
+    async def _log_unfinished(self, thread: Thread, texts: Sequence[str], why: str) -> None:
+        note = (
+            f"This turn could not be finished: {why} Calls that people had approved may have run; "
+            "check before you make one of them again."
+        )
+        entry = log_text([user_message(*texts), ModelResponse(parts=[TextPart(note)])])
+        await self.storage.log.append(thread.thread_id, thread.turn, entry)
+
+    async def unused(self, thread: Thread) -> frozenset[str]:
+        """Ids of the interrupts whose answers, if there are any, were not used."""
+        try:
+            contexts = await self.pending(thread)
+        except (CheckpointError, DirectoryError):
+            return frozenset()  # it cannot be read, which may be why the turn is ended
+        return frozenset(context.id for context in contexts)
+
+    async def note_told(self, thread: Thread, stored: StoredCheckpoint) -> None:
+        """Put on record what a process that is gone told a run: its claim has it."""
+        told = Claim.from_text(stored.claim).answers
+        if told:
+            opened = await self.storage.approvals.open_of(thread.thread_id)
+            decided = [one for one in opened if one.interrupt_id in told and one.decision]
+            entries = resume_entries(decided, self.clock(), is_noted=lambda _: False)
+            await self.storage.audit.append_all(entries)
+
+
+def is_given_up(thread: Thread, post: Post) -> bool:
+    """Whether a post says that the open turn was given up, and a crash came before its end."""
+    keys = post_id(thread, GIVEN_UP), post_id(thread, STOPPED)
+    return thread.turn_open and post.post_id in keys
+
+
+async def set_turn(
+    threads: ThreadStore,
+    thread: Thread,
+    *,
+    turn: int,
+    turn_open: bool,
+    requesters_json: str | None = None,
+) -> Thread:
+    """Put on record how far a thread is, under the caller's lease.
+
+    Raises:
+        CheckpointConflictError: The lease was lost.
+    """
+    kept = await threads.set_turn(
+        thread.thread_id,
+        fence=thread.fence,
+        turn=turn,
+        turn_open=turn_open,
+        requesters_json=requesters_json,
+    )
+    if not kept:
+        raise CheckpointConflictError(thread.checkpoint_id)
+    known = requesters_json if requesters_json is not None else thread.requesters_json
+    return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
 
 
 def _turn_of(approval: Approval) -> int:

@@ -32,9 +32,10 @@ from bot.core.audit.entries import note
 from bot.core.outbox import Outbox
 from bot.core.runs.tasks import end_tasks
 from bot.core.runs.voice import post_id
+from bot.core.settlement import STOPPED, is_given_up
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.summaries import Summaries
-from bot.core.turns import STOPPED, Progress, Turns
+from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
 from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold, TakenLeases
 from bot.errors import DeliveryError, DirectoryError, RunEndedError
@@ -124,7 +125,7 @@ class Threads:
 
     @property
     def _comeback(self) -> Comeback:
-        return Comeback(self.storage, self.turns, self.clock, self.turns.spawn)
+        return Comeback(self.storage, self.turns.ending, self.clock, self.turns.spawn)
 
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread; nothing when another process has it.
@@ -331,7 +332,7 @@ class Threads:
             by=message.user_id,
             checkpoint=thread.checkpoint_id,
         )
-        await self.turns.stop(work, await self.inbox.stops.told(thread, message))
+        await self.turns.ending.stop(work, await self.inbox.stops.told(thread, message))
         await self.inbox.done_with(message)
         work.stop = None
         await self.outbox.finish(work.thread, await self.storage.posts.unfinished(thread.thread_id))
@@ -349,9 +350,9 @@ class Threads:
         posts = await self.storage.posts.unfinished(thread.thread_id)
         for post in posts:
             await end_tasks(self.storage.posts, self.turns.board, thread, post)
-            if self.turns.is_given_up(thread, post):
+            if is_given_up(thread, post):
                 is_stopped = post.post_id == post_id(thread, STOPPED)
-                await self.turns.abandon(thread, post.text, is_stopped=is_stopped)
+                await self.turns.ending.abandon(thread, post.text, is_stopped=is_stopped)
                 thread = replace(thread, turn_open=False)
         await self.outbox.finish(thread, posts)
         return thread
@@ -395,7 +396,7 @@ class Threads:
         )
         text = say("error.given_up", why=explain(error))
         try:
-            if not await self.turns.give_up(current, text):
+            if not await self.turns.ending.give_up(current, text):
                 await self.inbox.set_aside(current)
         except CheckpointConflictError:
             return

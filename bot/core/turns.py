@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property, partial
 
-from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.messages import ModelResponse
 
 from agents import (
-    CheckpointConflictError,
-    CheckpointError,
     CheckpointStatus,
     InterruptContext,
     NothingPendingError,
@@ -22,10 +19,8 @@ from agents import (
     Runner,
     UnknownInterruptError,
 )
-from agents.core.checkpoint import StoredCheckpoint
-from agents.core.journal import notices_in
-from agents.core.messages import log_text, read_log, text_of, user_message
-from agents.runs.document import Claim, OpenRun
+from agents.core.messages import read_log, text_of
+from agents.runs.document import OpenRun
 from bot.core.asking import AskedApprovals, Asking
 from bot.core.attendance.visits import Attendance
 from bot.core.audit.entries import resume_entries
@@ -35,10 +30,10 @@ from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
 from bot.core.runs.presence import UNSEEN, going_on, thinking, title_of
 from bot.core.runs.tasks import NO_BOARD
-from bot.core.runs.voice import SaidBefore, a_post, post_id
+from bot.core.runs.voice import SaidBefore, a_post
 from bot.core.runs.witness import Witness
-from bot.core.settlement import Settlement
-from bot.errors import DirectoryError, RunEndedError
+from bot.core.settlement import Abandonment, Settlement, set_turn
+from bot.errors import RunEndedError
 from bot.observability.events import TellEvent, nobody
 from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
@@ -51,15 +46,9 @@ from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
 from bot.words import say
 from storage.base import Storage
-from storage.records import Approval, Kind, Message, Post, Status, Thread
+from storage.records import Approval, Kind, Message, Status, Thread
 
 logger = logging.getLogger(__name__)
-
-
-GIVEN_UP = "failed"
-"""Key of the post that says that a turn was given up."""
-STOPPED = "stopped"
-"""Key of the post that says that somebody ended a turn."""
 
 
 class Progress(Enum):
@@ -113,6 +102,19 @@ class Turns:
         return Settlement(self.storage, self.attendance, self.clock, self.spawn)
 
     @cached_property
+    def ending(self) -> Abandonment:
+        """Ends turns that cannot, or shall not, go on."""
+        return Abandonment(
+            storage=self.storage,
+            settlement=self._settlement,
+            requesters=self._requesters,
+            witness=self.witness,
+            outbox=self.outbox,
+            clock=self.clock,
+            runners=self.runners,
+        )
+
+    @cached_property
     def _requesters(self) -> Requesters:
         return Requesters(self.storage)
 
@@ -163,12 +165,14 @@ class Turns:
         turn = thread.turn + 1
         if not await self.storage.inbox.of_turn(thread.thread_id, turn):
             return False
-        work.thread = await self._set_turn(thread, turn=turn, turn_open=True)
+        work.thread = await set_turn(self.storage.threads, thread, turn=turn, turn_open=True)
         return True
 
     async def end(self, work: ThreadPass) -> None:
         """Record that the turn is over."""
-        work.thread = await self._set_turn(work.thread, turn=work.thread.turn, turn_open=False)
+        work.thread = await set_turn(
+            self.storage.threads, work.thread, turn=work.thread.turn, turn_open=False
+        )
         work.is_new_turn, work.messages, work.running = False, None, ()
 
     async def close_answered(self, thread: Thread) -> None:
@@ -180,116 +184,6 @@ class Turns:
         """Take down what a process that died may have left of an open turn."""
         taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         await self.presence.clear(thread, message_ts=taken[-1].ts if taken else "", is_left=True)
-
-    async def stop(self, work: ThreadPass, text: str) -> None:
-        """End the open turn as somebody wants it; see `give_up`.
-
-        Raises:
-            CheckpointConflictError: The lease was lost; nothing was ended.
-        """
-        thread = work.thread
-        await self.storage.posts.add(a_post(thread, STOPPED, text, now_ms=self.clock()))
-        await self.abandon(thread, text, is_stopped=True)
-        work.thread = replace(thread, turn_open=False)
-        work.is_new_turn, work.messages, work.running = False, None, ()
-
-    async def give_up(self, thread: Thread, text: str) -> bool:
-        """End the open turn, which cannot go on, and tell people so; begun first where none is.
-
-        What people are told is on record before anything is ended, so that a crash in between
-        does not leave a turn that nobody goes on with: `abandon` is repeated (`is_given_up`).
-
-        Args:
-            thread: With the fence of the caller's lease.
-            text: What people are told.
-
-        Returns:
-            Whether the turn had messages of its own; otherwise those that are new have none.
-
-        Raises:
-            CheckpointConflictError: The lease was lost; nothing was ended.
-        """
-        turn = thread.turn if thread.turn_open else thread.turn + 1
-        thread = await self._set_turn(thread, turn=turn, turn_open=True)
-        await self.storage.posts.add(a_post(thread, GIVEN_UP, text, now_ms=self.clock()))
-        return await self.abandon(thread, text)
-
-    async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
-        """Return all that waits in the open turn."""
-        return await (await self.runners(thread)).pending(thread.checkpoint_id)
-
-    async def attend(self, approval_id: str) -> None:
-        """Do all that is due for an approval."""
-        await self.attendance.attend(approval_id)
-
-    async def doubt(self, thread: Thread, address: str) -> None:
-        """Note that nobody knows whether what stands there has run."""
-        await self.witness.doubted(thread.checkpoint_id, address)
-
-    def is_given_up(self, thread: Thread, post: Post) -> bool:
-        """Whether a post says that the open turn was given up, and a crash came before its end."""
-        keys = post_id(thread, GIVEN_UP), post_id(thread, STOPPED)
-        return thread.turn_open and post.post_id in keys
-
-    async def abandon(self, thread: Thread, text: str, *, is_stopped: bool = False) -> bool:
-        """End a turn that cannot go on: nothing of it can be resumed, its cards are closed.
-
-        Args:
-            thread: As claimed.
-            text: What people are told; the agent learns of it in its next turn.
-            is_stopped: Whether somebody wanted that.
-
-        Returns:
-            Whether the turn had messages.
-
-        Raises:
-            CheckpointConflictError: The lease was lost.
-        """
-        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
-        if messages:  # the agent reads them with the history of the next turn
-            work = ThreadPass(thread=thread, messages=messages)
-            await self._requesters.note(work, (message.user_id for message in messages))
-            await self._log_unfinished(thread, [message.text for message in messages], text)
-        stored = await self.storage.checkpoints.load(thread.checkpoint_id)
-        unused = await self._unused(thread)
-        thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
-        if stored is not None:
-            with contextlib.suppress(CheckpointError):  # what cannot be read told nobody anything
-                await self._note_told(thread, stored)
-        await self.witness.ended(
-            thread.checkpoint_id,
-            notices_in(thread.checkpoint_id, stored.journal if stored else ()),
-        )
-        left = await self.storage.approvals.open_of(thread.thread_id)
-        # Ours also when these were read? Whoever has it now may just have asked them.
-        thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)
-        await self._settlement.settle(thread, left, unused=unused, is_stopped=is_stopped)
-        await self.outbox.drop(thread)
-        # Last goes what says what waited, and that there is something to be ended: whoever goes on
-        # after a crash finds it, and does all of this again.
-        if stored is not None and stored.status is not CheckpointStatus.CLOSED:
-            with contextlib.suppress(CheckpointConflictError):
-                await self.storage.checkpoints.close(
-                    thread.checkpoint_id, expected_version=stored.version
-                )
-        await self._set_turn(thread, turn=thread.turn, turn_open=False)
-        return bool(messages)
-
-    async def _log_unfinished(self, thread: Thread, texts: Sequence[str], why: str) -> None:
-        note = (
-            f"This turn could not be finished: {why} Calls that people had approved may have run; "
-            "check before you make one of them again."
-        )
-        entry = log_text([user_message(*texts), ModelResponse(parts=[TextPart(note)])])
-        await self.storage.log.append(thread.thread_id, thread.turn, entry)
-
-    async def _unused(self, thread: Thread) -> frozenset[str]:
-        """Ids of the interrupts whose answers, if there are any, were not used."""
-        try:
-            contexts = await self.pending(thread)
-        except (CheckpointError, DirectoryError):
-            return frozenset()  # it cannot be read, which may be why the turn is ended
-        return frozenset(context.id for context in contexts)
 
     async def step(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
         """Go on with the open turn, from whatever the records say.
@@ -345,8 +239,12 @@ class Turns:
         runner = await self.runners(work.thread)
         grown = await self._requesters.grown(work, (message.user_id for message in messages))
         turn = work.thread.turn
-        work.thread = await self._set_turn(  # opens a new one; and is it still ours?
-            work.thread, turn=turn, turn_open=True, requesters_json=grown
+        work.thread = await set_turn(  # opens a new one; and is it still ours?
+            self.storage.threads,
+            work.thread,
+            turn=turn,
+            turn_open=True,
+            requesters_json=grown,
         )
         work.is_new_turn, work.running = False, ()
         title = title_of(messages[0].text)
@@ -386,7 +284,7 @@ class Turns:
         """Go on with a run whose process died; then look at all of it once more."""
         runner = await self.runners(work.thread)
         work.running = None
-        await self._note_told(work.thread, run.stored)
+        await self.ending.note_told(work.thread, run.stored)
         await self.witness.watch(run.checkpoint_id)
         self.presence.show(work.thread, thinking)
         with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
@@ -427,7 +325,7 @@ class Turns:
             raise
         except ResumeError as error:
             work.running = None  # what the others let run may have begun
-            unused = await self._unused(thread)
+            unused = await self.ending.unused(thread)
             await self._settlement.withdraw(decided, unused, error)
             return Progress.AGAIN
         if segment.contexts is not None and running.is_stopped:
@@ -455,15 +353,6 @@ class Turns:
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
 
-    async def _note_told(self, thread: Thread, stored: StoredCheckpoint) -> None:
-        """Put on record what a process that is gone told a run: its claim has it."""
-        told = Claim.from_text(stored.claim).answers
-        if told:
-            opened = await self.storage.approvals.open_of(thread.thread_id)
-            decided = [one for one in opened if one.interrupt_id in told and one.decision]
-            entries = resume_entries(decided, self.clock(), is_noted=lambda _: False)
-            await self.storage.audit.append_all(entries)
-
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]
     ) -> AskedApprovals:
@@ -482,7 +371,7 @@ class Turns:
         """Settle what nothing waits for, as far as the run that this process knows tells."""
         if gone:
             # Still ours? Whoever has it now may have gone on, and just have asked this.
-            await self._set_turn(thread, turn=thread.turn, turn_open=True)
+            await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
             await self._settlement.settle(thread, gone)
 
     async def _after(
@@ -537,21 +426,6 @@ class Turns:
         entries = await log.load(thread.thread_id, before_turn=turn + 1)
         messages = read_log(entries[len(before) :])
         return any(text_of(one).strip() for one in messages if isinstance(one, ModelResponse))
-
-    async def _set_turn(
-        self, thread: Thread, *, turn: int, turn_open: bool, requesters_json: str | None = None
-    ) -> Thread:
-        kept = await self.storage.threads.set_turn(
-            thread.thread_id,
-            fence=thread.fence,
-            turn=turn,
-            turn_open=turn_open,
-            requesters_json=requesters_json,
-        )
-        if not kept:
-            raise CheckpointConflictError(thread.checkpoint_id)
-        known = requesters_json if requesters_json is not None else thread.requesters_json
-        return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
 
 
 def _said_before(work: ThreadPass) -> SaidBefore:

@@ -328,7 +328,7 @@ class Acts:
         )
         if held is None:
             raise CaseError(f"case {self.case.id}: somebody works on the thread")
-        await turns.give_up(held, "It cannot go on.")
+        await turns.ending.give_up(held, "It cannot go on.")
         await self.stage.storage.threads.release(
             thread_id, fence=held.fence, wakes=held.wakes, now_ms=now
         )

@@ -302,7 +302,7 @@ async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_
         held = first.woken.pop(THREAD_ID)  # its lease came with the wake
         assert held is not None
         with pytest.raises(CheckpointConflictError):
-            await first.turns.abandon(held, "It is over.")
+            await first.turns.ending.abandon(held, "It is over.")
     else:
         await first.threads.work(THREAD_ID)
     await first.queue.run()

@@ -330,7 +330,7 @@ async def test_a_turn_that_is_given_up_after_a_claim_says_what_its_run_was_told(
         THREAD_ID, owner="other", now_ms=now, until_ms=now + 15_000
     )
     assert thread is not None
-    await other.turns.give_up(thread, "It cannot go on.")
+    await other.turns.ending.give_up(thread, "It cannot go on.")
     noted = {entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=100)}
     assert {"decided", "resumed"} <= noted
 
@@ -358,7 +358,7 @@ async def test_who_decided_is_on_record_also_when_the_turn_ends_before_its_run_i
         THREAD_ID, owner="other", now_ms=now, until_ms=now + 15_000
     )
     assert thread is not None
-    await other.turns.give_up(thread, "It cannot go on.")
+    await other.turns.ending.give_up(thread, "It cannot go on.")
     noted = [
         (entry.action, entry.actor_id)
         for entry in await storage.audit.of_thread(THREAD_ID, limit=100)

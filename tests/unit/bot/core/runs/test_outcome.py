@@ -434,7 +434,7 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
         THREAD_ID, owner="second", now_ms=now, until_ms=now + 15_000
     )
     assert thread is not None
-    await second.turns.give_up(thread, "It cannot go on.")
+    await second.turns.ending.give_up(thread, "It cannot go on.")
     await second.queue.run()
     assert state_of(second, one) is RunState.DOUBT
     closed = await storage.approvals.get(other.approval_id)
@@ -463,7 +463,7 @@ async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteS
         THREAD_ID, owner="office", now_ms=now, until_ms=now + 15_000
     )
     assert thread is not None
-    await office.turns.give_up(thread, "It cannot go on.")
+    await office.turns.ending.give_up(thread, "It cannot go on.")
     await office.queue.run()
     run = run_of(await storage.approvals.get(approval.approval_id))
     assert run is not None
