@@ -16,7 +16,7 @@ from agents.gates.rulings import Judgement
 from bot.clock import milliseconds
 from bot.core.approvals import Approvals
 from bot.core.attendance.course import since_of
-from bot.core.audit.voided import note_edit, note_edit_refusal
+from bot.core.audit.voided import edit_text, note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
 from bot.people.requesters import editors_of
@@ -116,7 +116,7 @@ class Edits:
             if consent.is_confirmed or not is_critical(changed):
                 changed = await self._counted(approval, changed, decision, actor)
         kept = await self.approvals.rebind(approval, changed, actor=actor)
-        await note_edit(self.storage.audit, approval, kept, kept.ladder_ms or self.clock())
+        await note_edit(self.storage.audit, approval, kept)
         return kept
 
     async def _counted(
@@ -160,6 +160,7 @@ class Edits:
             changed,
             policy_file=self.approvals.policy.file_hash,
             editors_json=_editors(approval, by),
+            edit_json=edit_text(approval, now),
             votes_json="[]",
             voided_json=_voided(approval),
             stage=0,

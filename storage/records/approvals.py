@@ -153,6 +153,8 @@ class Approval:
     """Whether who made that edit cannot approve it, too."""
     editors_json: str = "[]"
     """JSON list of user ids: who edited it before that, and wrote a part of it."""
+    edit_json: str = ""
+    """The state that the last edit found: for the audit, whose writer may have died."""
     voided_json: str = "[]"
     """JSON list of user ids: whose votes an edit made void, as they were for another call."""
     counted_json: str = "[]"

@@ -309,8 +309,38 @@ def vote_entry(
 
 
 def vote_entries(approval: Approval) -> list[AuditEntry]:
-    """The entries of all present votes; those that are on record stay as they are."""
-    return entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
+    """The entries of all present votes, after that of the edit that they are about.
+
+    Those that are on record stay as they are.
+    """
+    votes = entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
+    return [*edit_entries(approval), *votes]
+
+
+def edit_entries(approval: Approval) -> list[AuditEntry]:
+    """The entry that says how a call was changed last, and who is asked about it from then."""
+    found = parsed(approval.edit_json)
+    at_ms = found.get("at_ms") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(at_ms, int):
+        return []  # nobody has edited it, or an earlier release noted that
+    entry = entry_of(
+        Act.EDITED,
+        key=f"{approval.approval_id}:{approval.edited_by}:{at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=approval.edited_by,
+        masks=ask_of(approval).masks,
+        before=parsed(str(found.get("before", approval.original_json))),
+        arguments=parsed(approval.arguments_json),
+        shown=found.get("shown", ""),
+        digest=approval.digest,
+        rule=approval.rule,
+        ruling=parsed(approval.ruling_json),
+        deciders=parsed(approval.approvers_json),
+        backups=parsed(approval.backups_json) or "",
+        expires_ms=approval.expires_ms,
+    )
+    return [entry]
 
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import (
     TakesEntries,
+    edit_entries,
     entries_of_votes,
     entry_of,
     note,
-    parsed,
     vote_entries,
 )
 from bot.policy.ballot import CastVote
-from bot.questions.form import ask_of
 from storage.ports.audit import AuditStore
 from storage.records import Approval
 
@@ -63,29 +63,25 @@ async def note_taken_back(
     await store.append_all([*entries_of_votes(approval, [vote]), back])
 
 
-async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:
+def edit_text(before: Approval, at_ms: int) -> str:
+    """The state that an edit finds, for the record: whoever goes on after a crash can note it.
+
+    Args:
+        before: The approval before it.
+        at_ms: When.
+    """
+    found: dict[str, object] = {"at_ms": at_ms, "shown": before.digest}
+    if before.original_json:  # else what it finds becomes that
+        found["before"] = before.arguments_json
+    return json.dumps(found)
+
+
+async def note_edit(store: AuditStore, before: Approval, after: Approval) -> None:
     """Put on record that a call was changed while it waits, and who is asked about it from then.
 
     Its votes are void; they stay on record.
     """
-    edited = entry_of(
-        Act.EDITED,
-        key=f"{after.approval_id}:{after.revision}",
-        at_ms=at_ms,
-        about=after,
-        by=after.edited_by,
-        masks=ask_of(after).masks,
-        before=parsed(before.arguments_json),
-        arguments=parsed(after.arguments_json),
-        shown=before.digest,
-        digest=after.digest,
-        rule=after.rule,
-        ruling=parsed(after.ruling_json),
-        deciders=parsed(after.approvers_json),
-        backups=parsed(after.backups_json) or "",
-        expires_ms=after.expires_ms,
-    )
-    await store.append_all([*vote_entries(before), edited])
+    await store.append_all([*vote_entries(before), *edit_entries(after)])
 
 
 async def note_edit_refusal(

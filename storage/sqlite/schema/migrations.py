@@ -104,6 +104,7 @@ ALTER TABLE approvals ADD COLUMN sign TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN batch TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN batch_left INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN batch_ts TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN edit_json TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';

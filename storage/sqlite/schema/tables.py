@@ -208,6 +208,7 @@ CREATE TABLE IF NOT EXISTS approvals (
     edited_by TEXT NOT NULL,
     editors_excluded INTEGER NOT NULL,
     editors_json TEXT NOT NULL,
+    edit_json TEXT NOT NULL,
     voided_json TEXT NOT NULL,
     counted_json TEXT NOT NULL,
     seen_json TEXT NOT NULL,

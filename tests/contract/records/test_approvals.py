@@ -625,6 +625,7 @@ def rebound(**changes: object) -> Approval:
         "edited_by": "UADA",
         "editors_excluded": True,
         "editors_json": '["UCLEO"]',
+        "edit_json": '{"at_ms":1,"shown":"d1"}',
         "voided_json": '["UEVE"]',
         "counted_json": '["UBEN"]',
         "stuck": "nobody is left",

@@ -12,8 +12,8 @@ from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
-from bot.core.audit.entries import note_decision
-from bot.core.audit.voided import note_edit
+from bot.core.audit.entries import edit_entries, note_decision
+from bot.core.audit.voided import edit_text, note_edit
 from bot.core.edits import Edits
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
@@ -142,20 +142,72 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
     audit.append_all = append_all  # type: ignore[method-assign]
     await room.office.decide(await room.office.the_approval(), by=BEN)
     assert RAN == [200]
-    entries = {one.action: one for one in await story(storage, approval_id=before.approval_id)}
-    assert "edited" not in entries
+    found = await story(storage, approval_id=before.approval_id)
+    entries = {one.action: one for one in found}
+    assert len(entries) == len(found)
+    told = entries["edited"].detail
+    assert (entries["edited"].actor_id, told["shown"]) == (ADA, before.digest)
+    assert (told["before"], told["arguments"]) == ({"amount": 5}, {"amount": 200})
     told = entries["decided"].detail
     assert (told["edited_by"], told["arguments"], told["rule"]) == (ADA, {"amount": 200}, "big")
     assert told["deciders"] == [BEN, f"!{ROSA}"]
 
 
+async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_from_that(
+    room: Room,
+) -> None:
+    storage, before = room.office.storage, await room.ask()
+    audit = room.office.entries.audit
+    append_all = audit.append_all
+
+    async def die(entries: Sequence[AuditEntry]) -> None:
+        raise KilledError
+
+    audit.append_all = die  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await room.edit(before, 200)
+    room.office.queue.drop()
+    audit.append_all = append_all  # type: ignore[method-assign]
+    await room.office.attendance.attend(before.approval_id)
+    found = await story(storage, approval_id=before.approval_id)
+    (told,) = [one.detail for one in found if one.action == "edited"]
+    assert (told["before"], told["arguments"]) == ({"amount": 5}, {"amount": 200})
+
+
+def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> None:
+    first = an_approval(arguments_json='{"amount":5}', digest="d5")
+    second = replace(
+        first,
+        arguments_json='{"amount":200}',
+        original_json=first.arguments_json,
+        digest="d200",
+        edited_by=ADA,
+        edit_json=edit_text(first, 7),
+    )
+    third = replace(
+        second, arguments_json='{"amount":9}', edited_by=BEN, edit_json=edit_text(second, 8)
+    )
+    entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
+    assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
+        (ADA, {"amount": 5}, "d5"),
+        (BEN, {"amount": 200}, "d200"),
+    ]
+    assert edit_entries(replace(third, edit_json="{}")) == []
+
+
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStorage) -> None:
     ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
     before = an_approval(schema_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
-    after = replace(before, arguments_json='{"pin":"kitten two","note":"b"}', edited_by=ADA)
+    after = replace(
+        before,
+        arguments_json='{"pin":"kitten two","note":"b"}',
+        original_json=before.arguments_json,
+        edited_by=ADA,
+        edit_json=edit_text(before, 7),
+    )
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
     await storage.approvals.add(after)
-    await note_edit(storage.audit, before, after, 7)
+    await note_edit(storage.audit, before, after)
     await note_decision(storage.audit, after, decision)
     entries = await story(storage, approval_id=before.approval_id)
     assert len(entries) == 2
