@@ -126,7 +126,9 @@ class AskingGate(BoundGate):
             # People who agreed around this one cannot have agreed here: a grant is theirs alone.
             granted = None if inside else await self._granted(arguments, asked)
             if granted is None:
-                stateful_interrupt(replace(asked, counted=deciders(around)), GateState())
+                if around:
+                    asked = replace(asked, counted=deciders(around))
+                stateful_interrupt(asked, GateState())
             asked = granted
         if isinstance(asked, Deny):
             return await self._denied(arguments, asked)
