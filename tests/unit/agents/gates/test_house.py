@@ -28,6 +28,7 @@ from agents.core.journal import Journal
 from agents.core.scope import AskAgain, RunContext, Scope, StartingCall, entered
 from agents.gates import approval_gate, complete_gate, guard, human_gate, review_edit_gate
 from agents.gates.approval import Gate
+from agents.gates.decorator import tool as decorated
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.questions import ParametersInfo
 from agents.gates.rulings import GateState
@@ -65,6 +66,20 @@ async def test_a_call_without_a_gate_is_asked_about_with_the_terms_of_the_house(
     await made.resume({context.id: info.approve(by="UADA")})
     assert pay.calls == [{"x": 5}]
     assert house.noted == []
+
+
+async def test_the_rules_know_what_a_tool_says_of_itself() -> None:
+    @decorated(risk="critical", tags=["money"], secret=["pin"], shown=["account"], idempotent=True)
+    def pay(account: str, pin: str) -> str:
+        """Pay."""
+        return account
+
+    house = TestHouse(always(Deny("No.", "no")))
+    await world(pay, house, [call("pay", {"account": "7", "pin": "1"}), say("well")]).run()
+
+    (told,) = house.calls
+    assert (told.tool, told.risk, told.idempotent) == ("pay", "critical", True)
+    assert (set(told.tags), set(told.secret), set(told.shown)) == ({"money"}, {"pin"}, {"account"})
 
 
 async def test_a_call_that_a_rule_allows_runs_and_is_noted_before_it_starts() -> None:
