@@ -8,10 +8,15 @@ else is done about it. What is not like the others any more leaves it, and never
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
+from cachetools import LRUCache
+
+from bot.clock import milliseconds
 from bot.core.attendance.held import BATCH, OWN, Visit, of_several, read_beside, write_beside
 from bot.errors import DeliveryError
 from bot.people.batching import common_ruling
@@ -28,7 +33,65 @@ logger = logging.getLogger(__name__)
 
 MOST_ON_CARD = 100
 """Approvals of one card; more have another one."""
+TOGETHER = timedelta(seconds=1.5)
+"""The least time from one drawing of a card of several to the next: Slack takes 50 in a minute."""
+GATHER_S = 0.02
+"""Seconds in which changes of what is on one card share the write that it has to be drawn."""
+_REMEMBERED = 1_000
+"""Cards of which this process knows when it drew them."""
 _NONE = "[]"
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Brings changes of what is on one card together: one write, and one drawing, for many."""
+
+    _wanted: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _writing: LRUCache[str, asyncio.Lock] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _waiting: set[str] = field(default_factory=set)
+    _drawn_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    async def write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
+        """Put on record that a card has to be drawn: one write for all that came before it.
+
+        Args:
+            keeper: Id of the approval that keeps the card.
+            redraw: Puts it on record.
+        """
+        write = self._wanted.get(keeper)
+        if write is None:
+            write = self._wanted[keeper] = asyncio.create_task(self._write(keeper, redraw))
+        await asyncio.shield(write)
+
+    async def _write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
+        """Write once the write before has ended; who comes while this one lasts needs another."""
+        lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
+        async with lock:
+            await asyncio.sleep(GATHER_S)
+            del self._wanted[keeper]
+            await redraw()
+
+    async def wait(
+        self, keeper: str, clock: Clock, pause: Callable[[float], Awaitable[None]]
+    ) -> bool:
+        """Wait until a card may be drawn again; False where somebody else does that already.
+
+        Args:
+            keeper: Id of the approval that keeps the card.
+            clock: The time now.
+            pause: Waits for some seconds.
+        """
+        if keeper in self._waiting:
+            return False
+        wait_ms = self._drawn_ms.get(keeper, 0) + milliseconds(TOGETHER) - clock()
+        self._waiting.add(keeper)
+        try:
+            if wait_ms > 0:
+                await pause(wait_ms / 1_000)
+        finally:
+            self._waiting.discard(keeper)
+        self._drawn_ms[keeper] = clock()
+        return True
 
 
 def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -> list[Approval]:

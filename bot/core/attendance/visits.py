@@ -23,7 +23,7 @@ from bot.core.attendance.ladder import Ladder
 from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
-from bot.core.attendance.shared import SharedCards, together
+from bot.core.attendance.shared import Gathering, SharedCards, together
 from bot.core.attendance.signs import SHARED, WAITS, Signs
 from bot.core.audit.entries import decision_entries, note_decision, note_request, vote_entries
 from bot.core.runs.entries import HeldEntries
@@ -57,10 +57,6 @@ from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Kind, S
 
 logger = logging.getLogger(__name__)
 
-TOGETHER = timedelta(seconds=1.5)
-"""The least time from one drawing of a card of several to the next: Slack takes 50 in a minute."""
-GATHER_S = 0.02
-"""Seconds in which changes of what is on one card share the write that it has to be drawn."""
 LOOK_AGAIN = timedelta(minutes=1)
 """While nobody can decide: people come back."""
 MOST_AT_ONCE = 500
@@ -180,10 +176,7 @@ class Attendance:
     decided: JustDecided = field(default_factory=JustDecided)
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
-    _gathering: set[str] = field(default_factory=set)
-    _wanted: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _writing: LRUCache[str, asyncio.Lock] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-    _shared_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _gathering: Gathering = field(default_factory=Gathering)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -203,18 +196,11 @@ class Attendance:
 
     async def _want_drawn(self, keeper: str) -> None:
         """Put on record that a card of several has to be drawn: one write for all before it."""
-        write = self._wanted.get(keeper)
-        if write is None:
-            write = self._wanted[keeper] = asyncio.create_task(self._write_wanted(keeper))
-        await asyncio.shield(write)
 
-    async def _write_wanted(self, keeper: str) -> None:
-        """Write once the write before has ended; who comes while this one lasts needs another."""
-        lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
-        async with lock:
-            await asyncio.sleep(GATHER_S)
-            del self._wanted[keeper]
+        async def redraw() -> None:
             await self.storage.approvals.redraw(keeper, now_ms=self.clock())
+
+        await self._gathering.write(keeper, redraw)
 
     def together(self, approvals: Sequence[Approval]) -> list[Approval]:
         """Put new approvals of one turn on cards with others, before they are put on record."""
@@ -470,17 +456,8 @@ class Attendance:
 
         It is on record that the card has to be drawn: nobody has to wait here.
         """
-        if keeper in self._gathering:
-            return
-        wait_ms = self._shared_ms.get(keeper, 0) + milliseconds(TOGETHER) - self.clock()
-        self._gathering.add(keeper)
-        try:
-            if wait_ms > 0:
-                await self.pause(wait_ms / 1_000)
-        finally:
-            self._gathering.discard(keeper)
-        self._shared_ms[keeper] = self.clock()
-        await self.attend(keeper)
+        if await self._gathering.wait(keeper, self.clock, self.pause):
+            await self.attend(keeper)
 
     async def _taken_hold(self, approval_id: str) -> Hold[Approval] | None:
         """The lease that a write of this process took along, if enough of it is left."""
