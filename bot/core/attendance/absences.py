@@ -1,20 +1,32 @@
-"""People who are away, and what follows when nobody is left who could decide (6.3)."""
+"""People who are away, and whether anybody is left who could decide (6.3)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from cachetools import LRUCache
+
+from bot.clock import milliseconds
 from bot.core.attendance.course import can_hasten
+from bot.core.work import LOOK_PATIENCE
 from bot.people.handed import absent_of, delegations_of
+from bot.people.outlook import Outlook
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.process import Clock
 from storage.base import Storage
+from storage.ports.approvals import ApprovalStore
 from storage.ports.rights import DelegationStore
-from storage.records import Approval, DelegationRecord, Status
+from storage.records import Approval, DelegationRecord, Kind, Status
 
+LOOK_AGAIN = timedelta(minutes=1)
+"""While nobody can decide: people come back."""
 _PAGE = 100
+_REMEMBERED = 1_000
+"""Approvals of which this process knows that it was asked to look at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,59 @@ class Absences:
             now = self.clock()
             self._known[team_id] = await self.delegations.current(team_id, now_ms=now)
         return self._known[team_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookout:
+    """Finds out whether anybody can decide: at steps, when a vote was refused, and while stuck.
+
+    Source:
+        policies.md, 4.7.
+    """
+
+    _asked_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _asked: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    def asks(self, approval: Approval, now_ms: int) -> bool:
+        """Whether a vote that was refused has it looked at: once in a while, however many are."""
+        since_ms = now_ms - self._asked_ms.get(approval.approval_id, 0)
+        if approval.status is not Status.PENDING or since_ms < milliseconds(LOOK_AGAIN):
+            return False
+        self._asked_ms[approval.approval_id] = now_ms
+        self._asked[approval.approval_id] = True
+        return True
+
+    async def look(
+        self, approval: Approval, approvals: ApprovalStore, outlook: Outlook, *, is_step: bool
+    ) -> Approval:
+        """Put on record that nobody can decide, or that somebody can again.
+
+        A look-up that fails, or takes long, changes nothing.
+
+        Args:
+            approval: It waits.
+            approvals: Where it is kept.
+            outlook: Looks people up.
+            is_step: Whether a step of its ladder is due.
+
+        Returns:
+            The approval, as it is on record.
+        """
+        is_asked = self._asked.pop(approval.approval_id, False)
+        if approval.kind is Kind.QUESTION or not (is_step or is_asked or approval.stuck):
+            return approval
+        try:
+            async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
+                missing = await outlook.missing(approval)
+        except TimeoutError:
+            return approval
+        stuck = str(missing) if missing is not None else ""
+        if stuck == approval.stuck:
+            return approval
+        marked = await approvals.mark_stuck(
+            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
+        )
+        return marked or approval
 
 
 def waits_for_people(approval: Approval) -> bool:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from bot.clock import milliseconds
-from bot.core.attendance.absences import Absences, waiting_for_people
+from bot.core.attendance.absences import LOOK_AGAIN, Absences, Lookout, waiting_for_people
 from bot.core.attendance.considerate import Considerate, Unasked
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.explaining import EXPLAIN_AGAIN, AgentAnswers
@@ -32,7 +32,6 @@ from bot.core.work import (
     ATTENDANCE,
     CARD_RETRY,
     LEASE,
-    LOOK_PATIENCE,
     ClaimedWork,
     ExpectedEnds,
     Hold,
@@ -53,12 +52,10 @@ from bot.ports.people import Directory
 from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError
-from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Kind, Status, Thread
+from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status, Thread
 
 logger = logging.getLogger(__name__)
 
-LOOK_AGAIN = timedelta(minutes=1)
-"""While nobody can decide: people come back."""
 MOST_AT_ONCE = 500
 """The most cards drawn again when Slack lets the app in; the others follow by themselves."""
 _REMEMBERED = 1_000
@@ -179,8 +176,7 @@ class Attendance:
     _gathering: Gathering = field(default_factory=Gathering)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-    _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-    _to_look: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _lookout: Lookout = field(default_factory=Lookout)
 
     @property
     def _drawing(self) -> Drawing:
@@ -205,9 +201,6 @@ class Attendance:
     def together(self, approvals: Sequence[Approval]) -> list[Approval]:
         """Put new approvals of one turn on cards with others, before they are put on record."""
         return [*approvals] if self.batches is None else together(approvals, self.batches.takes)
-
-    def _outlook(self, directory: Directory) -> Outlook:
-        return Outlook(directory, policy=self.policy, clock=self.clock)
 
     def ladder(self, directory: Directory | None = None) -> Ladder:
         """The ladder of what people decide under terms.
@@ -381,11 +374,9 @@ class Attendance:
 
         It is looked at once in a while, however many are refused.
         """
-        now, name = self.clock(), approval.approval_id
-        since_ms = now - self._looked.get(name, 0)
-        if approval.status is Status.PENDING and since_ms >= milliseconds(LOOK_AGAIN):
-            self._looked[name], self._to_look[name] = now, True
-            await self.storage.approvals.redraw(name, now_ms=now)
+        now = self.clock()
+        if self._lookout.asks(approval, now):
+            await self.storage.approvals.redraw(approval.approval_id, now_ms=now)
 
     async def look_who_is_left(self, team_id: str) -> None:
         """Look at what waits for people of whom somebody went away, or stands in for nobody now.
@@ -603,29 +594,10 @@ class Attendance:
     async def _look_ahead(
         self, approval: Approval, visit: Visit, look: Directory, now: int
     ) -> Approval:
-        """Find out whether anybody can decide: at steps, when a vote was refused, and while stuck.
-
-        A look-up that fails, or takes long, changes nothing.
-
-        Source:
-            policies.md, 4.7.
-        """
+        """Find out whether anybody can decide; see `Lookout`."""
         is_step = self._steps(approval, look).is_step(approval, visit, now)
-        is_asked = self._to_look.pop(approval.approval_id, False)
-        if approval.kind is Kind.QUESTION or not (is_step or is_asked or approval.stuck):
-            return approval
-        try:
-            async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
-                missing = await self._outlook(look).missing(approval)
-        except TimeoutError:
-            return approval
-        stuck = str(missing) if missing is not None else ""
-        if stuck == approval.stuck:
-            return approval
-        marked = await self.storage.approvals.mark_stuck(
-            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
-        )
-        return marked or approval
+        outlook = Outlook(look, policy=self.policy, clock=self.clock)
+        return await self._lookout.look(approval, self.storage.approvals, outlook, is_step=is_step)
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Try again when the fault may have passed; escalation and expiry are never late by it."""
