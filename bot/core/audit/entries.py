@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
 from bot.core.audit.acts import Act
-from bot.errors import UserFacingError
+from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
 from bot.policy.ballot import CastVote
 from bot.policy.terms import TermsError
@@ -27,6 +27,8 @@ from storage.ports.audit import AuditStore
 from storage.records import Approval, AuditEntry, Decision, Kind, Status
 
 NO_VOTES = "[]"
+_JUST_MS = 5_000
+"""After this, how something was decided is in the audit in any case."""
 _LONGEST = 4_000
 """Characters of one text of the evidence. The whole of it is in the record that it comes from."""
 
@@ -517,10 +519,19 @@ async def note_opened(
 async def note_refusal(
     store: AuditStore, approval: Approval, at_ms: int, *, by: str, error: UserFacingError
 ) -> None:
-    """Put on record that somebody's click or form decided nothing."""
+    """Put on record that somebody's click or form decided nothing.
+
+    Where somebody else has just been quicker, how it was decided goes before: another process may
+    not have written it yet.
+    """
     key = f"{approval.approval_id}:{by}:{at_ms}"
     why, code = str(error), error.code
-    await note(store, Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code)
+    refused = entry_of(Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code)
+    newest = error.approval if isinstance(error, ApprovalClosedError) else approval
+    decision = newest.decision
+    is_new = decision is not None and at_ms - decision.at_ms < _JUST_MS
+    before = decision_entries(newest, decision) if decision is not None and is_new else []
+    await store.append_all([*before, refused])
 
 
 async def note_undeliverable(

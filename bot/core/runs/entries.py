@@ -142,7 +142,8 @@ class HeldEntries:
             held.timer.cancel()
         is_over = self._writing[thread_id] = asyncio.Event()
         try:
-            await self.audit.append_all([*held.entries.values(), *more])
+            new = [one for one in more if one.entry_id not in held.entries]
+            await self.audit.append_all([*held.entries.values(), *new])
         except BaseException:
             self._hold_again(thread_id, held)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -220,6 +220,15 @@ async def test_of_a_hundred_starts_one_takes_the_entries_along_and_the_others_go
     assert (len(minutes.writes[0]), len(minutes.writes)) == (101, 100)
     assert minutes.at_once > 50
     assert len({name for names in minutes.writes for name in names}) == 200
+
+
+async def test_of_what_is_noted_twice_what_was_held_counts() -> None:
+    minutes = Minutes()
+    entries = HeldEntries(minutes, Queue().spawn)
+    held = replace(one("allowed"), detail={"edited_by": "UADA"})
+    entries.hold(THREAD, [held])
+    await entries.append_all([one("allowed"), one("started")])
+    assert minutes.kept == [held, one("started")]
 
 
 async def test_a_database_that_takes_nothing_is_still_read() -> None:

@@ -114,6 +114,37 @@ async def test_who_was_too_late_is_noted_after_what_was_decided(storage: SqliteS
     ]
 
 
+async def test_who_was_too_late_elsewhere_is_noted_after_what_was_decided(
+    storage: SqliteStorage,
+) -> None:
+    """The process in which it was decided still holds that."""
+    office = Office(storage, [PAY, say("Paid.")])
+    other = Office(storage, [], clock=office.clock, owner="other")
+    await office.hear("<@UBOT> pay Mia")
+    card = await office.the_approval()
+    actor = an_actor(ADA)
+    seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
+    yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
+    decided = await office.approvals.decide(seen, yes, actor)
+    await office.approvals.tell([decided])
+    with pytest.raises(ApprovalClosedError):
+        await other.approvals.find(card.approval_id, an_actor(BEN), shown=card.digest)
+    assert await written(office) == ["voted", "decided", "refused"]
+    office.clock.forward(seconds=10)
+    with pytest.raises(ApprovalClosedError):
+        await other.approvals.find(card.approval_id, an_actor(BEN), shown=card.digest)
+    await office.queue.run()
+    assert await written(office) == [
+        "voted",
+        "decided",
+        "refused",
+        "refused",
+        "resumed",
+        "started",
+        "executed",
+    ]
+
+
 async def test_what_the_run_does_not_take_is_noted_after_it_was_told(
     storage: SqliteStorage,
 ) -> None:
