@@ -129,7 +129,7 @@ async def ask(session: aiohttp.ClientSession, port: str, path: str) -> None:
 
 
 async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> float:
-    """Start a bot, let everything hang, and stop it; return how many seconds the stop took."""
+    """Start a bot, let everything hang, and stop it; return how many seconds the stop waited."""
     ports = {"COUNTERSIGN_PORT": str(free_port()), "COUNTERSIGN_METRICS_PORT": str(free_port())}
     sandbox = Sandbox(
         clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
@@ -154,9 +154,8 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
         ]
         await asked.until("ping", "undelivered", "count_pending")
         loop.selector.is_skipping = True
-        began = loop.time()
         await stack.aclose()
-        took_s = loop.time() - began
+        took_s = loop.selector.skipped_s
         assert asked.names >= {"append_all", "close"}
         for one in asking:
             one.cancel()
@@ -169,7 +168,7 @@ def test_a_bot_stops_in_time_whatever_hangs(transport: Transport) -> None:
         loop = runner.get_loop()
         assert isinstance(loop, SkippingLoop)
         took_s = runner.run(stop_while_all_hangs(loop, transport))
-    assert STOP_PATIENCE.total_seconds() < took_s < STEPS_S + 0.5
+    assert STOP_PATIENCE.total_seconds() < took_s <= STEPS_S
 
 
 def test_all_steps_of_the_stop_together_take_less_than_is_promised() -> None:
