@@ -30,7 +30,7 @@ from langgraph.checkpoint.mongodb import MongoDBSaver
 from langgraph.types import Command
 from pymongo import MongoClient, monitoring
 
-TURNS, AT_ONCE = 30, 100
+TURNS, AT_ONCE, LAPS = 60, 100, 10
 PAID: list[int] = []
 SENT: list[str] = []
 
@@ -94,6 +94,17 @@ async def round_trip(agent: Any) -> None:
     await agent.ainvoke(Command(resume=answer), config)
 
 
+async def lap(agent: Any) -> tuple[float, float, float]:
+    """One by one and many at once: seconds on the clock, of the processor, and at once."""
+    begin, busy = time.perf_counter(), time.process_time()
+    for _ in range(TURNS):
+        await round_trip(agent)
+    alone, cpu = time.perf_counter() - begin, time.process_time() - busy
+    begin = time.perf_counter()
+    await asyncio.gather(*(round_trip(agent) for _ in range(AT_ONCE)))
+    return alone, cpu, time.perf_counter() - begin
+
+
 async def main(uri: str) -> None:
     """Measure, and print the result."""
     with saver(uri) as store:
@@ -104,14 +115,10 @@ async def main(uri: str) -> None:
         SENT.clear()
         await round_trip(agent)
         commands = len(SENT)
-        begin, busy = time.perf_counter(), time.process_time()
-        for _ in range(TURNS):
-            await round_trip(agent)
-        alone, cpu = time.perf_counter() - begin, time.process_time() - busy
-        begin = time.perf_counter()
-        await asyncio.gather(*(round_trip(agent) for _ in range(AT_ONCE)))
-        together = time.perf_counter() - begin
-        assert len(PAID) == 4 + TURNS + AT_ONCE, "the tool ran more or less than once each"
+        laps = [await lap(agent) for _ in range(LAPS if uri == "memory" else 1)]
+        alone, cpu, together = map(min, zip(*laps, strict=True))
+        expected = 4 + len(laps) * (TURNS + AT_ONCE)
+        assert len(PAID) == expected, "the tool ran more or less than once each"
     result = {
         "commands": commands,
         "alone_per_s": TURNS / alone,
