@@ -44,6 +44,12 @@ _MASKS = (
     "tests/unit/bot/redaction/test_shapes.py",
     "tests/unit/bot/redaction/test_masks_of_values.py",
 )
+_CALLS = (
+    "tests/unit/bot/redaction/test_call.py",
+    "tests/unit/bot/redaction/test_sweep.py",
+    "tests/unit/bot/redaction/test_masks_of_values.py",
+    "tests/unit/bot/core/decisions/test_unseen.py",
+)
 _APPROVALS = (
     "tests/contract/test_conditions.py",
     "tests/contract/records/test_approvals.py",
@@ -100,11 +106,8 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/core/attendance/messages.py": ("tests/unit/bot/core/attendance/test_ladder.py",),
     "bot/core/attendance/reminders.py": ("tests/unit/bot/core/attendance/test_reminders.py",),
     "bot/core/attendance/visits.py": _ATTENDANCE,
-    "bot/redaction/call.py": (
-        "tests/unit/bot/redaction/test_call.py",
-        "tests/unit/bot/redaction/test_masks_of_values.py",
-        "tests/unit/bot/core/decisions/test_unseen.py",
-    ),
+    "bot/redaction/call.py": _CALLS,
+    "bot/redaction/writing.py": _CALLS,
     "bot/redaction/patterns.py": (
         "tests/unit/bot/redaction/test_forms.py",
         *_MASKS,
