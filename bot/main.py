@@ -19,9 +19,9 @@ from slack_sdk.errors import SlackClientError
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
-from bot.core.scheduler import Scheduler, TimeLapse
+from bot.core.scheduler import Scheduler, TimeLapse, give_back
 from bot.core.talk.roster import Roster, load_roster
-from bot.core.tasks import Closings, Tasks, close_in_time
+from bot.core.tasks import Closings, Tasks
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import FaultyPolicyError, SettingsError
 from bot.observability import logs
@@ -353,7 +353,10 @@ async def _start(
     show: Callable[[Closings], Awaitable[None]],
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
-    stack.push_async_callback(close_in_time, "the audit", countersign.turns.entries.write_all)
+    left = Closings()
+    left.add("the audit", countersign.turns.entries.write_all)
+    left.add("what was not begun", partial(give_back, countersign.sweep))
+    stack.push_async_callback(left.close)
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
     policy = countersign.policy
     scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.look)

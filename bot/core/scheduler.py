@@ -112,6 +112,28 @@ class Sweep:
         for thread_id in self.woken.unused() if self.woken else ():
             self.spawn(self.threads.work(thread_id))
 
+    async def give_back(self) -> None:
+        """Give back the leases that no work here has come for, nor will: the bot stops.
+
+        Raises:
+            StorageError: The others end by themselves.
+        """
+        now = self.clock()
+        threads = self.woken.take_all() if self.woken else []
+        approvals = self.taken.take_all() if self.taken else []
+        await asyncio.gather(
+            *(
+                self.storage.threads.release(name, fence=one.fence, wakes=one.wakes - 1, now_ms=now)
+                for name, one in threads
+            ),
+            *(
+                self.storage.approvals.release(
+                    name, fence=one.fence, revision=one.revision, due_ms=now, now_ms=now
+                )
+                for name, one in approvals
+            ),
+        )
+
     def _tend(self) -> None:
         """Start on what goes by times of its own."""
         if self.retention is not None:
@@ -120,6 +142,14 @@ class Sweep:
             self.spawn(self.lists())
         if self.digests is not None:
             self.spawn(self.digests.step())
+
+
+async def give_back(sweep: Sweep) -> None:
+    """Give back what this process stops before it has begun; without the database, in vain."""
+    try:
+        await sweep.give_back()
+    except StorageError as error:  # it is due when the leases end
+        logger.warning("leases not given back: %s", error, extra={"action": "stopping"})
 
 
 class Scheduler:

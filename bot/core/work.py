@@ -194,6 +194,12 @@ class TakenLeases(Generic[T]):
         left_ms = since_ms + milliseconds(LEASE)
         return [name for name, one in self._records.items() if one.leased_until_ms <= left_ms]
 
+    def take_all(self) -> list[tuple[str, T]]:
+        """Return all that nobody has come for, once: who stops gives them back."""
+        found = list(self._records.items())
+        self._records.clear()
+        return found
+
     def __contains__(self, record_id: object) -> bool:
         """Whether there is a lease that nobody has come for."""
         return record_id in self._records

@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from agents.models import call, say
-from bot.core.runs.outcome import RunState, run_of
+from bot.core.runs.outcome import Run, RunState, run_of
+from bot.core.scheduler import give_back
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
@@ -14,6 +15,7 @@ from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, a
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+RAN = Run(state=RunState.RAN, at_ms=1).to_text()
 
 
 async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:
@@ -130,3 +132,50 @@ async def test_the_end_of_a_call_reaches_its_card_also_after_the_wait(
     office.clock.forward(minutes=1)
     await follow(office, decided)
     assert await is_at_rest(storage)
+
+
+async def test_what_a_stop_kept_from_beginning_is_begun_by_the_next_process_at_once(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear("<@UBOT> pay Mia")
+    await decide(office, await office.the_approval())
+    office.queue.drop()  # as the stop does with what waits for a place
+    await office.sweep.give_back()
+    other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
+    await other.sweep.tick()  # no lease is waited for
+    await other.queue.run()
+    assert len(other.ran) == 1
+    assert await is_at_rest(storage)
+
+
+async def test_a_card_that_a_stop_kept_from_being_drawn_is_drawn_by_the_next_process_at_once(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear("<@UBOT> pay Mia")
+    decided = await decide(office, await office.the_approval())
+    lease, now = office.taken.offer(), office.clock()
+    ran = await storage.approvals.mark_run(
+        decided.approval_id, was="", run_json=RAN, now_ms=now, lease=lease
+    )
+    office.taken.keep(decided.approval_id, ran, lease)
+    office.queue.drop()
+    await give_back(office.sweep)
+    other = Office(storage, [], clock=office.clock, notifier=office.notifier, owner="other")
+    await other.attendance.attend(decided.approval_id)
+    stored = await storage.approvals.get(decided.approval_id)
+    assert (stored.drawn_revision, stored.leased_by) == (stored.revision, "")
+
+
+async def test_a_stop_goes_on_though_no_lease_can_be_given_back(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear("<@UBOT> pay Mia")
+    await decide(office, await office.the_approval())
+    office.queue.drop()
+
+    async def away(*_: Any, **__: Any) -> bool:
+        raise StoreUnavailableError("away")
+
+    storage.threads.release = away  # type: ignore[method-assign]
+    await give_back(office.sweep)

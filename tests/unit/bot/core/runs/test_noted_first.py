@@ -23,12 +23,13 @@ from agents.models import Turn, call, say
 from bot.errors import ApprovalClosedError
 from bot.questions.texts import texts_json
 from storage.errors import Fault, StoreBrokenError
-from storage.records import AuditEntry, Decision, Status
+from storage.records import Approval, AuditEntry, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario import asking
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+MANY = 20
 
 
 class Seen:
@@ -213,3 +214,26 @@ async def test_a_disk_that_was_full_for_a_while_lets_nothing_start_before_its_en
     assert len(office.ran) == 1
     acts = await written(office)
     assert acts == ["voted", "decided", "resumed", "started", "executed"]
+
+
+async def test_of_many_decided_at_once_each_has_its_entries_once_and_in_order(
+    storage: SqliteStorage,
+) -> None:
+    calls = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in range(MANY)]
+    office = Office(storage, [calls, say("Paid.")])
+    await office.hear("<@UBOT> pay all of them")
+    actor, decided = an_actor(ADA), list[Approval]()
+    for card in await office.open_approvals():
+        seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
+        yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
+        decided.append(await office.approvals.decide(seen, yes, actor))
+    await office.approvals.tell(decided)
+    await office.queue.run()
+    assert len(office.ran) == MANY
+    (team,) = (await storage.trail.heads()).keys()
+    page = await storage.trail.page(team, after=0, limit=1_000)
+    for one in decided:
+        mine = [link.entry.action for link in page if link.entry.approval_id == one.approval_id]
+        assert mine == ["requested", "voted", "decided", "resumed"]
+    acts = [link.entry.action for link in page]
+    assert acts.index("started") > max(at for at, act in enumerate(acts) if act == "resumed")
