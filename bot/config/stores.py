@@ -159,9 +159,9 @@ async def restoring(
         async with open_beside(directory, uri=uri, driver=driver, seal=seal) as storage:
             yield storage
         return
-    from storage import sqlite  # noqa: PLC0415 - see the first line
+    from storage.sqlite import restore  # noqa: PLC0415 - see the first line
 
-    async with sqlite.restoring(directory, copy, seal=seal) as embedded:
+    async with restore.restoring(directory, copy, seal=seal) as embedded:
         yield embedded
 
 

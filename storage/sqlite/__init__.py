@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from storage.sqlite.approvals import SqliteApprovalStore
+from storage.sqlite.approvals.store import SqliteApprovalStore
 from storage.sqlite.audit.store import SqliteAuditStore
 from storage.sqlite.backup import back_up
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
-from storage.sqlite.restore import restoring
 from storage.sqlite.storage import SqliteStorage
 from storage.sqlite.threads import SqliteThreadStore
 
@@ -23,5 +22,4 @@ __all__ = [
     "SqliteStorage",
     "SqliteThreadStore",
     "back_up",
-    "restoring",
 ]

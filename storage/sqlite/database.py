@@ -10,7 +10,7 @@ import functools
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,11 @@ def insert_sql(table: str, codec: Codec[Any], *, returning: str = "1") -> str:
         f"INSERT INTO {table} ({columns}) VALUES ({values}) "  # noqa: S608 - names are our own
         f"ON CONFLICT DO NOTHING RETURNING {returning}"
     )
+
+
+def set_sql(names: Iterable[str]) -> str:
+    """Make the part of an update that sets columns; the names are ours, of a list in the code."""
+    return ", ".join(f"{name} = :{name}" for name in names)
 
 
 def inserts(

@@ -10,7 +10,7 @@ from storage.chain import NO_KEY, Seal
 from storage.codec import READER
 from storage.errors import Fault, StoreBrokenError
 from storage.records import Remark, Unreadable
-from storage.sqlite.approvals import SqliteApprovalStore
+from storage.sqlite.approvals.store import SqliteApprovalStore
 from storage.sqlite.audit.store import SqliteAuditStore, add_seal
 from storage.sqlite.audit.trail import SqliteTrailStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore

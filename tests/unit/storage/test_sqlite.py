@@ -29,7 +29,7 @@ from storage.codec import (
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.ledger import SEALED
 from storage.sqlite import SqliteStorage, database, retention
-from storage.sqlite.approvals import COUNT_PENDING
+from storage.sqlite.approvals.attendance import COUNT_PENDING
 from storage.sqlite.database import Database
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.leases import IS_DUE, PAGE

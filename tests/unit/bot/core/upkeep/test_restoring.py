@@ -17,7 +17,8 @@ from bot.errors import NotApproverError
 from bot.slack.cards.choose import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage, back_up, restoring
+from storage.sqlite import SqliteStorage, back_up
+from storage.sqlite.restore import restoring
 from tests.support.force import Forced, forced
 from tests.support.stage import buttons
 from tests.unit.bot.office import (

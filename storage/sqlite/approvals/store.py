@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from storage.codec import (
     ANNOTATED,
     APPROVALS,
-    CLIMBED,
     HEADS,
     REBOUND,
     RESTARTED,
@@ -22,13 +21,13 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
-    DrawnCard,
     Lease,
     Status,
 )
+from storage.sqlite.approvals.attendance import SqliteAttendanceStore
 from storage.sqlite.audit.store import appends
-from storage.sqlite.database import Database, insert_sql, inserts
-from storage.sqlite.leases import HELD, TAKING, Leases, taking
+from storage.sqlite.database import insert_sql, inserts, set_sql
+from storage.sqlite.leases import TAKING, taking
 
 _INSERT = insert_sql("approvals", APPROVALS)
 
@@ -62,14 +61,9 @@ RETURNING 1
 """
 
 
-def _set(names: Iterable[str]) -> str:
-    """The names are ours, of a list in the program."""
-    return ", ".join(f"{name} = :{name}" for name in names)
-
-
 _VOTE = f"""
 UPDATE approvals
-SET {_set(VOTED)}, revision = revision + 1, due_ms = :now,
+SET {set_sql(VOTED)}, revision = revision + 1, due_ms = :now,
     remind_ms = CASE WHEN :status = 'pending' THEN remind_ms END
 WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
     AND digest = :digest AND expires_ms > :now AND v = :v
@@ -78,7 +72,7 @@ RETURNING *
 
 _VOTE_ANEW = f"""
 UPDATE approvals
-SET {_set((*VOTED, *RESTARTED))}, revision = revision + 1, due_ms = :now
+SET {set_sql((*VOTED, *RESTARTED))}, revision = revision + 1, due_ms = :now
 WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
     AND digest = :digest AND expires_ms > :now AND v = :v
 RETURNING *
@@ -86,7 +80,7 @@ RETURNING *
 
 _ANNOTATE = f"""
 UPDATE approvals
-SET {_set(ANNOTATED)}, revision = revision + :redraws,
+SET {set_sql(ANNOTATED)}, revision = revision + :redraws,
     due_ms = CASE WHEN :redraws THEN :now ELSE due_ms END
 WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
     AND expires_ms > :now AND v = :v
@@ -95,7 +89,7 @@ RETURNING *
 
 _REBIND = f"""
 UPDATE approvals
-SET {_set(REBOUND)},
+SET {set_sql(REBOUND)},
     revision = revision + 1, reminders = 0, seen_json = '[]', escalated_ms = NULL,
     escalation_told = 0, due_ms = :now
 WHERE approval_id = :approval_id AND status = 'pending' AND digest = :was AND expires_ms > :now
@@ -134,16 +128,6 @@ UPDATE approvals SET open = 0
 WHERE approval_id IN (SELECT value FROM json_each(:ids)) AND open = 1
 """
 
-_UNDELIVERED = """
-SELECT * FROM approvals
-WHERE undeliverable != '' AND undeliverable IN (SELECT value FROM json_each(:reasons)) AND v = :v
-ORDER BY created_ms DESC LIMIT :limit
-"""
-
-# Named, as others fit, too: of those that are as good, SQLite's choice changes with each column.
-COUNT_PENDING = """
-SELECT count(*) AS found FROM approvals INDEXED BY approvals_pending WHERE status = 'pending'
-"""
 
 _REDRAW = """
 UPDATE approvals SET revision = revision + 1, due_ms = :now,
@@ -152,59 +136,6 @@ WHERE approval_id = :id AND v = :v
 RETURNING 1
 """
 
-_MARK_CARD = f"""
-UPDATE approvals
-SET card_ts = coalesce(:card_ts, card_ts), post_tried = :post_tried,
-    drawn_revision = coalesce(:drawn_revision, drawn_revision),
-    undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END
-WHERE approval_id = :id AND {HELD}
-RETURNING 1
-"""  # noqa: S608
-
-_MARK_UNDELIVERABLE = f"""
-UPDATE approvals SET undeliverable = :reason
-WHERE approval_id = :id AND {HELD}
-RETURNING 1
-"""  # noqa: S608
-
-_MARK_REMINDED = f"""
-UPDATE approvals
-SET reminders = reminders + 1, remind_ms = :remind_ms, reminder_ts = :reminder_ts
-WHERE approval_id = :id AND {HELD} AND status = 'pending'
-    AND digest = :digest
-RETURNING 1
-"""  # noqa: S608
-
-_ESCALATE = f"""
-UPDATE approvals SET escalated_ms = :now, escalate_ms = NULL, revision = revision + 1
-WHERE approval_id = :id AND {HELD} AND status = 'pending'
-    AND escalate_ms <= :now AND expires_ms > :now AND v = :v
-RETURNING *
-"""  # noqa: S608
-
-_CLIMB = f"""
-UPDATE approvals SET {_set(CLIMBED)}, revision = revision + :redraws
-WHERE approval_id = :id AND {HELD} AND status = 'pending'
-    AND revision = :was AND expires_ms > :now AND v = :v
-RETURNING *
-"""  # noqa: S608
-
-_MARK_BESIDE = f"""
-UPDATE approvals
-SET cards_json = coalesce(:cards_json, cards_json),
-    messages_json = coalesce(:messages_json, messages_json),
-    dialog_json = coalesce(:dialog_json, dialog_json)
-WHERE approval_id = :id AND {HELD}
-RETURNING 1
-"""  # noqa: S608
-
-_MARK_BATCH = f"""
-UPDATE approvals
-SET batch_ts = coalesce(:batch_ts, batch_ts), batch_left = max(batch_left, :leaves),
-    post_tried = CASE WHEN :leaves THEN 0 ELSE post_tried END
-WHERE approval_id = :id AND {HELD}
-RETURNING 1
-"""  # noqa: S608
 
 _SPLIT = """
 UPDATE approvals
@@ -214,12 +145,6 @@ WHERE checkpoint_id = :checkpoint_id AND batch = :batch AND batch_left = 0
 RETURNING approval_id
 """
 
-_MARK_STUCK = f"""
-UPDATE approvals SET stuck = :stuck, revision = revision + 1
-WHERE approval_id = :id AND {HELD} AND status = 'pending'
-    AND digest = :digest AND v = :v
-RETURNING *
-"""  # noqa: S608
 
 _MARK_SEEN = """
 UPDATE approvals SET seen_json = :seen
@@ -228,42 +153,9 @@ WHERE approval_id = :id AND status = 'pending' AND digest = :digest AND seen_jso
 RETURNING 1
 """
 
-_MARK_ESCALATION_TOLD = f"""
-UPDATE approvals SET escalation_told = 1, escalation_ts = :escalation_ts
-WHERE approval_id = :id AND {HELD}
-    AND digest = :digest
-RETURNING 1
-"""  # noqa: S608
 
-_MARK_MESSAGES = f"""
-UPDATE approvals
-SET reminder_ts = coalesce(:reminder_ts, reminder_ts),
-    escalation_ts = coalesce(:escalation_ts, escalation_ts)
-WHERE approval_id = :id AND {HELD}
-RETURNING 1
-"""  # noqa: S608
-
-_RELEASE = f"""
-UPDATE approvals
-SET leased_by = '', leased_until_ms = 0,
-    due_ms = CASE WHEN revision = :revision THEN :due ELSE :now END,
-    attempts = CASE WHEN :failed THEN attempts + 1 ELSE 0 END,
-    card_ts = coalesce(:card_ts, card_ts),
-    post_tried = CASE WHEN :card_ts IS NULL THEN post_tried ELSE :card_ts <> '' END,
-    drawn_revision = coalesce(:drawn_revision, drawn_revision),
-    undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END,
-    sign = coalesce(:sign, sign)
-WHERE approval_id = :id AND {HELD}
-RETURNING revision
-"""  # noqa: S608
-
-
-class SqliteApprovalStore:
+class SqliteApprovalStore(SqliteAttendanceStore):
     """See `storage.ports.approvals.ApprovalStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.leases = Leases(database, "approvals", APPROVALS)
 
     async def add(self, approval: Approval) -> bool:
         return await self._database.change(_INSERT, APPROVALS.encode(approval))
@@ -347,7 +239,7 @@ class SqliteApprovalStore:
             "now": now_ms,
             "redraws": int(redraws),
         }
-        return await self._select_one(_ANNOTATE, values)
+        return await self._changed(_ANNOTATE, values)
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         rows = await self._database.read(_OPEN_OF, {"thread_id": thread_id})
@@ -384,7 +276,7 @@ class SqliteApprovalStore:
             "now": now_ms,
             "v": SCHEMA_VERSION,
         }
-        return await self._select_one(_MARK_RUN, values)
+        return await self._changed(_MARK_RUN, values)
 
     async def close(self, approval_id: str) -> None:
         await self.close_all([approval_id])
@@ -392,105 +284,9 @@ class SqliteApprovalStore:
     async def close_all(self, approval_ids: Sequence[str]) -> None:
         await self._database.fetch(_CLOSE, {"ids": json.dumps(list(approval_ids))})
 
-    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        return await self.leases.due(now_ms=now_ms, limit=limit)
-
-    async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
-        values = {
-            "reasons": json.dumps(sorted(reasons)),
-            "limit": max(limit, 0),
-            "v": SCHEMA_VERSION,
-        }
-        return await self.leases.each(await self._database.fetch(_UNDELIVERED, values))
-
     async def redraw(self, approval_id: str, *, now_ms: int, newer_ts: str = "") -> bool:
         values = {"id": approval_id, "now": now_ms, "v": SCHEMA_VERSION, "newer": newer_ts}
         return await self._database.change(_REDRAW, values)
-
-    async def count_due(self, *, now_ms: int) -> int:
-        return await self.leases.count_due(now_ms=now_ms)
-
-    async def count_pending(self) -> int:
-        return await self._database.count(COUNT_PENDING, {})
-
-    async def claim(
-        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
-    ) -> Approval | None:
-        return await self.leases.claim(approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms)
-
-    async def mark_card(
-        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
-    ) -> bool:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "card_ts": card_ts,
-            "post_tried": card_ts != "",
-            "drawn_revision": drawn_revision,
-        }
-        return await self._database.change(_MARK_CARD, values)
-
-    async def mark_undeliverable(self, approval_id: str, *, fence: int, reason: str) -> bool:
-        values = {"id": approval_id, "fence": fence, "reason": reason}
-        return await self._database.change(_MARK_UNDELIVERABLE, values)
-
-    async def mark_reminded(
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        digest: str,
-        remind_ms: int | None,
-        reminder_ts: str,
-    ) -> bool:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "digest": digest,
-            "remind_ms": remind_ms,
-            "reminder_ts": reminder_ts,
-        }
-        return await self._database.change(_MARK_REMINDED, values)
-
-    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
-        values = {"id": approval_id, "fence": fence, "now": now_ms, "v": SCHEMA_VERSION}
-        return await self._select_one(_ESCALATE, values)
-
-    async def climb(
-        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
-    ) -> Approval | None:
-        values = {
-            **APPROVALS.encode(changed),
-            "id": changed.approval_id,
-            "was": revision,
-            "now": now_ms,
-            "redraws": int(redraws),
-        }
-        return await self._select_one(_CLIMB, values)
-
-    async def mark_beside(
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        cards_json: str | None = None,
-        messages_json: str | None = None,
-        dialog_json: str | None = None,
-    ) -> bool:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "cards_json": cards_json,
-            "messages_json": messages_json,
-            "dialog_json": dialog_json,
-        }
-        return await self._database.change(_MARK_BESIDE, values)
-
-    async def mark_batch(
-        self, approval_id: str, *, fence: int, batch_ts: str | None = None, leaves: bool = False
-    ) -> bool:
-        values = {"id": approval_id, "fence": fence, "batch_ts": batch_ts, "leaves": int(leaves)}
-        return await self._database.change(_MARK_BATCH, values)
 
     async def split(self, batch: str, *, checkpoint_id: str, now_ms: int) -> frozenset[str]:
         values = {
@@ -501,18 +297,6 @@ class SqliteApprovalStore:
         }
         rows = await self._database.fetch(_SPLIT, values)
         return frozenset(str(row["approval_id"]) for row in rows)
-
-    async def mark_stuck(
-        self, approval_id: str, *, fence: int, digest: str, stuck: str
-    ) -> Approval | None:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "digest": digest,
-            "stuck": stuck,
-            "v": SCHEMA_VERSION,
-        }
-        return await self._select_one(_MARK_STUCK, values)
 
     async def mark_seen(
         self, approval_id: str, *, digest: str, before: str, seen_json: str
@@ -526,59 +310,6 @@ class SqliteApprovalStore:
         }
         return await self._database.change(_MARK_SEEN, values)
 
-    async def mark_escalation_told(
-        self, approval_id: str, *, fence: int, digest: str, escalation_ts: str
-    ) -> bool:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "digest": digest,
-            "escalation_ts": escalation_ts,
-        }
-        return await self._database.change(_MARK_ESCALATION_TOLD, values)
-
-    async def mark_messages(
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        reminder_ts: str | None,
-        escalation_ts: str | None,
-    ) -> bool:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "reminder_ts": reminder_ts,
-            "escalation_ts": escalation_ts,
-        }
-        return await self._database.change(_MARK_MESSAGES, values)
-
-    async def release(  # noqa: PLR0913 - the parts of one write, given by name
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        revision: int,
-        due_ms: int | None,
-        now_ms: int,
-        failed: bool = False,
-        drawn: DrawnCard | None = None,
-        sign: str | None = None,
-    ) -> bool:
-        values = {
-            "id": approval_id,
-            "fence": fence,
-            "revision": revision,
-            "due": due_ms,
-            "now": now_ms,
-            "failed": failed,
-            "card_ts": drawn and drawn.card_ts,
-            "drawn_revision": drawn and drawn.revision,
-            "sign": sign,
-        }
-        rows = await self._database.fetch(_RELEASE, values)
-        return bool(rows) and rows[0]["revision"] == revision
-
     async def _only(self, approval_id: str, changed: Sequence[Approval]) -> Approval:
         """The one that was changed; else an error that says whether there is one."""
         if changed:
@@ -588,7 +319,3 @@ class SqliteApprovalStore:
 
     async def _select(self, sql: str, values: Mapping[str, object]) -> list[Approval]:
         return [APPROVALS.decode(row) for row in await self._database.fetch(sql, values)]
-
-    async def _select_one(self, sql: str, values: Mapping[str, object]) -> Approval | None:
-        rows = await self._select(sql, values)
-        return rows[0] if rows else None
