@@ -732,6 +732,38 @@ async def test_a_lapsed_decision_is_ruled_anew(then: Ruling, runs: int, acts: li
         assert (info.rule, info.asked_again) == ("newer", "it is too old")
 
 
+async def test_a_rule_that_allows_what_has_lapsed_says_who_decides_about_a_doubt() -> None:
+    pay, rulings = Plain("pay"), list[Ruling]([FILE, FILE, SMALL])
+    house = TestHouse(lambda _: rulings.pop(0) if len(rulings) > 1 else rulings[0])
+    made = world(pay, house)
+
+    async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        return AskAgain("it is too old")
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    made.before_start, pay.body = too_old, die
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    with pytest.raises(Died):
+        await made.resume({context.id: context.info.approve(by="UADA")})
+    doubt = contexts(await made.recover())["c1"].info
+    assert isinstance(doubt, DoubtInfo)
+    assert doubt.frozen == {"terms": "who decides about doubts"}
+
+
+async def test_the_last_word_is_about_a_call_that_code_lets_run() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(approval_gate(pay), house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    await made.resume({context.id: context.info.approve(by="UADA")})
+    asked, last = (code for _, _, code, _ in house.judged)
+    assert isinstance(asked, Ask)
+    assert last == Allow()
+
+
 async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() -> None:
     @dataclass(frozen=True, slots=True)
     class SilentGate(Gate):
