@@ -25,9 +25,10 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 from agents.core.journal import notices_in
+from agents.core.pending import Point
 from agents.graph import GraphAgent, StateGraph
 from agents.models import Turn, call, say
-from agents.runs.document import OpenRun
+from agents.runs.document import OpenRun, _is_gate
 from tests.unit.agents.graph.support import State
 from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts, no, yes
 
@@ -286,3 +287,18 @@ def test_a_damaged_journal_is_an_error(entry: str) -> None:
 def test_what_is_in_a_journal_beside_work_is_no_notice() -> None:
     entries = ['{"kind":"recovered","at":""}', '{"kind":"model","at":"agent:A"}']
     assert list(notices_in("1", entries)) == []
+
+
+async def test_a_question_of_a_gate_is_known_by_its_state() -> None:
+    world, _ = a_world(Book())
+    store = world.store
+    assert isinstance(store, MemoryCheckpointStore)
+    asked = contexts(await world.run())["c1"]
+    stored = await store.load("1")
+    assert stored is not None
+    run = OpenRun.of("1", stored)
+    assert run.wait_at_gates({asked.id})
+    assert not run.wait_at_gates({asked.id, "another"})
+    unknown: Json = {"$type": "nobody.knows/1", "value": {}}
+    for state in (None, unknown):
+        assert not _is_gate(Point(id="1", address=asked.address, state=state))
