@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.mongo.approvals import MongoApprovalStore
+from storage.mongo.approvals.store import MongoApprovalStore
 from storage.mongo.audit.store import MongoAuditStore
 from storage.mongo.checkpoints import MongoCheckpointStore
 from storage.mongo.client import Driver

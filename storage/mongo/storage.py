@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from storage.chain import NO_KEY, Seal
-from storage.mongo.approvals import MongoApprovalStore
+from storage.mongo.approvals.store import MongoApprovalStore
 from storage.mongo.audit.store import MongoAuditStore
 from storage.mongo.audit.trail import MongoTrailStore
 from storage.mongo.checkpoints import MongoCheckpointStore

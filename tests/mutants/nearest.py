@@ -129,7 +129,12 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/records/test_threads.py", *_SQLITE),
     "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
     "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
-    "storage/mongo/approvals.py": (
+    "storage/mongo/approvals/attendance.py": (
+        *_APPROVALS,
+        "tests/contract/test_mongo_documents.py",
+        *_MONGO,
+    ),
+    "storage/mongo/approvals/store.py": (
         *_APPROVALS,
         "tests/contract/test_mongo_documents.py",
         *_MONGO,

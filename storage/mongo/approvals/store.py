@@ -8,7 +8,6 @@ from storage.chain import Seal
 from storage.codec import (
     ANNOTATED,
     APPROVALS,
-    CLIMBED,
     HEADS,
     REBOUND,
     RESTARTED,
@@ -17,6 +16,7 @@ from storage.codec import (
 )
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
+from storage.mongo.approvals.attendance import MongoAttendanceStore
 from storage.mongo.audit.store import open_document
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Filter, Update, decider, put, to_document, to_record
@@ -26,10 +26,8 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
-    DrawnCard,
     Lease,
     Status,
-    Unreadable,
 )
 
 _WITHDRAWABLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
@@ -38,24 +36,12 @@ _MOST_OF_A_CARD = 1_000
 _IN_ORDER = (("created_ms", 1), ("position", 1))
 
 
-class MongoApprovalStore:
+class MongoApprovalStore(MongoAttendanceStore):
     """See `storage.ports.approvals.ApprovalStore`."""
 
     def __init__(self, collection: Collection, audit: Collection, seal: Seal) -> None:
-        self._collection = collection
+        super().__init__(collection)
         self._audit, self._seal = audit, seal
-
-    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        """Name what has something to be done and cannot be read."""
-        return await leases.unreadable(self._collection, APPROVALS, limit=limit)
-
-    async def count_unreadable(self, *, now_ms: int) -> int:
-        """Count the due approvals that cannot be read."""
-        return await leases.count_unreadable(self._collection, now_ms=now_ms)
-
-    async def forget_marks(self) -> None:
-        """Look again at what could not be read."""
-        await leases.forget_marks(self._collection)
 
     async def add(self, approval: Approval) -> bool:
         return await self._collection.insert(_new(approval))
@@ -220,108 +206,10 @@ class MongoApprovalStore:
         wheres: list[Filter] = [{"_id": approval_id} for approval_id in approval_ids]
         await self._collection.update_each(wheres, {"$set": {"open": False}})
 
-    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        return await leases.find_due(self._collection, APPROVALS, now_ms=now_ms, limit=limit)
-
-    async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
-        where: Filter = {"undeliverable": {"$in": sorted(reasons)}, "v": SCHEMA_VERSION}
-        order = [("created_ms", -1)]
-        found = await self._collection.find(where, order, limit) if reasons else []
-        return await leases.readable(self._collection, APPROVALS, found)
-
     async def redraw(self, approval_id: str, *, now_ms: int, newer_ts: str = "") -> bool:
         newer = {"newer_ts": newer_ts} if newer_ts else {}
         update: Update = {"$inc": {"revision": 1}, "$set": {"due_ms": now_ms, **newer}}
         return await self._collection.update({"_id": approval_id, "v": SCHEMA_VERSION}, update)
-
-    async def count_due(self, *, now_ms: int) -> int:
-        return await leases.count_due(self._collection, now_ms=now_ms)
-
-    async def count_pending(self) -> int:
-        return await self._collection.count({"status": Status.PENDING.value})
-
-    async def claim(
-        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
-    ) -> Approval | None:
-        return await leases.claim(
-            self._collection, APPROVALS, approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms
-        )
-
-    async def mark_card(
-        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
-    ) -> bool:
-        changes = _card(card_ts, drawn_revision)
-        return await self._collection.update(leases.held(approval_id, fence), {"$set": changes})
-
-    async def mark_undeliverable(self, approval_id: str, *, fence: int, reason: str) -> bool:
-        update: Update = {"$set": {"undeliverable": reason}}
-        return await self._collection.update(leases.held(approval_id, fence), update)
-
-    async def mark_reminded(
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        digest: str,
-        remind_ms: int | None,
-        reminder_ts: str,
-    ) -> bool:
-        where = _waiting(approval_id, fence, digest)
-        update: Update = {"$inc": {"reminders": 1}, "$set": {"reminder_ts": reminder_ts}}
-        return await self._collection.update(where, put(update, "remind_ms", remind_ms))
-
-    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
-        where: Filter = {
-            **leases.held(approval_id, fence),
-            "status": Status.PENDING.value,
-            "escalate_ms": {"$lte": now_ms},  # meets no missing field
-            "expires_ms": {"$gt": now_ms},
-            "v": SCHEMA_VERSION,
-        }
-        update: Update = {"$set": {"escalated_ms": now_ms}, "$inc": {"revision": 1}}
-        return await self._changed(where, put(update, "escalate_ms", None))
-
-    async def climb(
-        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
-    ) -> Approval | None:
-        where: Filter = {
-            **leases.held(changed.approval_id, changed.fence),
-            "status": Status.PENDING.value,
-            "revision": revision,
-            "expires_ms": {"$gt": now_ms},
-            "v": SCHEMA_VERSION,
-        }
-        update: Update = {"$set": {}, "$inc": {"revision": int(redraws)}}
-        row = APPROVALS.encode(changed)
-        for name in CLIMBED:
-            put(update, name, row[name])
-        return await self._changed(where, update)
-
-    async def mark_beside(
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        cards_json: str | None = None,
-        messages_json: str | None = None,
-        dialog_json: str | None = None,
-    ) -> bool:
-        given = {
-            "cards_json": cards_json,
-            "messages_json": messages_json,
-            "dialog_json": dialog_json,
-        }
-        changes = {name: text for name, text in given.items() if text is not None}
-        update: Update = {"$set": changes}
-        return await self._collection.update(leases.held(approval_id, fence), update)
-
-    async def mark_batch(
-        self, approval_id: str, *, fence: int, batch_ts: str | None = None, leaves: bool = False
-    ) -> bool:
-        changes: dict[str, object] = {"post_tried": False, "batch_left": True} if leaves else {}
-        if batch_ts is not None:
-            changes["batch_ts"] = batch_ts
-        return await self._collection.update(leases.held(approval_id, fence), {"$set": changes})
 
     async def split(self, batch: str, *, checkpoint_id: str, now_ms: int) -> frozenset[str]:
         where: Filter = {
@@ -341,13 +229,6 @@ class MongoApprovalStore:
             await self._collection.update_each(wheres, update)
         return frozenset(names)
 
-    async def mark_stuck(
-        self, approval_id: str, *, fence: int, digest: str, stuck: str
-    ) -> Approval | None:
-        where = {**_waiting(approval_id, fence, digest), "v": SCHEMA_VERSION}
-        update: Update = {"$set": {"stuck": stuck}, "$inc": {"revision": 1}}
-        return await self._changed(where, update)
-
     async def mark_seen(
         self, approval_id: str, *, digest: str, before: str, seen_json: str
     ) -> bool:
@@ -364,46 +245,6 @@ class MongoApprovalStore:
         is_default = before == "[]"
         return is_default and await self._collection.update({**where, "seen_json": None}, update)
 
-    async def mark_escalation_told(
-        self, approval_id: str, *, fence: int, digest: str, escalation_ts: str
-    ) -> bool:
-        where: Filter = {**leases.held(approval_id, fence), "digest": digest}
-        update: Update = {"$set": {"escalation_told": True, "escalation_ts": escalation_ts}}
-        return await self._collection.update(where, update)
-
-    async def mark_messages(
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        reminder_ts: str | None,
-        escalation_ts: str | None,
-    ) -> bool:
-        given = {"reminder_ts": reminder_ts, "escalation_ts": escalation_ts}
-        changes = {name: ts for name, ts in given.items() if ts is not None}
-        update: Update = {"$set": changes}
-        return await self._collection.update(leases.held(approval_id, fence), update)
-
-    async def release(  # noqa: PLR0913 - the parts of one write, given by name
-        self,
-        approval_id: str,
-        *,
-        fence: int,
-        revision: int,
-        due_ms: int | None,
-        now_ms: int,
-        failed: bool = False,
-        drawn: DrawnCard | None = None,
-        sign: str | None = None,
-    ) -> bool:
-        holder = leases.held(approval_id, fence)
-        unchanged = {**holder, "revision": revision}
-        update = _given_back(due_ms, drawn, sign, failed=failed)
-        if await self._collection.update(unchanged, update):
-            return True
-        await self._collection.update(holder, _given_back(now_ms, drawn, sign, failed=failed))
-        return False
-
     async def _conflict(self, approval_id: str) -> Approval:
         """Never returns: the error says whether there is such an approval at all."""
         await self.get(approval_id)
@@ -419,10 +260,6 @@ class MongoApprovalStore:
                 return taken
         return await self._changed(where, update)
 
-    async def _changed(self, where: Filter, update: Update) -> Approval | None:
-        changed = await self._collection.update_and_get(where, update)
-        return None if changed is None else to_record(APPROVALS, changed)
-
 
 def _new(approval: Approval) -> Document:
     by = decider(approval)
@@ -437,35 +274,3 @@ def _open(approval_id: str, now_ms: int) -> Filter:
         "expires_ms": {"$gt": now_ms},
         "v": SCHEMA_VERSION,
     }
-
-
-def _waiting(approval_id: str, fence: int, digest: str) -> Filter:
-    """Finds it while the lease is held, and it waits for people about just this."""
-    held = leases.held(approval_id, fence)
-    return {**held, "status": Status.PENDING.value, "digest": digest}
-
-
-def _card(card_ts: str | None, drawn_revision: int | None) -> dict[str, object]:
-    """Return the changes that record a step with the card."""
-    changes: dict[str, object] = {"post_tried": card_ts != ""}
-    if card_ts is not None:
-        changes["card_ts"] = card_ts
-    if drawn_revision is not None:
-        changes["drawn_revision"] = drawn_revision
-        changes["undeliverable"] = ""
-    return changes
-
-
-def _given_back(
-    due_ms: int | None, drawn: DrawnCard | None, sign: str | None, *, failed: bool
-) -> Update:
-    update = leases.given_back(due_ms)
-    if sign is not None:
-        update["$set"]["sign"] = sign
-    if drawn is not None:
-        update["$set"].update(_card(drawn.card_ts, drawn.revision))
-    if failed:
-        update["$inc"] = {"attempts": 1}
-    else:
-        update["$set"]["attempts"] = 0
-    return update
