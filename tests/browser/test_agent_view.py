@@ -43,6 +43,12 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     agents.GATES.clear()
 
 
+def is_stopped(stage: Stage, channel: str, root: str) -> bool:
+    assert stage.bot is not None
+    thread_id = f"{stage.sandbox.workspace.team_id}:{channel}:{root}"
+    return not stage.bot.turns.stopping.is_running(thread_id)
+
+
 async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) -> None:
     rosa = stage.user("Rosa")
     direct = stage.sandbox.workspace.direct_message(rosa).id
@@ -66,6 +72,7 @@ async def test_a_prompt_begins_and_the_button_stops(page: Page, stage: Stage) ->
     await expect(pane.get_by_test_id("thread-close")).to_be_in_viewport(ratio=1)
     await shot(page, f"stop-{page.viewport_size['width']}")  # type: ignore[index]
     await stop.click()
+    await stage.sandbox.until(lambda: is_stopped(stage, direct, root))  # the event takes its time
     agents.GATES[0].set()
     await expect(pane).to_contain_text("Stopped by Rosa")
     await expect(stop).to_have_count(0)
