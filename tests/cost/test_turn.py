@@ -86,6 +86,17 @@ async def test_what_is_common_to_a_batch_is_done_once(tmp_path: Path) -> None:
     assert calls.get("approvals.heads_of", 0) <= 4, listing
 
 
+async def test_the_sign_is_looked_at_once_for_all_that_ends_together(tmp_path: Path) -> None:
+    async with a_turn_stage(make_database("memory", tmp_path, None)) as stage:
+        await stage.turn()
+        await stage.ask(20)
+        before = len(PAID)
+        with counting() as count:
+            await stage.approve_all()
+    assert len(PAID) == before + 20
+    assert count.by_call().get("approvals.heads_of", 0) <= 4, "\n".join(count.lines())
+
+
 @pytest.mark.mongo
 @pytest.mark.parametrize("kind", DRIVERS)
 async def test_an_approval_costs_no_more_over_the_protocol(

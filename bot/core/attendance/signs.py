@@ -83,7 +83,7 @@ class _Root:
     Attributes:
         lock: Held while its signs are changed.
         waiting: Ids of approvals whose waiting it has shown.
-        over: Ids of those of a turn with a card for several that had ended at the last look.
+        over: Ids of those of a turn that had ended at the last look.
         ends: Signs of ends, each with the turn that it is of; None before that was looked up.
         seen: Its open approvals by id, as the pass over the thread has read them last.
     """
@@ -184,14 +184,12 @@ class Signs:
             await self.roots.put(approval, WAITS, again=True)
 
     async def _others_wait(self, approval: Approval, root: _Root) -> bool:
-        """Whether something else waits; what has ended together with others is kept in mind."""
+        """Whether something else waits; what had ended by now is kept in mind: no other look."""
         heads = await self.approvals.heads_of(approval.thread_id)
         root.over = frozenset(
             one.approval_id
             for one in heads
-            if approval.batch
-            and one.checkpoint_id == approval.checkpoint_id
-            and one.status is not Status.PENDING
+            if one.checkpoint_id == approval.checkpoint_id and one.status is not Status.PENDING
         )
         return any(
             one.status is Status.PENDING and one.approval_id != approval.approval_id
