@@ -201,7 +201,13 @@ class ChatModelAgent:
                 session = current_scope("ChatModelAgent").run.session
                 work.instruction = await settle(self.name, self._instruction, session)
             while work.ending is None:
-                async with aclosing(self._step(input, work)) as events:
+                answer = work.answer
+                step = (
+                    self._ask(input, work)
+                    if answer is None
+                    else self._run_tools(answer, planned_calls(answer), work)
+                )
+                async with aclosing(step) as events:
                     async for event in events:
                         yield event
             await self._end(work, work.ending)
@@ -220,13 +226,6 @@ class ChatModelAgent:
                 raise
             work.hooks.keep_early(self._chain.slots)
             self._wait(work, signal, *_kept_waiting(work))
-
-    def _step(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """The next step: the model, the calls of its answer, or nothing but an end."""
-        answer = work.answer
-        if answer is None:
-            return self._ask(input, work)
-        return self._run_tools(answer, planned_calls(answer), work)
 
     async def _end(self, work: ChatRun, ending: Ending) -> None:
         if self._output_key:

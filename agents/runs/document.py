@@ -305,15 +305,13 @@ class OpenRun:
         waiting = self.document.waiting if self.document is not None else None
         points = waiting.walk() if waiting is not None else ()
         asked = [one for one in points if one.id in interrupt_ids]
-        return len(asked) == len(interrupt_ids) and all(map(_is_gate, asked))
-
-
-def _is_gate(point: Point) -> bool:
-    """Whether a gate asks there; a state that cannot be read is no gate's."""
-    try:
-        return isinstance(decode(point.state), GateState)
-    except CheckpointDecodeError:
-        return False
+        try:
+            states = [decode(one.state) for one in asked]
+        except CheckpointDecodeError:
+            return False  # what cannot be read is no gate's
+        return len(asked) == len(interrupt_ids) and all(
+            isinstance(one, GateState) for one in states
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,9 +26,10 @@ from storage.records import AuditEntry
 
 logger = logging.getLogger(__name__)
 
-SOON = Retry(timedelta(milliseconds=800), timedelta(seconds=30))
-"""After this, within a second, held entries are written by themselves: a start may wait for
-look-ups. What cannot be written is tried again like all else."""
+SOON_S = 0.8
+"""After this, held entries are written by themselves: a start may wait for look-ups."""
+AGAIN = Retry(timedelta(seconds=SOON_S), timedelta(seconds=30))
+"""Entries that cannot be written are tried again like all else."""
 
 
 class WriteTimer(Protocol):
@@ -89,7 +90,7 @@ class HeldEntries:
         held = self._held.setdefault(thread_id, _ThreadEntries())
         held.entries.update((one.entry_id, one) for one in entries)
         if held.timer is None:
-            wait_s = SOON.wait_ms(held.failures, thread_id) / 1_000
+            wait_s = AGAIN.wait_ms(held.failures, thread_id) / 1_000 if held.failures else SOON_S
             held.timer = self.later(wait_s, lambda: self.spawn(self.write(thread_id)))
 
     async def write(self, thread_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -28,7 +28,7 @@ from agents.core.journal import notices_in
 from agents.core.pending import Point
 from agents.graph import GraphAgent, StateGraph
 from agents.models import Turn, call, say
-from agents.runs.document import OpenRun, _is_gate
+from agents.runs.document import OpenRun
 from tests.unit.agents.graph.support import State
 from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts, no, yes
 
@@ -300,5 +300,8 @@ async def test_a_question_of_a_gate_is_known_by_its_state() -> None:
     assert run.wait_at_gates({asked.id})
     assert not run.wait_at_gates({asked.id, "another"})
     unknown: Json = {"$type": "nobody.knows/1", "value": {}}
+    assert run.document is not None
     for state in (None, unknown):
-        assert not _is_gate(Point(id="1", address=asked.address, state=state))
+        point = Point(id="1", address=asked.address, state=state)
+        found = replace(run, document=replace(run.document, waiting=point))
+        assert not found.wait_at_gates({"1"})
