@@ -274,7 +274,9 @@ def _takes_a_set(schema: object) -> bool:
         case {"type": "set" | "frozenset"}:
             return True
         case Mapping():
-            return any(_takes_a_set(part) for key, part in schema.items() if key not in _NO_PARTS)
+            # A mapping of fields has no type of its own: a field may have any of these names.
+            skipped = _NO_PARTS if isinstance(schema.get("type"), str) else frozenset[str]()
+            return any(_takes_a_set(part) for key, part in schema.items() if key not in skipped)
         case list() | tuple():
             return any(map(_takes_a_set, schema))
         case _:

@@ -409,3 +409,15 @@ def test_docstrings_of_other_shapes(doc: str | None, expected: tuple[str, dict[s
 
     plain.__doc__ = doc
     assert docstring_parts(plain) == expected
+
+
+class HasDefault(BaseModel):
+    default: set[str]
+
+
+def test_a_set_is_refused_whatever_its_field_is_called() -> None:
+    def take(given: HasDefault) -> str:
+        return str(given)
+
+    with pytest.raises(AgentConfigError, match="takes a set"):
+        parameters(take)
