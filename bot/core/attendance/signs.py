@@ -179,7 +179,11 @@ class Signs:
         ):
             return
         root.waiting.clear()
-        await self.roots.take(approval, WAITS)
+        try:
+            await self.roots.take(approval, WAITS)
+        except BaseException:
+            root.over = frozenset()  # it still stands there: whoever comes next takes it off
+            raise
         if not is_alone and await self._others_wait(approval, root):
             await self.roots.put(approval, WAITS, again=True)
 
