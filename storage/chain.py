@@ -174,6 +174,7 @@ class Wrong(StrEnum):
     MISSING = "missing"
     DISPLACED = "displaced"
     UNKNOWN_KEY = "unknown_key"  # sealed with a key that is not given: nothing can be said of it
+    UNKEYED = "unkeyed"  # sealed without a key, though there is one: anybody can make such an entry
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -232,15 +233,20 @@ class Verifier:
     Args:
         seal: Knows the keys.
         head: As noted elsewhere: what was there must still be there. None: a cut tail is not seen.
+        plain_until: The last entry that was sealed before there was a key, as noted elsewhere. With
+            a key, an entry behind it that has none is a fault; without `plain_until`, any is.
     """
 
-    def __init__(self, seal: Seal = NO_KEY, head: Head | None = None) -> None:
-        self._seal, self._head = seal, head
+    def __init__(
+        self, seal: Seal = NO_KEY, head: Head | None = None, *, plain_until: Head | None = None
+    ) -> None:
+        self._seal, self._head, self._plain_until = seal, head, plain_until or Head()
         self._first: Form | None = None
         self._last = Head()
         self._fault: Flaw | None = None
         self._count = self._unkeyed = 0
-        self._has_key = self._met_head = False
+        self._has_key = False
+        self._met: set[Head] = set()
         self._checkpoints: set[tuple[object, object]] = set()
         self._erased: dict[object, int] = {}
         self._forgotten: set[object] = set()
@@ -263,7 +269,8 @@ class Verifier:
 
     def end(self) -> Verdict:
         """Say what was found."""
-        faults = [self._fault, self._start_fault(), self._head_fault(), *self._erased_faults()]
+        faults = [self._fault, self._start_fault(), self._head_fault(), self._plain_fault()]
+        faults += self._erased_faults()
         return Verdict(
             seq=self._last.seq,
             hash=self._last.hash,
@@ -282,8 +289,8 @@ class Verifier:
             prev = GENESIS if seq == 1 else str(form.get("prev"))
         if seq != due:
             return Flaw(due, Wrong.MISSING) if seq > due else Flaw(seq, Wrong.DISPLACED)
-        if not self._seal.knows(form.get("alg")):
-            return Flaw(seq, Wrong.UNKNOWN_KEY)
+        if wrong := self._wrong_key(form, seq):
+            return Flaw(seq, wrong)
         is_sealed = self._is_sealed(form)
         if not is_sealed and self._belongs_elsewhere(form, seq):
             return Flaw(seq, Wrong.DISPLACED)
@@ -293,6 +300,12 @@ class Verifier:
         self._has_key = is_keyed
         self._last = Head(seq, str(form.get("hash")))
         return None
+
+    def _wrong_key(self, form: Form, seq: int) -> Wrong | None:
+        if not self._seal.knows(form.get("alg")):
+            return Wrong.UNKNOWN_KEY
+        needs_key = bool(self._seal.key) and seq > self._plain_until.seq
+        return Wrong.UNKEYED if needs_key and form.get("alg") == PLAIN else None
 
     def _is_sealed(self, form: Form) -> bool:
         return hmac.compare_digest(self._seal.hash(form), str(form.get("hash")))
@@ -309,8 +322,9 @@ class Verifier:
             self._erased.setdefault(form.get("thread"), seq)
         if form.get("action") == FORGOTTEN:
             self._forgotten.add(form.get("thread"))
-        if self._head is not None and (seq, form.get("hash")) == (self._head.seq, self._head.hash):
-            self._met_head = True
+        for head in (self._head, self._plain_until):
+            if head is not None and (seq, form.get("hash")) == (head.seq, head.hash):
+                self._met.add(head)
 
     def _start_fault(self) -> Flaw | None:
         """The flaw of a beginning that was deleted without a checkpoint."""
@@ -320,9 +334,21 @@ class Verifier:
         is_noted = (seq - 1, self._first.get("prev")) in self._checkpoints
         return None if is_noted else Flaw(seq, Wrong.MISSING)
 
+    def _plain_fault(self) -> Flaw | None:
+        """The flaw of a chain that had another entry where the key began, unless that was pruned.
+
+        What is left of a pruned chain has a key, and so has the checkpoint before it.
+        """
+        first = self._first.get("seq") if self._first is not None else None
+        is_pruned = isinstance(first, int) and first > self._plain_until.seq
+        return None if is_pruned else self._missed(self._plain_until)
+
     def _head_fault(self) -> Flaw | None:
-        head = self._head
-        if head is None or self._met_head or head == Head():
+        return None if self._head is None else self._missed(self._head)
+
+    def _missed(self, head: Head) -> Flaw | None:
+        """The flaw of a chain that has not what was noted elsewhere."""
+        if head in self._met or head == Head():
             return None
         if (head.seq, head.hash) in self._checkpoints:  # deleted since, and noted in the chain
             return None

@@ -7,15 +7,18 @@ is chained: there its hash stands for it. So it can be deleted with its thread, 
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 
-from storage.chain import Form, Seal, canonical, content_hash
+from storage.chain import NO_KEY, PLAIN, Form, Head, Seal, canonical, content_hash
 from storage.codec import AUDIT, UNREADABLE, Row, read_entry
 from storage.ports.audit import Link
 from storage.records import AuditEntry
 from storage.retention import is_kept
+
+logger = logging.getLogger(__name__)
 
 CONTENT_HASH = "content_hash"
 """The name in the evidence under which the hash of its content stands. Stored."""
@@ -117,6 +120,44 @@ def link_of(row: Mapping[str, object], seal: Seal) -> Link:
 def is_ours(row: Mapping[str, object], form: Form, seal: Seal) -> bool:
     """Whether an open entry was appended by somebody with the key, where there is one."""
     return seal.is_ours(form, str(row.get("mac") or ""))
+
+
+def seal_for(row: Mapping[str, object], seal: Seal, *, is_keyed: bool) -> Seal | None:
+    """Find the seal of an open entry.
+
+    An entry without a mark never gets a seal with a key. It is sealed without one as long as the
+    chain has no entry with a key; later nobody who has the key can have appended it.
+
+    Args:
+        row: The open entry.
+        seal: How entries are sealed.
+        is_keyed: Whether the last entry of its chain is sealed with a key.
+
+    Returns:
+        None for an entry that is not sealed at all.
+    """
+    if is_ours(row, open_form(row), seal):
+        return seal
+    return None if is_keyed or row.get("mac") else NO_KEY
+
+
+def tell_key_begins(team_id: str, head: Head, alg: str, seal: Seal) -> None:
+    """Note in the log the last entry without a key, where the next one is sealed with one.
+
+    Args:
+        team_id: Whose chain.
+        head: Its last entry; nothing is noted for an empty chain.
+        alg: How that entry is sealed.
+        seal: How the next one is sealed.
+    """
+    if head.seq and alg == PLAIN and seal.key:
+        logger.warning(
+            "the audit of %s is sealed with a key from now on; its last entry without one is %d:%s",
+            team_id or "no workspace",
+            head.seq,
+            head.hash,
+            extra={"action": "audit_key_begins"},
+        )
 
 
 def _is_whole(row: Mapping[str, object], form: Form) -> bool:

@@ -19,7 +19,7 @@ from bot.core.upkeep.sealing import LATE, links, links_of, prune, verify
 from bot.errors import BotError
 from bot.redaction.rules import in_force
 from storage.base import Storage
-from storage.chain import Head, Verdict
+from storage.chain import Head, Verdict, Wrong
 
 _LEAST = timedelta(days=31)
 """Longer than anything can wait for a decision."""
@@ -72,11 +72,23 @@ async def _verify(call: Call) -> None:
     arguments = call.arguments
     async with _open(call) as storage:
         verdicts = await verify(
-            storage, call.seal, head=_head(arguments.head), team_id=arguments.team
+            storage,
+            call.seal,
+            head=_head(arguments.head),
+            plain_until=_head(arguments.plain_until),
+            team_id=arguments.team,
         )
         left = await storage.trail.unsealed()
-        strange = sum(not link.is_whole for link in await storage.trail.open_links(limit=1_000))
+        open_ones = await storage.trail.open_links(limit=1_000)
+        strange = sum(not link.is_whole for link in open_ones)
+        emptied = await storage.trail.on_record() - verdicts.keys()
+    emptied -= {str(link.form["team"]) for link in open_ones}
     faults = [fault for team, one in verdicts.items() if (fault := _told(call, team, one))]
+    faults += [
+        f"{team}: the audit log has no entries, but there are approvals: it was emptied"
+        for team in sorted(emptied)
+        if not arguments.team or team == arguments.team
+    ]
     if arguments.head and not verdicts:
         faults.append("there is no entry, and a head was noted")
     if left.count:
@@ -95,7 +107,9 @@ async def _verify(call: Call) -> None:
 def _told(call: Call, team_id: str, verdict: Verdict) -> str:
     """Say what is right; return what is wrong."""
     if verdict.fault is not None:
-        return f"{team_id}: entry {verdict.fault.at} is {_WORDS[verdict.fault.wrong]}"
+        fault = f"{team_id}: entry {verdict.fault.at} is {_WORDS[verdict.fault.wrong]}"
+        is_unkeyed = verdict.fault.wrong is Wrong.UNKEYED
+        return f"{fault}. {_PLAIN_REMEDY}" if is_unkeyed else fault
     call.say(f"{team_id}: {verdict.count} entries hold; head {verdict.seq}:{verdict.hash}")
     if verdict.unkeyed and call.seal.key:
         call.say(f"{team_id}: {verdict.unkeyed} of them are sealed without a key")
@@ -107,7 +121,12 @@ _WORDS = {
     "missing": "missing",
     "displaced": "displaced",
     "unknown_key": "sealed with a key that is not in COUNTERSIGN_AUDIT_KEY",
+    "unkeyed": "sealed without a key, though COUNTERSIGN_AUDIT_KEY is set",
 }
+_PLAIN_REMEDY = (
+    "If it was written before the key was set, add --plain-until SEQ:HASH, as the log line "
+    "audit_key_begins has it"
+)
 
 
 async def _export(call: Call) -> None:
@@ -152,12 +171,14 @@ async def _prune(call: Call) -> None:
     if older < _LEAST:
         raise BotError("entries of the last 31 days are kept: a request may wait that long")
     before_ms = system_clock() - milliseconds(older)
-    async with call.open_beside() as storage:
-        for team_id in sorted(await storage.trail.heads()):
-            if not call.arguments.yes:
+    if not call.arguments.yes:
+        async with _open(call) as storage:
+            for team_id in sorted(await storage.trail.heads()):
                 count = await _count_before(storage, team_id, before_ms)
                 call.say(f"{team_id}: {count} entries would be deleted. Say --yes to delete them.")
-                continue
+        return
+    async with call.open_beside() as storage:
+        for team_id in sorted(await storage.trail.heads()):
             gone = await prune(
                 storage, team_id, before_ms=before_ms, owner=owner(), clock=system_clock
             )

@@ -161,6 +161,12 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
     _add_json(shown)
     verified = parts.add_parser("verify", help="look for entries that were altered or removed")
     verified.add_argument("--head", metavar="SEQ:HASH", default="", help="an end noted elsewhere")
+    verified.add_argument(
+        "--plain-until",
+        metavar="SEQ:HASH",
+        default="",
+        help="the last entry from before COUNTERSIGN_AUDIT_KEY was set, noted elsewhere",
+    )
     verified.add_argument("--team", metavar="ID", default="", help="of one workspace alone")
     exported = parts.add_parser("export", help="print all entries, with their places in the chain")
     exported.add_argument(

@@ -68,7 +68,10 @@ class MongoStorage:
         self.lists = MongoListStore(Collection(client, "approvals"), Collection(client, "grants"))
         self.audit = MongoAuditStore(Collection(client, "audit"), seal)
         self.trail = MongoTrailStore(
-            Collection(client, "audit"), Collection(client, "chains"), seal
+            Collection(client, "audit"),
+            Collection(client, "chains"),
+            Collection(client, "approvals"),
+            seal,
         )
         collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
         self.retention = MongoRetentionStore(collections, seal)

@@ -71,6 +71,9 @@ class TrailStore(Protocol):
         each number is given once, also where a lease was lost. What a crash left half done is
         finished first.
 
+        Where there is a key, an entry that was appended without it is never sealed with it. It is
+        sealed without a key as long as its chain has no entry with one, and later not at all.
+
         Returns:
             How many entries were sealed.
         """
@@ -86,6 +89,10 @@ class TrailStore(Protocol):
 
     async def heads(self) -> Mapping[str, Head]:
         """The last entry of each chain, by workspace, as far as the database has noted it."""
+        ...
+
+    async def on_record(self) -> set[str]:
+        """The workspaces that have approvals: an audit without entries of them was emptied."""
         ...
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:

@@ -70,6 +70,7 @@ class SqliteStorage:
             try:
                 await self.trail.check_key()
                 await self.trail.seal()  # what an earlier release has appended
+                await self.trail.tell_key()
             except BaseException:
                 await self.close()
                 raise
@@ -81,7 +82,6 @@ class SqliteStorage:
         await self._database.open_beside()
         try:
             await self.trail.check_key()
-            await self.trail.seal()
         except BaseException:
             await self.close()
             raise

@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 
 from storage.base import Storage
-from storage.chain import GENESIS, MIN_KEY, NO_KEY, Flaw, Head, Seal, Verdict, Verifier, Wrong
+from storage.chain import (
+    GENESIS,
+    MIN_KEY,
+    NO_KEY,
+    PLAIN,
+    Flaw,
+    Head,
+    Seal,
+    Verdict,
+    Verifier,
+    Wrong,
+)
 from storage.errors import StoreUnavailableError
 from storage.mongo import MongoStorage
 from storage.mongo.audit.trail import LEASE_MS
@@ -34,9 +45,14 @@ async def seal(storage: Storage, *, owner: str = "a", now_ms: int = NOW) -> int:
 
 
 async def verdict(
-    storage: Storage, seal: Seal = NO_KEY, head: Head | None = None, team_id: str = TEAM
+    storage: Storage,
+    seal: Seal = NO_KEY,
+    head: Head | None = None,
+    team_id: str = TEAM,
+    *,
+    plain_until: Head | None = None,
 ) -> Verdict:
-    verifier, after = Verifier(seal, head), 0
+    verifier, after = Verifier(seal, head, plain_until=plain_until), 0
     while links := await storage.trail.page(team_id, after=after, limit=3):
         for link in links:
             verifier.add(link.form, is_whole=link.is_whole, is_erased=link.entry.erased)
@@ -318,13 +334,15 @@ async def test_a_chain_with_a_key_does_not_go_on_without(
     await first.open()
     await first.audit.append(an_entry("a"))
     await seal(first)
+    plain_until = (await first.trail.heads())[TEAM]
     await first.close()
 
     keyed = with_seal(KEYED)
     await keyed.open()
     await keyed.audit.append(an_entry("b", at_ms=2))
     await seal(keyed)
-    found = await verdict(keyed, KEYED)
+    assert (await verdict(keyed, KEYED)).fault == Flaw(1, Wrong.UNKEYED)
+    found = await verdict(keyed, KEYED, plain_until=plain_until)
     assert (found.ok, found.seq, found.unkeyed) == (True, 2, 1)
     await keyed.close()
 
@@ -338,7 +356,8 @@ async def test_a_chain_with_a_key_does_not_go_on_without(
     await changed.open()
     await changed.audit.append(an_entry("c", at_ms=3))
     await seal(changed)
-    assert (await verdict(changed, Seal(b"o" * MIN_KEY, old=(KEYED.key,)))).seq == 3
+    both = Seal(b"o" * MIN_KEY, old=(KEYED.key,))
+    assert (await verdict(changed, both, plain_until=plain_until)).seq == 3
     await changed.close()
 
 
@@ -357,6 +376,8 @@ async def test_an_entry_of_somebody_without_the_key_is_never_sealed(
     await keyed.open()
     await keyed.audit.append(an_entry("ours", at_ms=2))
     assert await seal(keyed) == 2  # nothing was sealed with the key before
+    algs = [link.form["alg"] for link in await keyed.trail.page(TEAM, after=0, limit=9)]
+    assert algs == [PLAIN, KEYED.alg]
     await stranger.audit.append(an_entry("forged", at_ms=3))
     await keyed.audit.append(an_entry("changed", at_ms=4))
     await spoil(keyed, "audit", "changed", actor_id="U9")

@@ -108,7 +108,12 @@ async def links_of(storage: Storage, team_id: str) -> AsyncIterator[Link]:
 
 
 async def verify(
-    storage: Storage, seal: Seal, *, head: Head | None = None, team_id: str = ""
+    storage: Storage,
+    seal: Seal,
+    *,
+    head: Head | None = None,
+    plain_until: Head | None = None,
+    team_id: str = "",
 ) -> Mapping[str, Verdict]:
     """Look at each chain from its first entry to its last.
 
@@ -116,21 +121,22 @@ async def verify(
         storage: Open.
         seal: Knows the keys.
         head: As noted elsewhere.
+        plain_until: The last entry of before the key, as noted elsewhere.
         team_id: Whose chain; all of them when empty.
 
     Returns:
         What was found, by workspace.
 
     Raises:
-        BotError: It is not clear of which chain the head is.
+        BotError: It is not clear of which chain the noted entries are.
     """
     verdicts: dict[str, Verdict] = {}
     heads = await storage.trail.heads()
     noted = {team: end for team, end in heads.items() if not team_id or team == team_id}
-    if head is not None and len(noted) > 1:
+    if (head or plain_until) is not None and len(noted) > 1:
         raise BotError("there are several workspaces: say --team, too")
     for team in sorted(noted):
-        verifier = Verifier(seal, head)
+        verifier = Verifier(seal, head, plain_until=plain_until)
         async for link in links_of(storage, team):
             verifier.add(link.form, is_whole=link.is_whole, is_erased=link.entry.erased)
         verdict = verifier.end()

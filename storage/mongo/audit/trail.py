@@ -19,11 +19,12 @@ from storage.errors import StoreUnavailableError
 from storage.ledger import (
     NO_KEY_TEXT,
     SEALED,
-    is_ours,
     is_split,
     link_of,
     open_form,
+    seal_for,
     split_again,
+    tell_key_begins,
 )
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Filter, Update
@@ -58,20 +59,25 @@ class MongoTrailStore:
     Args:
         audit: The entries.
         chains: A record of each chain.
+        approvals: What must have entries.
         seal: How entries are sealed.
     """
 
-    def __init__(self, audit: Collection, chains: Collection, seal: Seal) -> None:
-        self._audit, self._chains, self._seal = audit, chains, seal
+    def __init__(
+        self, audit: Collection, chains: Collection, approvals: Collection, seal: Seal
+    ) -> None:
+        self._audit, self._chains, self._approvals = audit, chains, approvals
+        self._seal = seal
         self._checked: set[str] = set()
 
     async def seal(self, *, owner: str, now_ms: int) -> int:
-        total = 0
+        total, last = 0, list[object]()
         while found := await self._open_ones():
+            before, last = last, [document["_id"] for document in found]
             teams = {_team_of(document) for document in found}
             sealed = [await self._seal_team(team, owner, now_ms) for team in sorted(teams)]
-            if not any(sealed):
-                break
+            if not any(sealed) and last == before:
+                break  # others seal them; what is foreign was marked, and is not found again
             total += sum(sealed)
         return total
 
@@ -88,6 +94,14 @@ class MongoTrailStore:
     async def heads(self) -> Mapping[str, Head]:
         found = await self._chains.find({}, [("_id", 1)])
         return {str(each["_id"]): _head(each) for each in found}
+
+    async def on_record(self) -> set[str]:
+        names: list[str] = []
+        while found := await self._approvals.patient.find(
+            {"team_id": {"$gt": names[-1] if names else ""}}, [("team_id", 1)], 1, names=["team_id"]
+        ):
+            names.append(str(found[0]["team_id"]))
+        return set(names)
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
         where: Filter = {"team_id": team_id, "seq": {"$gt": after}, "gone_at": None}
@@ -179,30 +193,30 @@ class MongoTrailStore:
     async def _batch(self, chain: _Held) -> list[Document]:
         """The ids, numbers and hashes that are about to be given."""
         batch: list[Document] = []
-        head = chain.head
-        for document in await self._readable(chain):
-            form = self._seal.sealed(open_form(_row(document)), seq=head.seq + 1, prev=head.hash)
-            head = Head(head.seq + 1, str(form["hash"]))
+        head, alg = chain.head, chain.alg
+        for document, seal in await self._readable(chain):
+            tell_key_begins(chain.team_id, head, alg, seal)
+            form = seal.sealed(open_form(_row(document)), seq=head.seq + 1, prev=head.hash)
+            head, alg = Head(head.seq + 1, str(form["hash"])), seal.alg
             batch.append({"id": document["_id"], **{name: form[name] for name in SEALED}})
         return batch
 
-    async def _readable(self, chain: _Held) -> list[Document]:
-        """The open entries of a chain that may be sealed."""
+    async def _readable(self, chain: _Held) -> list[tuple[Document, Seal]]:
+        """The open entries of a chain that may be sealed, and how; those without a key first."""
         found = [one for one in await self._open_ones() if _team_of(one) == chain.team_id]
         if whole := [one for one in found if not is_split(one)]:
             await self._split(whole)  # of an earlier release
             found = [one for one in await self._open_ones() if _team_of(one) == chain.team_id]
-        ours = [one for one in found if is_split(one) and self._is_ours(one, chain)]
-        names = {one["_id"] for one in ours}
-        foreign: list[Filter] = [{"_id": one["_id"]} for one in found if one["_id"] not in names]
+        ours: list[tuple[Document, Seal]] = []
+        foreign: list[Filter] = []
+        for one in found:
+            seal = seal_for(_row(one), self._seal, is_keyed=chain.alg != PLAIN)
+            if is_split(one) and seal is not None:
+                ours.append((one, seal))
+            else:
+                foreign.append({"_id": one["_id"]})
         await self._audit.update_each(foreign, {"$set": {"foreign": True}})
-        return ours
-
-    def _is_ours(self, document: Document, chain: _Held) -> bool:
-        row = _row(document)
-        # Until the first entry is sealed with a key, those of before the key have no mark.
-        is_older = chain.alg == PLAIN and not document.get("mac")
-        return is_older or is_ours(row, open_form(row), self._seal)
+        return sorted(ours, key=lambda one: bool(one[1].key))
 
     async def _split(self, whole: Sequence[Document]) -> None:
         changes: list[tuple[Filter, Update]] = []

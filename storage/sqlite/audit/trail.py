@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from storage.chain import Head, Seal
+from storage.chain import PLAIN, Head, Seal
 from storage.codec import Row
 from storage.errors import StoreUnavailableError
-from storage.ledger import NO_KEY_TEXT, SEALED, is_split, link_of, open_form, split_again
+from storage.ledger import (
+    NO_KEY_TEXT,
+    SEALED,
+    is_split,
+    link_of,
+    open_form,
+    seal_for,
+    split_again,
+    tell_key_begins,
+)
 from storage.ports.audit import Link, Unsealed
 from storage.sqlite.audit.store import sealed_columns
 from storage.sqlite.database import Database
@@ -19,7 +28,9 @@ from storage.sqlite.file.worker import Statement
 PIECE = 500
 """Entries that are sealed, or deleted, in one transaction."""
 
-_OPEN = "SELECT * FROM audit WHERE seq IS NULL ORDER BY at_ms, entry_id LIMIT :limit"
+_OPEN = """
+SELECT * FROM audit WHERE seq IS NULL ORDER BY at_ms, entry_id LIMIT :limit OFFSET :skip
+"""
 _UNSEALED = """
 SELECT count(*) AS found, coalesce(min(at_ms), 0) AS since FROM audit WHERE seq IS NULL
 """
@@ -34,6 +45,7 @@ UPDATE audit SET detail = :detail, team_id = :team_id, for_id = :for_id, content
     salt = :salt, seq = :seq, alg = :alg, prev = :prev, hash = :hash
 WHERE entry_id = :entry_id AND seq IS NULL
 """
+_ON_RECORD = "SELECT DISTINCT team_id FROM approvals"
 _PAGE = """
 SELECT * FROM audit WHERE team_id = :team AND seq > :after AND gone_ms IS NULL
 ORDER BY seq LIMIT :limit
@@ -61,11 +73,12 @@ class SqliteTrailStore:
         self._database, self._seal = database, seal
 
     async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
-        total = 0
-        while rows := await self._database.fetch(_OPEN, {"limit": PIECE}):
-            heads = dict(await self.heads())
-            await self._database.fetch_together([self._sealing(row, heads) for row in rows])
-            total += len(rows)
+        total = left = 0
+        while rows := await self._database.fetch(_OPEN, {"limit": PIECE, "skip": left}):
+            ends = await self._ends()
+            sealing = [one for row in rows if (one := self._sealing(row, ends))]
+            await self._database.fetch_together(sealing)
+            total, left = total + len(sealing), left + len(rows) - len(sealing)
         return total
 
     async def unsealed(self) -> Unsealed:
@@ -73,12 +86,14 @@ class SqliteTrailStore:
         return Unsealed(int(str(row["found"])), int(str(row["since"])))
 
     async def open_links(self, *, limit: int) -> Sequence[Link]:
-        rows = await self._database.fetch(_OPEN, {"limit": max(limit, 0)})
+        rows = await self._database.fetch(_OPEN, {"limit": max(limit, 0), "skip": 0})
         return [link_of(row, self._seal) for row in rows]
 
     async def heads(self) -> Mapping[str, Head]:
-        rows = await self._database.fetch(_HEADS)
-        return {str(row["team_id"]): Head(int(str(row["seq"])), str(row["hash"])) for row in rows}
+        return {team_id: head for team_id, (head, _) in (await self._ends()).items()}
+
+    async def on_record(self) -> set[str]:
+        return {str(row["team_id"]) for row in await self._database.fetch(_ON_RECORD)}
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
         values = {"team": team_id, "after": after, "limit": max(limit, 0)}
@@ -101,14 +116,29 @@ class SqliteTrailStore:
             if not self._seal.knows(row["alg"]):
                 raise StoreUnavailableError(NO_KEY_TEXT)
 
-    def _sealing(self, row: Row, heads: dict[str, Head]) -> Statement:
-        """The statement that seals a row behind its head, which moves on."""
+    async def tell_key(self) -> None:
+        """Note in the log which entries are the last without a key, where there is one now."""
+        for team_id, (head, alg) in (await self._ends()).items():
+            tell_key_begins(team_id, head, alg, self._seal)
+
+    async def _ends(self) -> dict[str, tuple[Head, str]]:
+        """The last entry of each chain, and its algorithm."""
+        return {
+            str(row["team_id"]): (Head(int(str(row["seq"])), str(row["hash"])), str(row["alg"]))
+            for row in await self._database.fetch(_HEADS)
+        }
+
+    def _sealing(self, row: Row, ends: dict[str, tuple[Head, str]]) -> Statement | None:
+        """The statement that seals a row behind its end, which moves on; None for a foreign one."""
         split = None if is_split(row) else split_again(row, self._seal)
         full: Row = {"content": "", "salt": "", **_texts(row), **(split or {})}
         full["team_id"] = team_id = str(open_form(full)["team"])
-        head = heads.get(team_id, Head())
-        columns = sealed_columns(full, self._seal, seq=head.seq + 1, prev=head.hash)
-        heads[team_id] = Head(head.seq + 1, str(columns["hash"]))
+        head, alg = ends.get(team_id, (Head(), PLAIN))
+        seal = seal_for(full, self._seal, is_keyed=alg != PLAIN)
+        if seal is None:
+            return None
+        columns = sealed_columns(full, seal, seq=head.seq + 1, prev=head.hash)
+        ends[team_id] = Head(head.seq + 1, str(columns["hash"])), seal.alg
         names = ("entry_id", "detail", "team_id", "for_id", "content", "salt")
         return _SEAL, {**{name: full[name] for name in names}, **columns}
 

@@ -40,9 +40,14 @@ def audit_cases() -> list[Any]:
 
 
 def verdict_of(
-    entries: Iterable[Form], seal: Seal = NO_KEY, head: Head | None = None, **marks: Any
+    entries: Iterable[Form],
+    seal: Seal = NO_KEY,
+    head: Head | None = None,
+    *,
+    plain_until: Head | None = None,
+    **marks: Any,
 ) -> Verdict:
-    verifier = Verifier(seal, head)
+    verifier = Verifier(seal, head, plain_until=plain_until)
     for entry in entries:
         verifier.add(entry, **marks)
     return verifier.end()
@@ -136,7 +141,7 @@ def test_who_rewrites_all_behind_it_is_found_with_a_key_or_a_noted_head() -> Non
 
     keyed = a_chain(2, KEYED)
     forged = [*keyed, *a_chain(2, NO_KEY, Head(2, str(keyed[1]["hash"])))]
-    assert verdict_of(forged, KEYED).fault == Flaw(3, Wrong.ALTERED)
+    assert verdict_of(forged, KEYED).fault == Flaw(3, Wrong.UNKEYED)
     assert verdict_of(keyed).fault == Flaw(1, Wrong.UNKNOWN_KEY)
 
 
@@ -146,10 +151,13 @@ def test_a_key_may_come_later_and_may_change() -> None:
     changed = Seal(OTHER_KEY, old=(KEY,))
     chain += a_chain(2, changed, Head(4, str(chain[-1]["hash"])))
 
-    verdict = verdict_of(chain, changed)
+    noted = Head(2, str(chain[1]["hash"]))
+    verdict = verdict_of(chain, changed, plain_until=noted)
 
+    assert verdict_of(chain, changed).fault == Flaw(1, Wrong.UNKEYED)
     assert verdict == Verdict(seq=6, hash=str(chain[-1]["hash"]), count=6, unkeyed=2)
-    assert verdict_of(chain, Seal(OTHER_KEY)).fault == Flaw(3, Wrong.UNKNOWN_KEY)
+    other = verdict_of(chain, Seal(OTHER_KEY), plain_until=noted)
+    assert other.fault == Flaw(3, Wrong.UNKNOWN_KEY)
 
 
 @pytest.mark.parametrize("key", [b"x", b"x" * (MIN_KEY - 1)])

@@ -6,7 +6,7 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,13 @@ from bot.core.audit.acts import Act
 from bot.core.audit.entries import entry_of
 from bot.redaction.masks import NO_NAMES
 from storage.base import Storage
-from storage.chain import Seal
+from storage.chain import GENESIS, NO_KEY, PLAIN, Seal
+from storage.codec import AUDIT
+from storage.ledger import SEALED, open_form
 from storage.mongo import MongoStorage
 from storage.records import AuditEntry
 from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
 
@@ -63,13 +66,16 @@ class Place:
 
     environ: dict[str, str]
     make: Callable[[], Storage]
+    make_keyed: Callable[[Seal], Storage] | None = None
 
     def prepare(self, work: Callable[[Storage], Awaitable[None]]) -> None:
         async def run() -> None:
             storage = self.make()
             await storage.open()
-            await work(storage)
-            await storage.close()
+            try:
+                await work(storage)
+            finally:
+                await storage.close()
 
         asyncio.run(run())
 
@@ -85,19 +91,46 @@ async def fill(storage: Storage) -> None:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def empty_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A database without a key, before anybody opened it."""
     if request.param == "sqlite":
         environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
-        made = Place(environ, lambda: SqliteStorage(tmp_path / "data"))
-    else:
-        server: MongoServer = request.getfixturevalue("mongo_server")
-        database = server.new_database()
-        base, _, query = server.uri.partition("?")
-        uri = f"{base.rstrip('/')}/{database}" + (f"?{query}" if query else "")
-        environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
-        made = Place(environ, lambda: MongoStorage(uri, driver="pymongo"))
+
+        def embedded(seal: Seal) -> Storage:
+            return SqliteStorage(tmp_path / "data", seal=seal)
+
+        return Place(environ, lambda: embedded(NO_KEY), embedded)
+    server: MongoServer = request.getfixturevalue("mongo_server")
+    database = server.new_database()
+    base, _, query = server.uri.partition("?")
+    uri = f"{base.rstrip('/')}/{database}" + (f"?{query}" if query else "")
+    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
+
+    def shared(seal: Seal) -> Storage:
+        return MongoStorage(uri, driver="pymongo", seal=seal)
+
+    return Place(environ, lambda: shared(NO_KEY), shared)
+
+
+@pytest.fixture
+def place(empty_place: Place) -> Place:
+    empty_place.prepare(fill)
+    return empty_place
+
+
+@pytest.fixture
+def keyed_place(empty_place: Place) -> Place:
+    made = with_key(empty_place)
     made.prepare(fill)
     return made
+
+
+def with_key(place: Place) -> Place:
+    """The same database, opened with the key from now on."""
+    make = place.make_keyed
+    assert make is not None
+    environ = {**place.environ, "COUNTERSIGN_AUDIT_KEY": KEY}
+    return Place(environ, lambda: make(Seal(KEY.encode())), make)
 
 
 def acts(lines: list[str]) -> list[str]:
@@ -239,6 +272,207 @@ def test_a_key_is_needed_where_there_was_one(
     short = Place({**environ, "COUNTERSIGN_AUDIT_KEY": "short"}, keyed.make)
     short.type("verify", code=WRONG_SETTINGS)
     assert "at least 32 bytes" in capsys.readouterr().err
+
+
+# ---- a key, and somebody who writes to the database without it -----------------------------------
+
+
+def forged_row(key: str, action: str = "requested", **detail: object) -> dict[str, object]:
+    return {
+        "v": 1,
+        "at_ms": LONG_AGO + 9 * DAY_MS,
+        "action": action,
+        "thread_id": "T1:C1:1",
+        "approval_id": "",
+        "actor_id": "UEVE",
+        "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
+        "erased": 0,
+        "team_id": "T1",
+        "for_id": "",
+        "content": "",
+        "salt": "",
+        AUDIT.key: key,
+    }
+
+
+async def plant(storage: Storage, rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert rows as somebody can who writes to the file or the server."""
+    if isinstance(storage, MongoStorage):
+        documents = [{"_id": row[AUDIT.key], **row} for row in rows]
+        await storage._client.collection("audit").insert_many(documents)
+        return
+    assert isinstance(storage, SqliteStorage)
+    for row in rows:
+        values = ", ".join(f":{name}" for name in row)
+        sql = f"INSERT INTO audit ({', '.join(row)}) VALUES ({values})"  # noqa: S608
+        await storage._database.fetch(sql, row)
+
+
+async def all_rows(storage: Storage) -> list[dict[str, object]]:
+    if isinstance(storage, MongoStorage):
+        found = await storage._client.collection("audit").find({}).sort("seq").to_list(99)
+        return [{**one, AUDIT.key: one["_id"]} for one in found]
+    assert isinstance(storage, SqliteStorage)
+    return [dict(row) for row in await storage._database.fetch("SELECT * FROM audit ORDER BY seq")]
+
+
+async def empty(storage: Storage) -> None:
+    if isinstance(storage, MongoStorage):
+        for name in ("audit", "chains"):
+            await storage._client.collection(name).delete_many({})
+        return
+    assert isinstance(storage, SqliteStorage)
+    await storage._database.fetch("DROP TRIGGER IF EXISTS audit_kept")
+    await storage._database.fetch("DELETE FROM audit")
+
+
+async def seal_now(storage: Storage) -> None:
+    await storage.trail.seal(owner="test", now_ms=system_clock())
+
+
+@pytest.mark.parametrize(
+    ("action", "detail"),
+    [
+        ("requested", {}),
+        ("forgotten", {}),
+        ("checkpoint", {"upto_seq": 2, "upto_hash": "a" * 64, "count": 2}),
+    ],
+)
+def test_an_entry_inserted_without_the_key_is_never_sealed(
+    keyed_place: Place, action: str, detail: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    keyed_place.prepare(lambda storage: plant(storage, [forged_row("forged:1", action, **detail)]))
+
+    keyed_place.prepare(seal_now)  # as a start and each round of the bot do
+    keyed_place.type("prune", "--older-than", "90d")
+
+    (held, _) = keyed_place.type("verify", code=FAILED)
+    assert held.startswith("T1: 4 entries hold; head 4:")
+    assert "1 open entries were altered, or are of somebody without the key" in (
+        capsys.readouterr().err
+    )
+    keyed_place.prepare(add_now)  # and it holds up nobody
+    assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
+
+
+def test_many_foreign_entries_hold_up_none_of_ours(keyed_place: Place) -> None:
+    rows = [forged_row(f"forged:{number}") for number in range(1_100)]
+    keyed_place.prepare(lambda storage: plant(storage, rows))
+    keyed_place.prepare(add_now)
+
+    assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
+
+
+def test_the_dry_run_of_prune_seals_nothing(place: Place) -> None:
+    place.prepare(lambda storage: plant(storage, [forged_row("open:1")]))
+    if place.environ.get("MONGODB_URI") is None:  # which is sealed when the file is opened
+        place.type("verify", code=FAILED)
+    place.type("prune", "--older-than", "90d")
+    assert "open: 1, since" in place.type("verify", code=FAILED)[1]
+
+
+async def rewrite_plainly(storage: Storage, *, altered: str = "") -> None:
+    """Write the whole chain anew without a key, as anybody can who writes to the database."""
+    prev, rows = GENESIS, list[dict[str, object]]()
+    for seq, row in enumerate(await all_rows(storage), 1):
+        changed = {**row, "actor_id": "UEVE"} if row[AUDIT.key] == altered else row
+        form = NO_KEY.sealed(open_form(changed), seq=seq, prev=prev)
+        prev = str(form["hash"])
+        rows.append({**changed, **{name: form[name] for name in SEALED}})
+    await empty(storage)
+    await plant(storage, rows)
+    if isinstance(storage, MongoStorage):
+        end = {"seq": rows[-1]["seq"], "hash": prev, "alg": PLAIN}
+        chain = {"_id": "T1", **end, "batch": "", "leased_by": "", "leased_until_ms": 0}
+        await storage._client.collection("chains").insert_one(chain)
+
+
+def test_a_chain_rewritten_without_the_key_is_a_fault(
+    keyed_place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keyed_place.prepare(lambda storage: rewrite_plainly(storage, altered="k2:decided"))
+
+    keyed_place.type("verify", code=FAILED)
+    assert "T1: entry 1 is sealed without a key" in capsys.readouterr().err
+    keyed_place.prepare(add_now)  # the bot goes on with it, and with the key
+    keyed_place.type("verify", code=FAILED)
+    assert "T1: entry 1 is sealed without a key" in capsys.readouterr().err
+
+
+def test_an_unkeyed_entry_behind_a_keyed_one_is_a_fault(
+    keyed_place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def forge(storage: Storage) -> None:
+        head = (await storage.trail.heads())["T1"]
+        row = forged_row("forged:1")
+        form = NO_KEY.sealed(open_form(row), seq=5, prev=head.hash)
+        await plant(storage, [{**row, **{name: form[name] for name in SEALED}}])
+        if isinstance(storage, MongoStorage):
+            change = {"$set": {"seq": 5, "hash": form["hash"], "alg": PLAIN}}
+            await storage._client.collection("chains").update_one({"_id": "T1"}, change)
+
+    keyed_place.prepare(forge)
+
+    keyed_place.type("verify", code=FAILED)
+    assert "T1: entry 5 is sealed without a key" in capsys.readouterr().err
+
+
+def test_a_key_that_is_set_later(
+    place: Place, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the manual tells an operator: the bot notes the last entry without a key in its log."""
+    place.prepare(lambda storage: plant(storage, [forged_row("open:1")]))  # of a bot just stopped
+    keyed = with_key(place)
+
+    keyed.prepare(add_now)
+
+    (noted,) = {
+        one.getMessage()
+        for one in caplog.records
+        if getattr(one, "action", "") == "audit_key_begins"
+    }
+    plain_until = noted.rpartition(" ")[2]
+    assert plain_until.startswith("5:")
+    keyed.type("verify", code=FAILED)
+    assert "add --plain-until SEQ:HASH" in capsys.readouterr().err
+    told = keyed.type("verify", "--plain-until", plain_until)
+    assert told[0].startswith("T1: 6 entries hold; head 6:")
+    assert told[1] == "T1: 5 of them are sealed without a key"
+
+    head = told[0].rpartition(" ")[2]
+    keyed.prepare(lambda storage: rewrite_plainly(storage, altered="k2:decided"))
+    keyed.type("verify", "--plain-until", plain_until, code=FAILED)
+    assert "T1: entry 5 is altered" in capsys.readouterr().err
+    keyed.type("verify", "--plain-until", f"6:{head.partition(':')[2]}", code=FAILED)
+
+
+def test_entries_of_before_the_key_may_be_pruned(place: Place) -> None:
+    keyed = with_key(place)
+    noted = place.type("verify")[0].rpartition(" ")[2]
+    keyed.prepare(add_now)
+
+    keyed.type("prune", "--older-than", "50d", "--yes")
+
+    assert keyed.type("verify")[0].startswith("T1: 2 entries hold; head 6:")
+    keyed.type("verify", "--plain-until", noted)
+
+
+def test_an_emptied_audit_beside_approvals_is_a_fault(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def ask_and_empty(storage: Storage) -> None:
+        await storage.approvals.add_all([an_approval()], entries=[an_entry("e1")])
+        await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
+        await empty(storage)
+        await storage.audit.append(an_entry("e3", thread_id="T2:C1:1"))
+        await seal_now(storage)
+
+    place.prepare(ask_and_empty)
+
+    held, *_ = place.type("verify", code=FAILED)
+    assert held.startswith("T2: 1 entries hold")
+    said = capsys.readouterr().err
+    assert said == "T1: the audit log has no entries, but there are approvals: it was emptied\n"
 
 
 def test_a_part_or_a_name_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

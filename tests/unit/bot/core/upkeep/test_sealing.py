@@ -46,6 +46,9 @@ class FakeTrail:
     async def open_links(self, *, limit: int) -> list[Link]:
         raise NotImplementedError
 
+    async def on_record(self) -> set[str]:
+        raise NotImplementedError
+
     async def page(self, team_id: str, *, after: int, limit: int) -> list[Link]:
         raise NotImplementedError
 
