@@ -24,6 +24,7 @@ AgentError
   ToolError                      a tool failed; keeps __cause__
     InvalidArgumentsError        the arguments do not fit the tool's schema
     SwallowedInterruptError      a tool caught the signal that asks people
+    NotAnsweredError             people were asked, and nobody answered
   ModelError                     the model failed; keeps __cause__
     ModelRefusedError            its provider refuses, and will until somebody mends it
   StepLimitError                 the model asked for too many rounds
@@ -268,6 +269,23 @@ class SwallowedInterruptError(ToolError):
             "use `except Exception`, or raise it again"
         )
         self.address = address
+
+
+class NotAnsweredError(ToolError):
+    """People were asked, and nobody answered: the question expired, or was called off.
+
+    Raised where the answer is read, unless the reader names the outcome in the type that it asks
+    for: `get_resume_context(str | Expired)`, `node_interrupt(…, response_type=str | Cancelled)`.
+
+    Attributes:
+        asked: Who asked: a node, or an address.
+        outcome: An `Expired` or a `Cancelled`.
+    """
+
+    def __init__(self, asked: str, outcome: object) -> None:
+        super().__init__(f"the question of {asked} has no answer: {outcome}")
+        self.asked = asked
+        self.outcome = outcome
 
 
 class ModelError(AgentError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from agents.core.asking.answers import AskedAnew, Cancelled, Expired
+from agents.core.asking.answers import ANY_OUTCOME, AskedAnew, Cancelled, Expired
 from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
@@ -111,7 +111,7 @@ class AskingGate(BoundGate):
             return replace(state, info=info)
         if state is None or info is None or not isinstance(info, Answerable):
             raise ToolError(f"the gate of {self._name!r} has lost what it asked; nothing ran")
-        is_target, _, answer = get_resume_context(object)
+        is_target, _, answer = get_resume_context(ANY_OUTCOME)
         if not is_target:
             stateful_interrupt(info, state)
         if not is_checked(info):

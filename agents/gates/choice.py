@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired
 from agents.core.asking.infos import CallInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
@@ -212,7 +212,7 @@ class ChooseTool:
             stateful_interrupt(asked, asked)
         if info is None:
             raise ToolError("the question has been lost; ask again")
-        is_target, _, answer = get_resume_context(object)
+        is_target, _, answer = get_resume_context(ANY_OUTCOME)
         if not is_target:
             stateful_interrupt(info, info)
         check_answer(info, answer)

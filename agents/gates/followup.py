@@ -9,7 +9,7 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired
 from agents.core.asking.infos import FollowUpInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
@@ -58,7 +58,7 @@ class FollowUpTool:
         questions = tuple(cast("list[str]", arguments["questions"]))
         info = FollowUpInfo(questions=questions, about=str(arguments.get("about") or ""))
         was_interrupted, _, _ = get_interrupt_state(object)
-        is_target, _, answer = get_resume_context(object)
+        is_target, _, answer = get_resume_context(ANY_OUTCOME)
         if not (was_interrupted and is_target):
             interrupt(info)
         check_answer(info, answer)

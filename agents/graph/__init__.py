@@ -1,5 +1,6 @@
 """Graphs: nodes that read and write one state, and can ask people at any point."""
 
+from agents.core.errors import NotAnsweredError
 from agents.graph.agent import GraphAgent, GraphTool, graph_tool
 from agents.graph.builder import CompileOptions, NodeOptions, StateGraph
 from agents.graph.commands import END, START, Answers, Command, Send, StateEdit
@@ -12,7 +13,6 @@ from agents.graph.errors import (
     NodeFailedError,
     NodeRefusedError,
     NoGraphStoreError,
-    NotAnsweredError,
     OtherGraphError,
     OutsideNodeError,
     QuestionChangedError,

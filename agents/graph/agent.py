@@ -13,7 +13,7 @@ from agents.agent import AgentEvent, AgentInput, MessageEvent, make_action, make
 from agents.core.calls import Exit, ToolReturn
 from agents.core.codec import Json
 from agents.core.component.context import publish
-from agents.core.errors import AgentConfigError
+from agents.core.errors import AgentConfigError, NotAnsweredError
 from agents.core.interrupt import refuse_orphans
 from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, telling
@@ -84,8 +84,8 @@ class GraphAgent:
     async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
         """Run the graph; see `Agent.run`.
 
-        When people do not let it go on at a breakpoint, it says so, and all workflows around it
-        end as well: what comes after it was not agreed to.
+        When people do not let it go on at a breakpoint, or nobody answers a node, it says so, and
+        all workflows around it end as well: what comes after it was not agreed to.
         """
         action: Exit | None = None
         heard = _Heard(current_outlet())
@@ -95,6 +95,8 @@ class GraphAgent:
             text = self._to_text(values)
         except NodeRefusedError as error:
             text, action = error.told, Exit()
+        except NotAnsweredError as error:
+            text, action = f"Stopped: {error.outcome}. This is not a rejection.", Exit()
         if not text or text != heard.text:  # otherwise an agent in a node has just said it
             yield make_message(text)
         publish(ModelResponse(parts=[TextPart(text)]))

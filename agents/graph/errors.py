@@ -22,7 +22,6 @@ AgentError
   ToolError
     NodeRefusedError             people did not let a node run, or nobody answered
     NodeFailedError              a node that people let run has failed before: it does not run again
-    NotAnsweredError             a node wants a typed answer, and nobody gave one
   StateUpdateError               an unknown key, a wrong type, two writers
   GotoError                      there is no such node to go to
   StepLimitError
@@ -232,16 +231,3 @@ class GraphStepLimitError(StepLimitError):
         )
         self.agent_name = graph
         self.limit = limit
-
-
-class NotAnsweredError(ToolError):
-    """A node wants an answer of some type, and there is none: it expired, or was called off.
-
-    Attributes:
-        outcome: An `Expired` or a `Cancelled`.
-    """
-
-    def __init__(self, node: str, outcome: object) -> None:
-        super().__init__(f"nobody answered the question of node {node!r}: {outcome}")
-        self.node = node
-        self.outcome = outcome

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from agents.agent import AgentEvent, AgentInput, make_action, make_message
-from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired
 from agents.core.calls import BreakLoop, Exit
 from agents.core.component.context import session_values
 from agents.core.component.state import get_interrupt_state, get_resume_context
@@ -68,7 +68,7 @@ class ReviewAgent:
             stateful_interrupt(asked, asked)
         if info is None:
             raise CheckpointDecodeError(f"agent {self.name!r} has lost what it asked")
-        is_target, _, answer = get_resume_context(object)
+        is_target, _, answer = get_resume_context(ANY_OUTCOME)
         if not is_target:
             stateful_interrupt(info, info)
         check_answer(info, answer)

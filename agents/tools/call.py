@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import NoReturn, cast
 
 from agents.core.address import Address, Segment
+from agents.core.asking.answers import Expired, is_unanswered
 from agents.core.calls import (
     BreakLoop,
     Exit,
@@ -29,6 +30,7 @@ from agents.core.errors import (
     AgentError,
     CheckpointDecodeError,
     InvalidArgumentsError,
+    NotAnsweredError,
     ResumeError,
     SwallowedInterruptError,
     ToolError,
@@ -45,6 +47,7 @@ from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.base import Tool
 from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
+from agents.tools.texts import unanswered_text
 
 GRACE = timedelta(seconds=5)
 """The time for agents inside a call to stop by themselves, with all they need to go on."""
@@ -261,7 +264,7 @@ class _Execution:
         except AgentError as error:
             if not _is_result(error, scope):
                 raise
-            failed = _failed(error)
+            failed = self._unanswered(error) or _failed(error)
         except Exception as error:  # noqa: BLE001 - the runner's tool call: the model is told
             failed = _failed(error)
         except BaseExceptionGroup as group:
@@ -272,6 +275,20 @@ class _Execution:
         if failed is not None:
             return failed
         return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
+
+    def _unanswered(self, error: AgentError) -> ToolReturn | None:
+        """Return the result of a call that ended as nobody answered it; None for another error."""
+        outcome = error.outcome if isinstance(error, NotAnsweredError) else None
+        if not is_unanswered(outcome):
+            return None
+        run = self.scope.run
+        top = run.topmost(self.scope.address)
+        # The call ended at the first question without an answer: it read no others.
+        ids = [point.id for point in top.walk()] if top else []
+        run.read.update(one for one in ids if is_unanswered(run.answers.get(one)))
+        is_expired = isinstance(outcome, Expired)
+        end = ToolOutcome.EXPIRED if is_expired else ToolOutcome.CANCELLED
+        return ToolReturn(unanswered_text(outcome), end)
 
     async def _until_stopped(self, tool: Tool, arguments: dict[str, Json]) -> object:
         """Call a tool in a task of its own: only so its own cancellation differs from ours.

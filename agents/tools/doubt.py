@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
-from agents.core.asking.answers import Cancelled, DoubtResult, Expired
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
 from agents.core.asking.infos import DoubtInfo
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json
@@ -81,7 +81,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
         before = Started(
             arguments=arguments, frozen=info.frozen if isinstance(info, DoubtInfo) else {}
         )
-        _, _, answer = get_resume_context(object)
+        _, _, answer = get_resume_context(ANY_OUTCOME)
         if answer is None:
             await _ask(tool, call, before)
         if isinstance(answer, DoubtResult) and answer.choice == "again":

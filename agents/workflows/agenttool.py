@@ -28,6 +28,7 @@ from agents.core.errors import (
     ArgumentError,
     CheckpointError,
     InvalidArgumentsError,
+    NotAnsweredError,
     ResumeError,
     RunCancelledError,
     ToolError,
@@ -40,8 +41,14 @@ from agents.runs.topology import Component, Key, agent_component
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters
 
-_ENDS_THE_RUN = (AgentConfigError, CheckpointError, ResumeError, RunCancelledError)
-"""Errors that are not the inner agent's: the model must not be told of them as a result."""
+_PASSED_ON = (
+    AgentConfigError,
+    CheckpointError,
+    NotAnsweredError,
+    ResumeError,
+    RunCancelledError,
+)
+"""Errors that are not the inner agent's failure: whoever runs the call says what they mean."""
 
 
 @register("countersign.agent-tool-info/1")
@@ -192,7 +199,7 @@ async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = Fal
     except Interrupted as signal:
         info = AgentToolInfo(agent_name=agent.name)
         composite_interrupt(info, AgentToolState(notes=notes.to_json()), signal)
-    except _ENDS_THE_RUN:
+    except _PASSED_ON:
         raise
     except AgentError as error:
         raise ToolError(f"the agent {agent.name!r} failed: {error}") from error

@@ -24,6 +24,7 @@ from agents import (
     CheckpointVersionError,
     ModelError,
     ModelRefusedError,
+    NotAnsweredError,
     NothingPendingError,
     UnknownInterruptError,
 )
@@ -424,15 +425,20 @@ class Threads:
 
 def explain(error: Exception) -> str:
     """An error in words for the thread: what happened, and what to do."""
-    if isinstance(error, ModelRefusedError):
-        model = say("error.model_name", name=error.model) if error.model else say("error.the_model")
-        return say(f"error.model_{error.fault}", model=model)
-    if isinstance(error, ModelError):
-        return say("error.model_silent")
-    if isinstance(error, RecordRefusedError):
-        return say("error.turn_too_large")
-    if isinstance(error, RunEndedError):
-        return str(error)
-    if not isinstance(error, AgentError):
-        return say("error.turn_ours")
-    return say("error.what", why=error)
+    match error:
+        case ModelRefusedError(model=model, fault=fault):
+            name = say("error.model_name", name=model) if model else say("error.the_model")
+            told = say(f"error.model_{fault}", model=name)
+        case ModelError():
+            told = say("error.model_silent")
+        case RecordRefusedError():
+            told = say("error.turn_too_large")
+        case RunEndedError():
+            told = str(error)
+        case NotAnsweredError(outcome=outcome):
+            told = say("error.not_answered", why=outcome)
+        case AgentError():
+            told = say("error.what", why=error)
+        case _:
+            told = say("error.turn_ours")
+    return told

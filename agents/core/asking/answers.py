@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from types import UnionType
+from typing import Annotated, ClassVar, Literal, TypeGuard, Union, get_args, get_origin
 
 from agents.core.codec import Json, register
 
@@ -26,6 +27,9 @@ class Expired:
     def __post_init__(self) -> None:
         check_texts(self, "waited")
 
+    def __str__(self) -> str:
+        return f"nobody answered in time{f' ({self.waited})' if self.waited else ''}"
+
 
 @register("countersign.cancelled/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,10 @@ class Cancelled:
 
     def __post_init__(self) -> None:
         check_texts(self, "by", "reason")
+
+    def __str__(self) -> str:
+        told = f"{self.fact[0].lower()}{self.fact[1:]}"
+        return f"{told}: {self.reason.strip()}" if self.reason.strip() else told
 
 
 @register("countersign.withdrawn/1")
@@ -179,6 +187,35 @@ class DoubtResult:
             known = ", ".join(get_args(DoubtChoice))
             raise ValueError(f"no such choice: {self.choice!r}; use {known}")
         check_texts(self, "result", "by", optional=True)
+
+
+ANY_OUTCOME: object = object | Expired | Cancelled
+"""The kind of all answers and of all outcomes without one, for who asks with `object`."""
+
+
+def is_unanswered(answer: object) -> TypeGuard[Expired | Cancelled]:
+    """Whether this is the end of a question that nobody answered."""
+    return isinstance(answer, Expired | Cancelled)
+
+
+def names_outcome(kind: object, outcome: Expired | Cancelled) -> bool:
+    """Whether a kind of answers names this outcome by its type; `object` and `Any` name none."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in {Union, UnionType}:
+        return any(names_outcome(one, outcome) for one in get_args(kind))
+    if not isinstance(kind, type) or not issubclass(kind, Expired | Cancelled):
+        return False
+    return isinstance(outcome, kind)
+
+
+def without_outcomes(kind: object) -> object:
+    """Return the part of a kind that people can give; None when there is none."""
+    if get_origin(kind) not in {Union, UnionType}:
+        named = isinstance(kind, type) and issubclass(kind, Expired | Cancelled)
+        return None if named else kind
+    left = [one for one in get_args(kind) if without_outcomes(one) is not None]
+    return Union[tuple(left)] if left else None  # noqa: UP007 - made of what was given
 
 
 def check_bools(record: object, *names: str) -> None:

@@ -90,17 +90,21 @@ class ResumeInfo:
     data: object
 
 
-def resume_info() -> ResumeInfo:
+def resume_info(kind: object = object) -> ResumeInfo:
     """Return all that is known of the interrupt and the answer of the component that runs now.
 
     For agents whose `resume` reads the old data field. New code asks for what it needs:
     `get_interrupt_state` and `get_resume_context`.
 
+    Args:
+        kind: See `get_resume_context`.
+
     Raises:
         OutsideRunError: No run is going on here.
+        NotAnsweredError: See `get_resume_context`.
     """
     was_interrupted, _, state = get_interrupt_state(object)
-    is_target, has_data, data = get_resume_context(object)
+    is_target, has_data, data = get_resume_context(kind)
     return ResumeInfo(
         was_interrupted=was_interrupted,
         state=state,

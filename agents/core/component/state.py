@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TypeVar, overload
 
 from agents.core.address import Address, Segment
+from agents.core.asking.answers import is_unanswered, names_outcome
 from agents.core.codec import decode
-from agents.core.errors import ResumeDataError
+from agents.core.errors import NotAnsweredError, ResumeDataError
 from agents.core.kinds import as_kind, fits
 from agents.core.pending import Point
 from agents.core.scope import current_scope, entered
@@ -95,11 +96,13 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
     """The answer for this component.
 
     An answer of another kind is not lost: when the component asks again because of it, its question
-    waits on as it was, and whoever answered is told (`ResumeDataError`).
+    waits on as it was, and whoever answered is told (`ResumeDataError`). A question without an
+    answer is an error, so that nothing can be taken for one; a kind that names `Expired` or
+    `Cancelled` gets that outcome as data.
 
     Args:
         kind: A class, or what annotations have in its place: `str | None`, `list[str]`, …; `object`
-            takes any. An integer is a `float`, too.
+            takes any answer. An integer is a `float`, too.
 
     Returns:
         Whether an answer is for it or for something below it; whether the answer is its own and
@@ -107,6 +110,7 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
 
     Raises:
         AgentConfigError: There is no such kind.
+        NotAnsweredError: The question expired or was called off, and the kind does not name that.
     """
     fits(kind, None)  # a mistake is found before anybody is asked
     point = _looked_at("get_resume_context()")
@@ -116,6 +120,9 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
     answer = run.answers.get(point.id)
     if answer is None:
         return True, False, None
+    if is_unanswered(answer) and not names_outcome(kind, answer):
+        run.read.add(point.id)
+        raise NotAnsweredError(str(point.address), answer)
     if not fits(kind, answer):
         # Kept and not raised: the component may ask for another kind next, or ask people again.
         if point.id not in run.read:

@@ -193,10 +193,8 @@ def refuses(answer: object) -> str:
     match answer:
         case True | StateEdit() | ApprovalResult(approved=True):
             return ""
-        case Cancelled(fact=fact):
-            return fact[0].lower() + fact[1:]
-        case Expired():
-            return f"nobody answered ({answer})"
+        case Expired() | Cancelled():
+            return str(answer)
         case ApprovalResult():
             return f"rejected: {answer.reason or 'no reason was given'}"
         case _:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from agents.core.asking.answers import Cancelled, DoubtResult, Expired
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
 from agents.core.asking.infos import DoubtInfo
 from agents.core.codec import decode
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
@@ -128,7 +128,7 @@ async def _ask(here: OuterGraph) -> NoReturn:
 
 
 async def _choice(here: OuterGraph) -> str:
-    _, _, answer = get_resume_context(object)
+    _, _, answer = get_resume_context(ANY_OUTCOME)
     match answer:
         case None:
             await _ask(here)

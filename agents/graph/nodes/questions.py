@@ -11,14 +11,21 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeVar, cast, overload
 
 from agents.core.address import Address
-from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
+from agents.core.asking.answers import (
+    ApprovalResult,
+    Cancelled,
+    Expired,
+    is_unanswered,
+    names_outcome,
+    without_outcomes,
+)
 from agents.core.codec import Json, encode, register
-from agents.core.errors import ResumeDataError, ResumeError
+from agents.core.errors import NotAnsweredError, ResumeDataError, ResumeError
 from agents.core.interrupt import raise_point
 from agents.core.pending import Point
 from agents.core.scope import RunContext, current_scope
 from agents.graph.commands import Answers, Send, StateEdit
-from agents.graph.errors import NotAnsweredError, OutsideNodeError, QuestionChangedError
+from agents.graph.errors import OutsideNodeError, QuestionChangedError
 from agents.graph.state.place import Answered
 from agents.graph.state.shapes import is_json, misfit, read_answer, schema_of
 
@@ -285,17 +292,18 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
 
     Args:
         value: What people see; storable.
-        response_type: What the answer must be; any type that pydantic reads. None takes anything,
-            also an `Expired` or a `Cancelled`, when nobody answered.
+        response_type: What the answer must be; any type that pydantic reads. None takes any answer.
+            A type that names `Expired` or `Cancelled` (`str | Expired`) gets that outcome as well.
 
     Raises:
         Interrupted: People are asked. Let it pass.
         OutsideNodeError: This is no node.
-        NotAnsweredError: Nobody gave an answer of that type.
+        NotAnsweredError: The question expired or was called off, and the type does not name that.
         UnstorableValueError: The value cannot be stored; nobody is asked.
     """
     node = _asking_node()
-    schema = None if response_type is None else schema_of(response_type)
+    wanted = without_outcomes(response_type)
+    schema = None if wanted is None else schema_of(wanted)
     question = Question(
         kind="node",
         node=node.node,
@@ -308,11 +316,11 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
     node.asked += 1
 
     def read(answer: object) -> object:
-        if response_type is None:
-            return answer
-        if isinstance(answer, Expired | Cancelled):
-            raise NotAnsweredError(node.node, answer)
-        return read_answer(response_type, answer)
+        if is_unanswered(answer):
+            if names_outcome(response_type, answer):
+                return answer
+            raise NotAnsweredError(f"node {node.node!r}", answer)
+        return answer if schema is None else read_answer(wanted, answer)
 
     return node.ask(question, read)
 
