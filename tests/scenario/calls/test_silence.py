@@ -88,7 +88,7 @@ async def test_i1_nothing_comes_of_a_question_that_expires(
     tmp_path: Path, agent: str, words: str
 ) -> None:
     ACTED.clear()
-    path = f"tests.scenario.answers.test_silence:{agent}"
+    path = f"tests.scenario.calls.test_silence:{agent}"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
         await stage.card(word="Delete record 42?")
