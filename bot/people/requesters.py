@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from agents import CheckpointConflictError
 from bot.people.passes import ThreadPass
+from bot.policy.ballot import read_votes
 from bot.ports.people import EXCLUDED
 from storage.base import Storage
 from storage.records import Approval, Kind, Status
@@ -141,22 +142,39 @@ def editors_of(approval: Approval) -> tuple[str, ...]:
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:
-    """Return the people whose words, or values, the agent reads; editors of agreed edits, too."""
+    """Return the people whose words, or values, the agent reads; editors of agreed edits, too.
+
+    Raises:
+        TermsError: The votes of a record cannot be read, so that nobody knows whose words they are.
+    """
     found: list[str] = []
     for one in decided:
         if one.status in {Status.APPROVED, Status.ANSWERED}:
             found.extend(editors_of(one))
         if one.decision is not None and _says_something(one):
-            found.append(one.decision.by)
+            found.extend((one.decision.by, *_joint_authors(one)))
     return found
 
 
+def _joint_authors(approval: Approval) -> list[str]:
+    """Return the voters whose reasons, or whose answer, are a part of the decision.
+
+    The agent reads the reasons of all votes that stopped the request, and an answer that several
+    people gave in the same words.
+    """
+    votes = read_votes(approval.votes_json)
+    return [one.by for one in votes if (one.note if one.is_stop else one.result)]
+
+
 def _says_something(approval: Approval) -> bool:
-    """Whether the agent reads words, values or a choice of whoever decided; a plain yes is none."""
+    """Whether the agent reads words, values or a choice of the people who decided.
+
+    A plain yes is none. The note beside a yes is for people alone, and no agent reads it.
+    """
     decision = approval.decision
     if decision is None or not decision.by:
         return False
-    if decision.reason or decision.arguments_json:
+    if decision.arguments_json or (decision.reason and decision.status is not Status.APPROVED):
         return True
     if not decision.answer_json:
         return False

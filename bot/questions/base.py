@@ -242,11 +242,12 @@ class RecordQuestion(ABC):
         return may_edit and edited_digest(self.approval, edited) == decision.digest
 
     def verdict(self) -> ApprovalResult:
-        """The plain answer: yes, or no and why."""
+        """The plain answer: yes, or no and why. The note beside a yes is for people alone."""
         decision = self.decision
+        is_yes = decision.status is Status.APPROVED
         return ApprovalResult(
-            approved=decision.status is Status.APPROVED,
-            reason=self.reason,
+            approved=is_yes,
+            reason=None if is_yes else self.reason,
             digest=decision.digest,
             by=decision.by,
             voters=self.voters,

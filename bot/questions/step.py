@@ -55,7 +55,10 @@ class StepQuestion(CallQuestion):
         is_yes = decision.status is Status.APPROVED
         if isinstance(info, StageInfo):
             return StageResult(
-                proceed=is_yes, reason=self.reason, digest=decision.digest, by=decision.by
+                proceed=is_yes,
+                reason=None if is_yes else self.reason,
+                digest=decision.digest,
+                by=decision.by,
             )
         return StateEdit(self._changes()) if is_yes and self._edited else self.verdict()
 
