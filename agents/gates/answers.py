@@ -42,6 +42,11 @@ def voters_of(answer: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed)) if listed else (by,) if by else ()
 
 
+def editors_of(answer: object) -> tuple[str, ...]:
+    """All who changed the arguments before the last editor, as far as an answer says."""
+    return tuple(getattr(answer, "editors", ()))
+
+
 def text_in(answer: object, name: str) -> str:
     """A field of an answer that is a text; empty when there is none."""
     found = getattr(answer, name, None)

@@ -24,7 +24,7 @@ from agents.core.interrupt import check_answer, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
 from agents.core.scope import current_scope
-from agents.gates.answers import ask_in, text_in, voters_of
+from agents.gates.answers import ask_in, editors_of, text_in, voters_of
 from agents.gates.bound import BoundGate
 from agents.gates.rulings import (
     Demand,
@@ -316,7 +316,7 @@ class AskingGate(BoundGate):
             if name in counted:
                 self._refuse(f"{name} has agreed in another gate of this call, which needs two")
         editor = (editor or by) if edits else state.edited_by
-        before = dict.fromkeys((*state.editors, state.edited_by))
+        before = dict.fromkeys((*state.editors, state.edited_by, *editors_of(answer)))
         editors = tuple(name for name in before if name not in {"", editor})
         own = [name for name in voters if name in (editor, *editors)]
         if not edits and info.exclude_editors and own:

@@ -93,8 +93,9 @@ class HumanResponse:
         by: Who decided.
         ruling: For `edit`: the ruling that the arguments were approved under, when it is another
             than that of the question; see `CallInfo.ruling`.
-        edited_by: For `edit`: who edited, when somebody else decided.
+        edited_by: For `edit`: who edited last, when somebody else decided.
         voters: All who were counted for it, where several had to be.
+        editors: For `edit`: who edited before that, and so made a part of the arguments.
     """
 
     type: ResponseType
@@ -104,9 +105,11 @@ class HumanResponse:
     ruling: str | None = None
     edited_by: str | None = None
     voters: tuple[str, ...] = ()
+    editors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_voters(self.voters)
+        check_voters(self.editors, "editors")
         check_texts(self, "digest", "by", "ruling", "edited_by", optional=True)
         fault = _fault(self.type, self.args)
         if fault:

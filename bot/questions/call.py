@@ -24,6 +24,7 @@ from bot.layout.modals import (
 )
 from bot.people.batching import common_ruling
 from bot.people.glass import glass_of
+from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
@@ -139,6 +140,7 @@ class CallQuestion(InputsQuestion):
             by=decision.by,
             ruling=self.ruling(info),
             edited_by=self.editor,
+            editors=self.editors,
             voters=self.voters,
         )
 
@@ -161,6 +163,12 @@ class CallQuestion(InputsQuestion):
     def editor(self) -> str | None:
         """The editor of the arguments, when somebody else decided; else None."""
         return None if self.decision.arguments_json else self.approval.edited_by or None
+
+    @property
+    def editors(self) -> tuple[str, ...]:
+        """Everybody who edited the arguments before the last editor, the first one first."""
+        last = self.editor or self.decision.by
+        return tuple(name for name in editors_of(self.approval) if name != last)
 
     def only_text(self) -> str:
         """The questions of a node that wants approval; empty when there is more to show."""

@@ -73,7 +73,12 @@ class HumanQuestion(CallQuestion):
         match decision.status:
             case Status.APPROVED if (edited := self.edited(info)) is not None:
                 answer = edit(edited, action=info.tool_name, digest=decision.digest, by=decision.by)
-                return replace(answer, ruling=self.ruling(info), edited_by=self.editor)
+                return replace(
+                    answer,
+                    ruling=self.ruling(info),
+                    edited_by=self.editor,
+                    editors=self.editors,
+                )
             case Status.APPROVED:
                 return accept(digest=decision.digest, by=decision.by)
             case Status.ANSWERED:

@@ -139,8 +139,9 @@ class ReviewEditResult:
         by: Who decided.
         ruling: The ruling that the edited arguments were approved under, when it is another than
             that of the question; see `CallInfo.ruling`.
-        edited_by: Who edited, when somebody else decided.
+        edited_by: Who edited last, when somebody else decided.
         voters: All who were counted for it, where several had to be.
+        editors: Who edited before that, and so made a part of the arguments.
     """
 
     edited_arguments: dict[str, Json] | None = None
@@ -152,9 +153,11 @@ class ReviewEditResult:
     ruling: str | None = None
     edited_by: str | None = None
     voters: tuple[str, ...] = ()
+    editors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_voters(self.voters)
+        check_voters(self.editors, "editors")
         check_bools(self, "no_need_to_edit", "disapproved")
         texts = ("disapprove_reason", "digest", "by", "ruling", "edited_by")
         check_texts(self, *texts, optional=True)
@@ -230,15 +233,19 @@ def check_bools(record: object, *names: str) -> None:
             raise TypeError(f"{name} must be True or False")
 
 
-def check_voters(voters: object) -> None:
-    """Refuse voters who are no names: whoever is not known cannot be kept from a second vote.
+def check_voters(voters: object, name: str = "voters") -> None:
+    """Refuse people who are no names: whoever is not known cannot be kept from a second vote.
+
+    Args:
+        voters: The people.
+        name: Of the field that has them.
 
     Raises:
         TypeError: They are no tuple of texts that are not empty.
     """
     is_fit = isinstance(voters, tuple) and all(isinstance(one, str) and one for one in voters)
     if not is_fit:
-        raise TypeError("voters must be a tuple of names")
+        raise TypeError(f"{name} must be a tuple of names")
 
 
 def check_texts(record: object, *names: str, optional: bool = False) -> None:
