@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from storage.errors import (
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.file.private import SIDES, FileWatch, make_private, open_private, tighten
 from storage.sqlite.file.reader import Reader, open_reader
-from storage.sqlite.file.worker import MEMORY, Prepare, Rows, Statement, Worker, connect
+from storage.sqlite.file.statements import Rows, Statement
+from storage.sqlite.file.worker import MEMORY, Prepare, Worker, connect
 from storage.sqlite.schema.migrations import MIGRATIONS
 from storage.sqlite.schema.tables import DATABASE_VERSION, DDL
 
@@ -33,6 +35,9 @@ MIN_SQLITE = (3, 35, 0)
 
 _ROWS = 100
 """Rows of one statement; SQLite takes 32,766 values in one."""
+
+TIMEOUT = timedelta(seconds=10)
+"""The most time that a caller waits for its statements, those before it included."""
 
 BUSY_MS = 5000
 """The most time that a statement waits for a reader from outside, such as a backup."""
@@ -82,10 +87,18 @@ class Database:
     Args:
         directory: Where the file lives, made when missing; None for a database in memory.
         prepare: Makes each connection that writes ready.
+        timeout: How long a statement may take once the file is open.
     """
 
-    def __init__(self, directory: Path | None, prepare: Prepare | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        prepare: Prepare | None = None,
+        *,
+        timeout: timedelta = TIMEOUT,
+    ) -> None:
         self._directory = directory
+        self._timeout_s = timeout.total_seconds()
         self._prepare_connection = prepare
         self._lock = DirectoryLock(directory) if directory is not None else None
         self._worker: Worker | None = None
@@ -109,14 +122,14 @@ class Database:
             raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
         target = self._prepare()
         try:
-            worker = await _connect(target, self._prepare_connection)
+            self._worker = await _connect(target, self._prepare_connection)
+            self._worker.limit_s = self._timeout_s
+            if self._directory is not None:
+                self._worker.watch(FileWatch(self._directory / FILE_NAME))
+                self._reader = open_reader(target, FileWatch(self._directory / FILE_NAME))
         except BaseException:
-            self._unlock()
+            await self.close()
             raise
-        if self._directory is not None:
-            worker.watch(FileWatch(self._directory / FILE_NAME))
-            self._reader = open_reader(target, FileWatch(self._directory / FILE_NAME))
-        self._worker = worker
         return True
 
     async def open_to_read(self) -> None:
@@ -168,12 +181,18 @@ class Database:
         """Run one statement and return all of its rows.
 
         Raises:
-            StoreUnavailableError: It cannot be run now.
+            StoreUnavailableError: It cannot be run now, or did not end in time.
             RecordRefusedError: A value can never be stored.
         """
-        if self._worker is None:
-            raise StoreUnavailableError("it is not open")
-        return await self._worker.run(sql, values or {})
+        return await self._opened().run(sql, values or {})
+
+    async def fetch_unlimited(self, sql: str) -> list[Row]:
+        """Run one statement that may take minutes; for commands, while no bot waits behind it.
+
+        Raises:
+            StoreUnavailableError: It cannot be run now.
+        """
+        return await self._opened().run(sql, {}, is_limited=False)
 
     async def read(self, sql: str, values: Mapping[str, object]) -> list[Row]:
         """Run one statement that reads few rows, by an index: at once, where that can be had.
@@ -194,9 +213,8 @@ class Database:
             StoreUnavailableError: They cannot be run now.
             RecordRefusedError: A value can never be stored.
         """
-        if self._worker is None:
-            raise StoreUnavailableError("it is not open")
-        return await self._worker.run_together(statements) if statements else []
+        worker = self._opened()
+        return await worker.run_together(statements) if statements else []
 
     async def change(self, sql: str, values: Mapping[str, object]) -> bool:
         """Run a statement that returns a row if, and only if, it changed something."""
@@ -213,11 +231,14 @@ class Database:
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()  # first, as the last one to close puts the log into the file
-        try:
-            if worker is not None:
-                await worker.close()
-        finally:
-            self._unlock()
+        if worker is not None:
+            await worker.close()  # while that fails, the directory stays in use
+        self._unlock()
+
+    def _opened(self) -> Worker:
+        if self._worker is None:
+            raise StoreUnavailableError("it is not open")
+        return self._worker
 
     def _prepare(self) -> str:
         if self._directory is None or self._lock is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from storage.sqlite.approvals.store import SqliteApprovalStore
 from storage.sqlite.audit.store import SqliteAuditStore, add_seal
 from storage.sqlite.audit.trail import SqliteTrailStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore
-from storage.sqlite.database import Database
+from storage.sqlite.database import TIMEOUT, Database
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.leases import break_sql, forget_sql
 from storage.sqlite.log import SqliteMessageLog
@@ -41,10 +42,13 @@ class SqliteStorage:
         path: The data directory, made (for its owner alone) when it is missing; None keeps all in
             memory.
         seal: How entries of the audit are sealed.
+        timeout: How long a statement may take.
     """
 
-    def __init__(self, path: Path | None, *, seal: Seal = NO_KEY) -> None:
-        self._database = Database(path, partial(add_seal, seal=seal))
+    def __init__(
+        self, path: Path | None, *, seal: Seal = NO_KEY, timeout: timedelta = TIMEOUT
+    ) -> None:
+        self._database = Database(path, partial(add_seal, seal=seal), timeout=timeout)
         self.threads = SqliteThreadStore(self._database)
         self.inbox = SqliteInboxStore(self._database)
         self.log = SqliteMessageLog(self._database)
@@ -94,7 +98,7 @@ class SqliteStorage:
         await self._database.fetch(_WRITE)
 
     async def examine(self) -> Sequence[Remark]:
-        rows = await self._database.fetch("PRAGMA quick_check(3)")
+        rows = await self._database.fetch_unlimited("PRAGMA quick_check(3)")
         faults = "; ".join(str(row["quick_check"]) for row in rows)
         if faults != "ok":
             raise StoreBrokenError(f"the database file is damaged: {faults}", Fault.DAMAGED)

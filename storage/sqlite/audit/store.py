@@ -13,7 +13,7 @@ from storage.errors import RecordRefusedError
 from storage.ledger import SEALED, entry_of_row, open_form, row_of
 from storage.records import AuditEntry
 from storage.sqlite.database import Database
-from storage.sqlite.file.worker import Statement
+from storage.sqlite.file.statements import Statement
 
 COLUMNS = (*AUDIT.names, "content", "salt", *SEALED)
 """All columns of an entry, but for the date of its deletion."""

@@ -23,7 +23,7 @@ from storage.ledger import (
 from storage.ports.audit import Link, Unsealed
 from storage.sqlite.audit.store import sealed_columns
 from storage.sqlite.database import Database
-from storage.sqlite.file.worker import Statement
+from storage.sqlite.file.statements import Statement
 
 PIECE = 500
 """Entries that are sealed, or deleted, in one transaction."""

@@ -12,7 +12,8 @@ import sqlite3
 from collections.abc import Mapping
 
 from storage.errors import StorageError
-from storage.sqlite.file.worker import Rows, Watch, open_file, run_one
+from storage.sqlite.file.statements import Rows, run_one
+from storage.sqlite.file.worker import Watch, open_file
 
 
 class Reader:
@@ -31,7 +32,10 @@ class Reader:
         """Run a statement that reads little, by an index; None when the worker has to be asked."""
         if self._watch() is not None:
             return None
-        rows = run_one(self._connection, sql, values)
+        try:
+            rows = run_one(self._connection, sql, values)
+        except Exception:  # noqa: BLE001 - the worker is asked, and says what is wrong
+            return None
         return None if isinstance(rows, StorageError) else rows
 
     def close(self) -> None:
@@ -48,10 +52,12 @@ def open_reader(target: str, watch: Watch) -> Reader | None:
     """
     try:
         connection = open_file(target)
-    except sqlite3.Error:
+    except Exception:  # noqa: BLE001 - the worker reads all then
         return None
-    for setting in ("PRAGMA busy_timeout = 0", "PRAGMA query_only = ON"):
-        if isinstance(run_one(connection, setting, {}), StorageError):
-            connection.close()
-            return None
+    try:
+        for setting in ("PRAGMA busy_timeout = 0", "PRAGMA query_only = ON"):
+            connection.execute(setting)
+    except Exception:  # noqa: BLE001 - as above
+        connection.close()
+        return None
     return Reader(connection, watch)

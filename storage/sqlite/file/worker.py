@@ -14,21 +14,20 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from storage.errors import (
-    Fault,
-    RecordRefusedError,
-    StorageError,
-    StoreBrokenError,
-    StoreUnavailableError,
+from storage.errors import StorageError, StoreUnavailableError
+from storage.sqlite.file.statements import (
+    Result,
+    Rows,
+    Statement,
+    Unit,
+    run_alone,
+    run_units,
+    unexpected,
 )
-from storage.sqlite.file.faults import store_error
-
-Rows: TypeAlias = list[dict[str, Any]]
 
 MEMORY = ":memory:"
 """The path of a database that is in no file, as SQLite calls it."""
@@ -36,10 +35,8 @@ MEMORY = ":memory:"
 MOST = 200
 """Statements of one group; more would keep the first of them waiting."""
 
-
-Values: TypeAlias = Mapping[str, object] | Sequence[object]
-
-Statement: TypeAlias = tuple[str, Values]
+CLOSE_S = 10.0
+"""The most time to wait for the last statements, and for the file to be closed."""
 
 Prepare: TypeAlias = Callable[[sqlite3.Connection], None]
 """Makes a new connection ready."""
@@ -52,11 +49,20 @@ Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """Statements that have their effect together or not at all; mostly one."""
+class _Waiting:
+    """A unit of statements, and the caller that waits for its result."""
 
-    statements: Sequence[Statement]
+    unit: Unit
     future: asyncio.Future[list[Rows]]
+
+    def settle(self, result: Result) -> None:
+        """Tell the caller, unless it has stopped waiting."""
+        if self.future.done():
+            return
+        if isinstance(result, StorageError):
+            self.future.set_exception(result)
+        else:
+            self.future.set_result(result)
 
 
 async def _here(function: Callable[..., Any], *args: object) -> Any:
@@ -72,7 +78,12 @@ class Worker:
         connection: Opened by `connect`, in autocommit mode.
         call: Calls a function in the thread in which it was opened.
         thread: That thread, where it is one of its own; ended by `close`.
+
+    Attributes:
+        limit_s: How long a caller waits for its statements; None for as long as they take.
     """
+
+    limit_s: float | None = None
 
     def __init__(
         self, connection: sqlite3.Connection, call: Call, thread: ThreadPoolExecutor | None
@@ -80,7 +91,7 @@ class Worker:
         self._connection = connection
         self._call = call
         self._thread = thread
-        self._waiting: list[_Unit] = []
+        self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
         self._is_closed = False
         self._watch: Watch = _sees_nothing
@@ -93,43 +104,52 @@ class Worker:
         """
         self._watch = watch
 
-    async def run(self, sql: str, values: Mapping[str, object]) -> Rows:
+    async def run(self, sql: str, values: Mapping[str, object], *, is_limited: bool = True) -> Rows:
         """Run one statement; when this returns, its effect is on the disk.
 
+        Args:
+            sql: The statement.
+            values: Its parameters.
+            is_limited: Whether `limit_s` holds for it.
+
         Raises:
-            StoreUnavailableError: It cannot be run now; it had no effect, unless the commit itself
-                failed.
+            StoreUnavailableError: It cannot be run now; its effect is unknown.
             RecordRefusedError: A value can never be stored.
         """
-        return (await self.run_together([(sql, values)]))[0]
+        return (await self.run_together([(sql, values)], is_limited=is_limited))[0]
 
-    async def run_together(self, statements: Sequence[Statement]) -> list[Rows]:
+    async def run_together(
+        self, statements: Sequence[Statement], *, is_limited: bool = True
+    ) -> list[Rows]:
         """Run statements in one transaction; when one fails, none has an effect.
 
+        Statements that have not begun when their caller stops waiting are not run.
+
         Raises:
-            StoreUnavailableError: They cannot be run now; they had no effect, unless the commit
-                itself failed.
+            StoreUnavailableError: They cannot be run now, or did not end in time. They had no
+                effect, unless the commit itself failed, or they did not end in time.
             RecordRefusedError: A value can never be stored.
         """
         if self._is_closed:
             raise StoreUnavailableError("it is not open")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Rows]] = loop.create_future()
-        self._waiting.append(_Unit(statements, future))
+        self._waiting.append(_Waiting(statements, future))
         if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write())
-        return await future
+        try:
+            async with asyncio.timeout(self.limit_s if is_limited else None):
+                return await future
+        except TimeoutError as error:
+            raise StoreUnavailableError(f"no answer within {self.limit_s} s") from error
 
     async def run_script(self, script: str) -> None:
         """Run statements that begin and end their transactions themselves.
 
         Raises:
-            StoreUnavailableError: They cannot be run now.
+            StoreUnavailableError: They cannot be run; the last transaction is rolled back.
         """
-        try:
-            await self._call(self._connection.executescript, script)
-        except sqlite3.Error as error:
-            raise store_error(error) from error
+        await self._alone(partial(self._connection.executescript, script))
 
     async def copy(self, other: sqlite3.Connection) -> None:
         """Take over all tables of another database, and their rows.
@@ -137,32 +157,67 @@ class Worker:
         Raises:
             StoreUnavailableError: It cannot be written now.
         """
-        try:
-            await self._call(other.backup, self._connection)
-        except sqlite3.Error as error:
-            raise store_error(error) from error
+        await self._alone(partial(other.backup, self._connection))
 
     async def close(self) -> None:
-        """Finish what waits, and close the connection."""
+        """Finish the waiting statements, and close the connection.
+
+        Raises:
+            StoreUnavailableError: The disk does not answer; the connection stays open.
+        """
         self._is_closed = True
-        if self._writer is not None:
-            await asyncio.wait([self._writer])
-        await self._call(self._connection.close)
-        if self._thread is not None:
-            self._thread.shutdown()
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                if self._writer is not None:
+                    await asyncio.wait([self._writer])
+                await self._call(self._connection.close)
+        except TimeoutError as error:
+            raise StoreUnavailableError(f"it does not close within {CLOSE_S} s") from error
+        except sqlite3.Error as error:
+            raise unexpected(error) from error
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown(wait=False)  # its work is over, or may never be
+
+    async def _alone(self, work: Callable[[], object]) -> None:
+        fault: StorageError | None = await self._call(run_alone, self._connection, work)
+        if fault is not None:
+            raise fault
 
     async def _write(self) -> None:
-        while self._waiting:
-            group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-            work = [unit.statements for unit in group]
-            results = await self._call(_run_watched, self._connection, self._watch, work)
-            for unit, result in zip(group, results, strict=True):
-                if unit.future.done():  # its caller was cancelled; the effect stands
-                    continue
-                if isinstance(result, StorageError):
-                    unit.future.set_exception(result)
-                else:
-                    unit.future.set_result(result)
+        group: list[_Waiting] = []
+        try:
+            while self._waiting:
+                group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                group = [one for one in group if not one.future.done()]  # the others gave up
+                if group:
+                    _settle(group, await self._results([one.unit for one in group]))
+        finally:  # also when this task is cancelled: nobody may wait for ever
+            fault = StoreUnavailableError("its statements were cut off")
+            for one in (*group, *self._waiting):
+                one.settle(fault)
+            self._waiting = []
+
+    async def _results(self, units: Sequence[Unit]) -> list[Result]:
+        try:
+            results: list[Result] = await self._call(
+                _run_watched, self._connection, self._watch, units
+            )
+        except Exception as error:  # noqa: BLE001 - each caller waits for a result
+            return [unexpected(error)] * len(units)
+        return results
+
+
+def _settle(group: Sequence[_Waiting], results: Sequence[Result]) -> None:
+    for one, result in zip(group, results, strict=True):
+        one.settle(result)
+
+
+def _run_watched(
+    connection: sqlite3.Connection, watch: Watch, units: Sequence[Unit]
+) -> list[Result]:
+    fault = watch()
+    return [fault] * len(units) if fault is not None else run_units(connection, units)
 
 
 async def connect(target: str, *, uri: bool = False, prepare: Prepare | None = None) -> Worker:
@@ -180,14 +235,25 @@ async def connect(target: str, *, uri: bool = False, prepare: Prepare | None = N
     loop = asyncio.get_running_loop()
     call: Call = _here if thread is None else partial(loop.run_in_executor, thread)
     try:
-        connection = await call(partial(open_file, target, uri=uri))
-        if prepare is not None:
-            await call(prepare, connection)
-    except sqlite3.Error as error:
+        connection = await call(partial(_opened, target, uri, prepare))
+    except BaseException as error:
         if thread is not None:
-            thread.shutdown()
-        raise store_error(error) from error
+            thread.shutdown(wait=False)
+        if isinstance(error, Exception):
+            raise unexpected(error) from error
+        raise
     return Worker(connection, call, thread)
+
+
+def _opened(target: str, uri: bool, prepare: Prepare | None) -> sqlite3.Connection:  # noqa: FBT001
+    connection = open_file(target, uri=uri)
+    try:
+        if prepare is not None:
+            prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _sees_nothing() -> None:
@@ -200,84 +266,3 @@ def open_file(target: str, *, uri: bool = False) -> sqlite3.Connection:
     # A text that is none must not keep the other rows from being read: the codec refuses it.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection
-
-
-Result: TypeAlias = list[Rows] | StorageError
-
-
-def _run_watched(
-    connection: sqlite3.Connection, watch: Watch, work: Sequence[Sequence[Statement]]
-) -> list[Result]:
-    fault = watch()
-    return [fault] * len(work) if fault is not None else _run(connection, work)
-
-
-def _run(connection: sqlite3.Connection, work: Sequence[Sequence[Statement]]) -> list[Result]:
-    """Run a group; all of it in one transaction, each unit with its own result."""
-    if len(work) == 1 and len(work[0]) == 1:
-        return [_run_unit(connection, work[0])]
-    # Whoever reads first and writes then would be refused when another process, such as
-    # `countersign prune`, writes in between: so a group that writes has its right from the start.
-    is_reading = all(sql.lstrip().startswith("SELECT") for unit in work for sql, _ in unit)
-    try:
-        connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
-    except sqlite3.Error as error:
-        return [store_error(error)] * len(work)
-    results: list[Result] = []
-    for unit in work:
-        result = _run_unit(connection, unit)
-        if not connection.in_transaction:
-            # A full disk or a fault of the file undoes the whole group, not one statement alone.
-            return _all_failed(connection, result, len(work))
-        results.append(result)
-    try:
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        return _all_failed(connection, store_error(error), len(work))
-    return results
-
-
-def _all_failed(connection: sqlite3.Connection, fault: Result, count: int) -> list[Result]:
-    with suppress(sqlite3.Error):
-        connection.execute("ROLLBACK")
-    if not isinstance(fault, StoreUnavailableError):
-        detail = getattr(fault, "detail", "a group of statements was undone")
-        fault = StoreUnavailableError(detail)
-    return [fault] * count
-
-
-def _run_unit(connection: sqlite3.Connection, unit: Sequence[Statement]) -> Result:
-    if len(unit) == 1:
-        result = run_one(connection, *unit[0])
-        return result if isinstance(result, StorageError) else [result]
-    connection.execute("SAVEPOINT unit")
-    results: list[Rows] = []
-    for sql, values in unit:
-        result = run_one(connection, sql, values)
-        if isinstance(result, StorageError):
-            with suppress(sqlite3.Error):  # the fault may have undone all of it
-                connection.execute("ROLLBACK TO unit")
-            return result
-        results.append(result)
-    connection.execute("RELEASE unit")
-    return results
-
-
-def run_one(connection: sqlite3.Connection, sql: str, values: Values) -> Rows | StorageError:
-    """Run a statement; return its rows, or what is wrong in our words."""
-    try:
-        cursor = connection.execute(sql, values)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    except UnicodeDecodeError as error:  # not even SQLite's own words can be read any more
-        fault = StoreBrokenError("the database file is damaged", Fault.DAMAGED)
-        return _with_cause(fault, error)
-    except (UnicodeError, OverflowError, sqlite3.DataError) as error:
-        return _with_cause(RecordRefusedError(str(error)), error)
-    except sqlite3.Error as error:
-        return store_error(error)
-
-
-def _with_cause(fault: StorageError, cause: Exception) -> StorageError:
-    fault.__cause__ = cause
-    return fault

@@ -1,0 +1,1 @@
+"""SQLite under exceptions, a hanging disk and files that were damaged by hand."""
