@@ -17,6 +17,7 @@ from agents.core.address import Address, Segment
 from agents.core.calls import Action, File, ToolCall
 from agents.core.cancel import stop
 from agents.core.component.context import event_key, is_outside_of_tools
+from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentConfigError,
@@ -426,6 +427,7 @@ async def _pump(
             telling(cast("Outlet", queue.put_nowait), passes_on=False),
             entered(scope),
             ungrouped(),
+            contained(),
             old_interrupts(),
         ):
             # An agent is written as an async generator: it has `aclose`.

@@ -16,6 +16,7 @@ from functools import partial
 
 from slack_sdk.errors import SlackClientError
 
+from agents.core.component.exits import contained_task
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
@@ -121,6 +122,8 @@ async def run_alone(
     # What is loaded stays until the end. To look through it for garbage takes a tenth of a second
     # each time, while everybody waits.
     gc.freeze()
+    # Code of an agent, or a task that it began, may call `sys.exit()`.
+    asyncio.get_running_loop().set_task_factory(contained_task)
     logs.configure(settings.log, secrets=settings.secrets())
     await run(settings, ready=ready, stop=stop, demo=demo)
 

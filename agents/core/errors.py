@@ -30,6 +30,7 @@ AgentError
   StepLimitError                 the model asked for too many rounds
   TransferLimitError             agents handed over to each other too often
   RunCancelledError              the run was stopped from outside; it can go on
+ProcessExitError                 code of an agent raised what ends a process, such as `SystemExit`
 """
 
 from __future__ import annotations
@@ -232,6 +233,21 @@ class TopologyChangedError(ResumeError):
         self.address = address
         self.was = was
         self.now = now
+
+
+class ProcessExitError(Exception):
+    """An agent's code raised what ends a process. Only that code has failed; keeps `__cause__`.
+
+    It is no `AgentError`: whoever calls the code treats it as any other error of that code.
+
+    Attributes:
+        kind: Name of the exception, such as `SystemExit`.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self.kind = type(error).__name__
+        told = f"{self.kind}: {error}".rstrip(": ")
+        super().__init__(f"it raised {told}, which would have ended the process")
 
 
 class ToolError(AgentError):

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, Unpack, cast
 from pydantic import BaseModel
 
 from agents.core.cancel import CancelToken, stop
+from agents.core.component.exits import contained
 from agents.core.component.state import address_segment
 from agents.core.errors import (
     AgentConfigError,
@@ -233,7 +234,7 @@ class CompiledGraph(GraphThreads):
         head = await commanded(self.topology, head, claim.command)
         call = _Call(thread_id, cancel, step_limit, _drop)
         work = replace(call.work(), answers=claim.answers, resumed=True)
-        with telling(lambda event: call.tell("events", event), passes_on=False):
+        with contained(), telling(lambda event: call.tell("events", event), passes_on=False):
             return await self._execution(thread, call.tell).run(head, work)
 
     async def _go(

@@ -11,6 +11,7 @@ from typing import TypeVar
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import AgentInput
+from agents.core.component.exits import contained
 from agents.core.component.state import state_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped
@@ -89,7 +90,8 @@ class Chain:
         ask: CallNext = ask_model
         for slot, one in reversed(self._hooks["around_model"]):
             ask = partial(_around, slot, one, ask)
-        return await ask(call)
+        with contained():
+            return await ask(call)
 
     async def after_model(self, response: ModelResponse) -> ModelResponse:
         """See `Middleware.after_model`."""
@@ -120,7 +122,7 @@ class Chain:
 @contextmanager
 def _hook(slot: str) -> Iterator[None]:
     """Run a hook in its slot; what it was answered at this place, it finds there again."""
-    with hook_answers().found_again(slot), state_slot(slot), ungrouped():
+    with hook_answers().found_again(slot), state_slot(slot), ungrouped(), contained():
         yield
 
 

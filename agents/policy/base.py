@@ -17,6 +17,7 @@ from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from agents.core.calls import Risk
 from agents.core.codec import Json, register
+from agents.core.component.exits import contained
 from agents.core.errors import AgentConfigError
 from agents.core.pending import Interrupted
 
@@ -234,7 +235,8 @@ async def in_time(
     limit = asyncio.timeout(time_limit)
     try:
         async with limit:
-            ruling = await judge()
+            with contained():
+                ruling = await judge()
     except Interrupted:
         return _failed("the policy tried to ask people itself; it has to return `Ask`")
     except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
+from agents.core.component.exits import contained
 from agents.core.errors import AgentConfigError
 from agents.core.pending import Interrupted
 from agents.core.scope import current_scope
@@ -174,7 +175,8 @@ class House:
             return None
         try:
             async with asyncio.timeout(self.time_limit):
-                found = await self.policy.grant(call, terms)
+                with contained():
+                    found = await self.policy.grant(call, terms)
         except (Interrupted, Exception) as error:  # noqa: BLE001 - whatever it is, people decide
             kind = type(error).__name__
             logger.warning("no standing grant for %r: %s; people are asked", call.tool, kind)

@@ -25,6 +25,7 @@ from agents.core.calls import (
 )
 from agents.core.cancel import CancelInfo, stop
 from agents.core.codec import Json, decode, encode, register
+from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentError,
@@ -87,8 +88,9 @@ async def execute(
 ) -> ToolReturn:
     """Run one call in its address segment `tool:<name>:<call id>`.
 
-    A tool's error becomes a result for the model. What the journal says has finished does not run
-    again; of an approved call that started and never finished, people are asked.
+    A tool's error becomes a result for the model, also one that would end the process. What
+    the journal says has finished does not run again; of an approved call that started and never
+    finished, people are asked.
 
     When the run is stopped from outside (`CancelToken.stop_now`), the call waits at its address
     until the run goes on, and begins again then, with the answers that it had; unless something
@@ -120,7 +122,7 @@ async def execute(
         sink=sink,
     )
     try:
-        with entered(scope):
+        with entered(scope), contained():
             return await _Execution(call, scope, grace).run(planned, tools)
     except Interrupted:
         told = ToolInterrupted(checkpoint_id=scope.run.checkpoint_id, address=address, call=call)
@@ -349,7 +351,7 @@ class _Execution:
 
 
 async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
-    with old_interrupts():
+    with contained(), old_interrupts():
         return await tool.call(arguments)
 
 

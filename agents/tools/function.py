@@ -21,6 +21,7 @@ from pydantic_core import to_json
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.context import stream_text
+from agents.core.component.exits import contained, in_thread
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import AgentError, OutsideRunError, ToolError
 from agents.core.interrupt import refuse_orphans
@@ -80,7 +81,7 @@ class FunctionTool:
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`. An old interrupt that it raises asks people."""
         refuse_orphans()
-        with old_interrupts():
+        with contained(), old_interrupts():
             result = await self._start(self.parameters.values(arguments))
             if inspect.isasyncgen(result):
                 return await _joined(cast("_Pieces", result))
@@ -93,7 +94,7 @@ class FunctionTool:
             return self.function(**values)  # its code begins with the first piece
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**values)
-        result = await asyncio.to_thread(self.function, **values)
+        result = await in_thread(self.function, **values)
         return await result if inspect.isawaitable(result) else result
 
 
@@ -163,7 +164,7 @@ async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
             task.exception()  # looked at, so that asyncio does not report it, if nobody waits
         ready.put_nowait(())
 
-    task = asyncio.create_task(asyncio.to_thread(work))
+    task = asyncio.create_task(in_thread(work))
     task.add_done_callback(end)
     try:
         while item := await ready.get():

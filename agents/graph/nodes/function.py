@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import cast
 
+from agents.core.component.exits import contained, in_thread
 from agents.core.scope import Scope
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, StateUpdateError
@@ -43,17 +43,11 @@ async def call_function(node: Node, state: object, context: NodeContext) -> obje
     """Call a node's function; a plain one runs in a thread of its own."""
     function = cast("Callable[..., object]", node.function)
     arguments = (state, context) if node.takes_context else (state,)
-    if is_async(function):
-        return await cast("Awaitable[object]", function(*arguments))
-
-    def run() -> object:
-        try:
-            return function(*arguments)
-        except StopIteration as error:  # no future can carry it: the caller would wait for ever
-            raise RuntimeError("the node raised StopIteration") from error
-
-    result = await asyncio.to_thread(run)
-    return await result if inspect.isawaitable(result) else result
+    with contained():
+        if is_async(function):
+            return await cast("Awaitable[object]", function(*arguments))
+        result = await in_thread(function, *arguments)
+        return await result if inspect.isawaitable(result) else result
 
 
 def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = None) -> Outcome:

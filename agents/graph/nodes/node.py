@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias, cast
 
 from agents.core.address import Address
 from agents.core.codec import Json, decode, encode
+from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
 from agents.core.interrupt import Interrupted, unpack_group
@@ -105,7 +106,7 @@ class NodePlace:
             granted=None,
             why="",
         )
-        with entered(scope), running(node_run), passing_on():
+        with entered(scope), running(node_run), passing_on(), contained():
             begun = self._begun(task, node_run, state, scope)
             try:
                 return await begun.end()

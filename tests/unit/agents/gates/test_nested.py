@@ -50,7 +50,17 @@ from agents import (
 from agents.core.codec import Json
 from agents.models import Turn, call, say
 from agents.tools.base import CallText
-from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, follow, yes
+from tests.unit.agents.support import (
+    Asker,
+    Died,
+    Plain,
+    World,
+    brief,
+    collect,
+    contexts,
+    follow,
+    yes,
+)
 
 
 @dataclass
@@ -375,7 +385,7 @@ async def test_an_error_beside_a_question_wins() -> None:
 
 async def test_a_group_with_more_than_errors_ends_the_run() -> None:
     async def both() -> str:
-        raise BaseExceptionGroup("both", [KeyError("x"), GeneratorExit()])
+        raise BaseExceptionGroup("both", [KeyError("x"), Died()])
 
     world = World([call("both", id="c1"), say("done")], [Plain("both", lambda _: both())])
 

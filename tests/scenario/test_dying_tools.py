@@ -1,0 +1,83 @@
+"""Tools that end their process, or try to: the bot lives on, and no other thread is kept back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.server import Sandbox
+from tests.scenario.dying_agents import ACTS
+from tests.scenario.test_restarts import Process, environ_of
+from tests.support.fakes import FakeClock
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage
+
+RESTART_S = 60
+
+
+@dataclass
+class World:
+    """A bot in a process of its own, that is started again whenever it has died."""
+
+    stage: Stage
+    process: Process
+    acts_file: Path
+
+    def acts(self) -> list[str]:
+        return self.acts_file.read_text().splitlines() if self.acts_file.exists() else []
+
+    async def until_dead(self) -> None:
+        child = self.process.child
+        assert child is not None
+        await asyncio.to_thread(child.join, RESTART_S)
+        assert not child.is_alive(), "the process should have died"
+
+    async def restart(self) -> None:
+        """Start it, also where it dies before it answers."""
+        await self.until_dead()
+        try:
+            await self.process.start()
+        except AssertionError:
+            child = self.process.child
+            assert child is not None
+            assert not child.is_alive()
+
+    def is_alive(self) -> bool:
+        return self.process.child is not None and self.process.child.is_alive()
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    sandbox = Sandbox(
+        clock=time.time,
+        signing_secret=SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=APP_TOKEN,
+        retry_delays=(0, 0.5, 1),
+    )
+    await sandbox.start()
+    stage = Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
+    acts = tmp_path / "acts"
+    environ = environ_of(stage, tmp_path / "data") | {
+        "COUNTERSIGN_AGENT": "tests.scenario.dying_agents:dying",
+        ACTS: str(acts),
+    }
+    process = Process(stage, environ, tmp_path / "log")
+    await process.start()
+    yield World(stage, process, acts)
+    process.close()
+    await sandbox.stop()
+
+
+@pytest.mark.parametrize("tool", ["leave", "leave_in_loop"])
+async def test_a_tool_that_exits_has_failed_and_the_bot_lives_on(world: World, tool: str) -> None:
+    await world.stage.say("Rosa", f"@countersign {tool}")
+    await world.stage.said(r"The result: The tool failed: .*SystemExit: 2")
+    await world.stage.say("Rosa", "@countersign greet")
+    await world.stage.said("The result: hello")
+    assert world.acts() == [tool, "greet"]
+    assert world.is_alive()
