@@ -370,7 +370,7 @@ async def _start(
     await show(intake)
     app_token = settings.slack_app_token
     handler: SocketMode | None = None
-    readiness = Readiness(countersign.storage)
+    readiness = Readiness(countersign.storage, countersign.sweep.failing)
 
     async def missing() -> str:
         if fault := await readiness.fault():
@@ -387,7 +387,7 @@ async def _start(
         token = app_token.get_secret_value()
         handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
         await _connect(handler, intake)
-    await countersign.sweep.tick()
+    await scheduler.tick()
     countersign.tasks.spawn(countersign.approvals.attendance.catch_up())
     logger.info("ready on port %d", port, extra={"action": "ready"})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -61,6 +61,9 @@ class Sweep:
         digests: Sends people lists of what waits; None where nobody is sent one.
         taken: The leases of approvals that writes took along.
         woken: Those of threads.
+
+    Attributes:
+        failing: The kinds of due work that the last tick could not read, and why.
     """
 
     storage: Storage
@@ -76,6 +79,7 @@ class Sweep:
     digests: Digests | None = None
     taken: TakenLeases[Approval] | None = None
     woken: TakenLeases[Thread] | None = None
+    failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
     async def seal(self) -> None:
         """Seal what has come into the audit."""
@@ -85,25 +89,59 @@ class Sweep:
     async def tick(self) -> int:
         """Start on what is due; return how much that was.
 
+        Each kind of due work is looked for on its own: one that cannot be read keeps no other.
+
         Raises:
-            StorageError: The database did not answer; the next tick tries again.
+            StorageError: A kind could not be read; the next tick tries again.
         """
         now = self.clock()
         self._use_leases()
+        looks: dict[str, Callable[[int], Awaitable[int]]] = {
+            "requests": self._attend,
+            "threads": self._work,
+            "private answers": self._tell,
+            "standing grants": self._attend_grants,
+        }
+        found, faults = 0, {}
+        for kind, look in looks.items():
+            try:
+                found += await look(now)
+            except Exception as error:  # noqa: BLE001 - raised below, when all were looked at
+                faults[kind] = error
+                logger.warning(
+                    "due %s cannot be read: %s", kind, error, extra={"action": "tick_failed"}
+                )
+        self.failing.clear()
+        self.failing.update(faults)
+        self._tend()
+        for error in faults.values():
+            raise error
+        return found
+
+    async def _attend(self, now: int) -> int:
         approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
         for approval in approvals:
             self.spawn(self.attendance.attend(approval.approval_id))
+        return len(approvals)
+
+    async def _work(self, now: int) -> int:
         threads = await self.storage.threads.due(now_ms=now, limit=BATCH)
         for thread in threads:
             self.spawn(self.threads.work(thread.thread_id))
+        return len(threads)
+
+    async def _tell(self, now: int) -> int:
         whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
         for ephemeral in whispers:
             self.spawn(self.outbox.tell(ephemeral.whisper_id))
+        return len(whispers)
+
+    async def _attend_grants(self, now: int) -> int:
+        """Start on the messages of grants, which nobody waits for: they do not count."""
         if self.grants is not None:
             for grant in await self.storage.grants.due(now_ms=now, limit=BATCH):
                 self.spawn(self.grants.attend(grant))
-        self._tend()
-        return len(approvals) + len(threads) + len(whispers)
+        return 0
 
     def _use_leases(self) -> None:
         """Start on what this process has a lease for, and nobody has come for."""
@@ -168,7 +206,7 @@ class Scheduler:
         self._watch = watch
         self._scheduler = AsyncIOScheduler(timezone="UTC")
         jobs = [
-            (self._tick, every.total_seconds()),
+            (self.tick, every.total_seconds()),
             (self._seal, min(every, BETWEEN_SEALS).total_seconds()),
         ]
         if watch is not None:
@@ -192,7 +230,8 @@ class Scheduler:
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    async def _tick(self) -> None:
+    async def tick(self) -> None:
+        """Look for due work once; a failure is logged, and shown by `Sweep.failing`."""
         try:
             await self._sweep.tick()
         except StorageError as error:

@@ -1,10 +1,11 @@
-"""Whether the database does what the bot needs: it answers, and it takes writes."""
+"""Whether the database does what the bot needs: it answers, takes writes, and gives due work."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from bot.clock import steady_clock
 from storage.base import Storage
@@ -12,6 +13,9 @@ from storage.errors import Fault, StorageError, StoreBrokenError
 
 FRESH_MS = 1_000
 """An answer holds for so long: probes, whoever sends them, are no load."""
+
+PATIENCE = timedelta(seconds=2)
+"""Less than the three seconds that probes wait by default here; see `deploy/`."""
 
 FAULTS: Mapping[Fault, str] = {
     Fault.DAMAGED: "the database file is damaged",
@@ -32,11 +36,15 @@ class Readiness:
 
     Args:
         storage: The database; open.
+        failing: The kinds of due work that the last tick could not read.
         now: Milliseconds since some moment.
+        patience: The longest wait for an answer of the database.
     """
 
     storage: Storage
+    failing: Collection[str] = ()
     now: Callable[[], float] = steady_clock
+    patience: timedelta = PATIENCE
     _looked_ms: float = field(default=float("-inf"), init=False)
     _fault: str = field(default="", init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -51,9 +59,14 @@ class Readiness:
 
     async def _look(self) -> str:
         try:
-            await self.storage.ping()
+            async with asyncio.timeout(self.patience.total_seconds()):
+                await self.storage.ping()
+        except TimeoutError:
+            return "the database does not answer"
         except StoreBrokenError as error:
             return FAULTS[error.fault]
         except StorageError:
             return "the database does not answer"
+        if self.failing:
+            return f"the database does not give what is due: {', '.join(sorted(self.failing))}"
         return ""

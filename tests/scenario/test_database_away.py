@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from storage.codec import Row
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import Database
+from tests.contract.builders import a_whisper
+from tests.contract.faults.driver import Faults, HungDisk, break_sqlite
 from tests.scenario import agents
 from tests.support.stage import Stage, Transport, a_stage
 
@@ -120,3 +124,69 @@ async def test_what_was_acknowledged_goes_on_by_itself(stage: Stage, outage: Out
     await stage.said("Sent")
     assert len(agents.RAN) == 1
     await stage.card(word="Approved")
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    made = Faults()
+    break_sqlite(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+async def broken(faults: Faults, tmp_path: Path) -> AsyncIterator[Stage]:
+    """A bot whose SQLite has faults."""
+    async with a_stage(tmp_path, "http", COUNTERSIGN_AGENT=AGENT) as made:
+        yield made
+        faults.only, faults.error = "", None
+
+
+async def readiness(stage: Stage) -> tuple[int, str]:
+    """The answer of `/readyz`, which holds for a second."""
+    await asyncio.sleep(1.1)
+    url = f"http://127.0.0.1:{stage.environ['COUNTERSIGN_PORT']}/readyz"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, (await answer.json())["missing"]
+
+
+def malformed() -> sqlite3.DatabaseError:
+    return sqlite3.DatabaseError("database disk image is malformed")
+
+
+async def test_i14_due_work_that_cannot_be_read_keeps_no_other(
+    broken: Stage, faults: Faults
+) -> None:
+    """As a damaged page of one index does, for ever."""
+    assert broken.bot is not None
+    assert await readiness(broken) == (200, "")
+    ts = await broken.say("Rosa", "hello")
+    await broken.rest()
+    now = broken.clock()
+    about = {"channel_id": broken.channel, "thread_ts": ts, "user_id": broken.user("Ada")}
+    whisper = a_whisper(**about, text="This is yours.", created_ms=now, due_ms=now)
+    await broken.bot.storage.whispers.add(whisper)
+    faults.error, faults.only = malformed, "FROM approvals WHERE due_ms <= "
+
+    with pytest.raises(StoreUnavailableError, match="malformed"):
+        await broken.tick()
+
+    assert await broken.whispered("Ada", "This is yours.")
+    assert await readiness(broken) == (503, "the database does not give what is due: requests")
+    faults.only, faults.error = "", None
+    await broken.tick()
+    assert await readiness(broken) == (200, "")
+
+
+async def test_a_disk_that_hangs_is_said_by_readiness_in_time(
+    broken: Stage, faults: Faults
+) -> None:
+    disk = HungDisk()
+    faults.arm(disk)
+    try:
+        began = time.monotonic()
+        assert await readiness(broken) == (503, "the database does not answer")
+        assert time.monotonic() - began < 1.1 + 3  # as long as probes wait
+    finally:
+        faults.error = None
+        disk.come_back()
+    assert await readiness(broken) == (200, "")

@@ -28,6 +28,7 @@ class Faults:
         first: The number of the first statement that fails, from 0.
         count: How many fail in a row.
         chance: How likely any other statement fails.
+        only: A part of the statements that fail, each time.
         seen: The statements since `arm`, in order.
     """
 
@@ -36,6 +37,7 @@ class Faults:
     first: int = 0
     count: int = 1
     chance: float = 0.0
+    only: str = ""
     random: Random = field(default_factory=Random)
     seen: list[str] = field(default_factory=list)
     raised: int = 0
@@ -62,10 +64,28 @@ class Faults:
         """Reach a step of a statement; raises when it is to fail there."""
         if self.error is None:
             return
-        is_planned = place == self.place and self.first <= number < self.first + self.count
+        if self.only:
+            is_planned = place == self.place and self.only in self.seen[number]
+        else:
+            is_planned = place == self.place and self.first <= number < self.first + self.count
         if is_planned or (self.chance and self.random.random() < self.chance / len(PLACES)):
             self.raised += 1
             raise self.error()
+
+
+class HungDisk:
+    """A statement that does not come back until the disk does."""
+
+    def __init__(self) -> None:
+        self.is_reached, self._is_back = threading.Event(), threading.Event()
+
+    def __call__(self) -> BaseException:
+        self.is_reached.set()
+        assert self._is_back.wait(60)
+        return sqlite3.OperationalError("disk I/O error")
+
+    def come_back(self) -> None:
+        self._is_back.set()
 
 
 class _Cursor(sqlite3.Cursor):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -19,7 +18,7 @@ import pytest
 from storage.errors import StorageError, StoreUnavailableError
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_message, a_thread, an_approval, an_entry
-from tests.contract.faults.driver import PLACES, Faults, Place, break_sqlite
+from tests.contract.faults.driver import PLACES, Faults, HungDisk, Place, break_sqlite
 
 WITHIN_S = 5
 NAME = "countersign.db"
@@ -283,21 +282,6 @@ async def test_i4_a_process_without_memory_loses_nothing(tmp_path: Path, megabyt
     }
     assert len(kept) == 6
     assert in_file(tmp_path, kept) == kept
-
-
-class HungDisk:
-    """A statement that does not come back until the disk does."""
-
-    def __init__(self) -> None:
-        self.is_reached, self._is_back = threading.Event(), threading.Event()
-
-    def __call__(self) -> BaseException:
-        self.is_reached.set()
-        assert self._is_back.wait(60)
-        return sqlite3.OperationalError("disk I/O error")
-
-    def come_back(self) -> None:
-        self._is_back.set()
 
 
 async def test_a_disk_that_hangs_keeps_nobody_waiting(faults: Faults, tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ async def test_i4_a_killed_process_leaves_what_was_acknowledged(tmp_path: Path) 
         "-c",
         WRITER,
         str(tmp_path),
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         stdout=asyncio.subprocess.PIPE,
     )
     assert writer.stdout is not None
