@@ -3,6 +3,7 @@
 BotError
     SettingsError               names the variable, the fault and the remedy
     InvalidSettingsError        all faults of the settings at once
+    CopyInPlaceError            the database is a copy that was put in place by hand
     UserFacingError             str() is safe to show in Slack
         NotApproverError        this person may not do this
             NotSeenError        they have not opened what the card does not show
@@ -67,6 +68,16 @@ class InvalidSettingsError(BotError):
 
 class FaultyPolicyError(BotError):
     """A policy that cannot come into force; all its faults, one line each."""
+
+
+class CopyInPlaceError(BotError):
+    """The database is a copy that nobody has made ready: what came after it is not on record."""
+
+    fault = "the database is a copy that was put in place: calls that ran since could run again"
+    remedy = "while no bot runs, type: countersign restore"
+
+    def __init__(self) -> None:
+        super().__init__(f"{self.fault}; {self.remedy}")
 
 
 class UserFacingError(BotError):

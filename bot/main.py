@@ -24,7 +24,7 @@ from bot.core.scheduler import Scheduler, TimeLapse, give_back
 from bot.core.talk.roster import Roster, load_roster
 from bot.core.tasks import Closings, Tasks
 from bot.core.upkeep.policies import PolicyRecorder
-from bot.errors import FaultyPolicyError, SettingsError
+from bot.errors import CopyInPlaceError, FaultyPolicyError, SettingsError
 from bot.observability import logs
 from bot.observability.events import TellEvent, both, nobody
 from bot.observability.readiness import Readiness
@@ -168,6 +168,7 @@ async def start(
         FaultyPolicyError: The policy is faulty, or its ids cannot be looked up.
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
+        CopyInPlaceError: The database is a copy, and was not made ready.
     """
     outside = outside or Outside()
     key = print_key(settings.slack_bot_token.get_secret_value())
@@ -230,6 +231,8 @@ async def _open(storage: Storage, last: Closings) -> None:
     """Open the database, which is closed last."""
     last.add("the database", storage.close)
     await storage.open()
+    if await storage.restoring.is_copy():
+        raise CopyInPlaceError
     await storage.reconsider()
 
 

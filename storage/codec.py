@@ -245,7 +245,7 @@ THREADS = Codec(
     key="thread_id",
     added=(
         "requesters_json",
-        "restored_ms",
+        "restored_era",
         "restored_to_ms",
         "restored_turn",
         "active_ms",
@@ -280,6 +280,7 @@ APPROVALS = Codec(
         "stuck",
         "asked_again",
         "restored_to_ms",
+        "restored_era",
         "reminder_ts",
         "escalation_ts",
         "terms_json",

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 from bot.commands.findings import Finding
 from bot.config.settings import Settings
+from bot.errors import CopyInPlaceError
 from storage.base import Storage
 from storage.errors import (
     Fault,
@@ -57,6 +58,9 @@ async def look_at_storage(
         await storage.open()
         await storage.ping()
         yield Finding(subject="database", text=f"{_kind(settings)}; it answers and takes writes")
+        if await storage.restoring.is_copy():
+            error = CopyInPlaceError()
+            yield Finding(subject=subject, text=error.fault, remedy=error.remedy)
         for remark in await storage.examine():
             yield Finding(subject="server", text=remark.text, remedy=remark.remedy)
         async for finding in _unreadable(storage):

@@ -140,7 +140,7 @@ def _add_restore(commands: _Commands[_CommandParser]) -> None:
         "copy",
         metavar="FILE",
         nargs="?",
-        help="as `backup` made it; none for MongoDB, after mongorestore",
+        help="as `backup` made it; none for MongoDB after mongorestore, and for a file in place",
     )
     _add_data_dir(parser)
 

@@ -22,8 +22,6 @@ async def execute(call: Call) -> None:
             "MONGODB_URI is set: put that database back with mongorestore while no bot runs, and "
             "call this command without a file then"
         )
-    if not call.uri and not copy:
-        raise BotError("name the copy: countersign restore FILE")
     path = Path(copy) if copy else None
     try:
         async with stores.restoring(
@@ -31,6 +29,6 @@ async def execute(call: Call) -> None:
         ) as storage:
             restoring = Restoring(storage=storage, clock=system_clock)
             with in_force(call.redact):
-                await go_back(restoring, is_shared=path is None, say=call.say)
+                await go_back(restoring, is_shared=bool(call.uri), say=call.say)
     except StoreUnavailableError as error:
         raise BotError(error.detail) from error

@@ -73,12 +73,16 @@ async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
         say("The copy is empty. Nothing had to be marked.")
         return
     moment = datetime.fromtimestamp(marked.to_ms / 1_000, UTC)
+    is_behind = marked.to_ms > restoring.clock()
     say(
         f"The copy ends at {moment:%Y-%m-%d %H:%M:%S} UTC. What came after that is not on record: "
         f"{_number(marked.approvals, 'pending request')} will be asked again, and "
         f"{_number(marked.threads, 'thread')} that {_were(marked.threads)} not at rest will be "
-        "looked at. Start the bot now."
+        f"looked at. {_CLOCK if is_behind else ''}Start the bot now."
     )
+
+
+_CLOCK = "The clock of this machine is behind that moment: correct it first. "
 
 
 def _were(count: int) -> str:

@@ -144,8 +144,8 @@ async def restoring(
 
     Args:
         directory: The data directory.
-        copy: Of the embedded database; in place when the block ends. None for the shared one,
-            which has gone back already.
+        copy: Of the embedded database; in place when the block ends. None for a database that has
+            gone back already: the shared one, or a file that was put in place by hand.
         uri: The shared database; empty for the embedded one.
         driver: The MongoDB driver.
         seal: How entries of the audit are sealed.
@@ -155,13 +155,17 @@ async def restoring(
         StoreBusyError: A bot has the data directory.
         StoreUnavailableError: The database or the copy cannot be used.
     """
-    if copy is None:
+    if uri:
         async with open_beside(directory, uri=uri, driver=driver, seal=seal) as storage:
             yield storage
         return
     from storage.sqlite import restore  # noqa: PLC0415 - see the first line
 
-    async with restore.restoring(directory, copy, seal=seal) as embedded:
+    if copy is None:
+        opening = restore.restoring_in_place(directory, seal=seal)
+    else:
+        opening = restore.restoring(directory, copy, seal=seal)
+    async with opening as embedded:
         yield embedded
 
 

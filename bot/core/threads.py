@@ -202,7 +202,7 @@ class Threads:
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
         """Return what the last pass left, if this process made it and nobody came between."""
         left: LeftOver | None = self._left.pop(thread.thread_id, None)
-        if thread.restored_ms or thread.attempts:
+        if thread.restored_era or thread.attempts:
             return None
         if thread.fence == 1:
             return LeftOver(fence=0, made_ms=thread.created_ms)  # nobody has ever worked on it
@@ -275,7 +275,7 @@ class Threads:
         return None
 
     async def _advance(self, work: ThreadPass) -> None:
-        if work.thread.restored_ms:
+        if work.thread.restored_era:
             work.thread = await self._comeback.settle(work.thread)
         if work.left is None:  # who left it in order left no text behind, and no turn half begun
             await self.turns.open_left(work)

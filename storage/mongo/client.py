@@ -208,7 +208,9 @@ class Client:
 
         await self._twice(count)
 
-    async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
+    async def command(
+        self, name: str, *, limit_s: float | None = None, **values: Any
+    ) -> dict[str, Any]:
         """Run a command that asks the server something.
 
         Raises:
@@ -217,8 +219,22 @@ class Client:
         if self._database is None:
             raise StoreUnavailableError("it is not open")
         async with self.call(limit_s) as apart:
-            answer: dict[str, Any] = await apart(self._database.command(name))
+            answer: dict[str, Any] = await apart(self._database.command(name, **values))
         return answer
+
+    async def identity(self, name: str) -> str:
+        """Find the server's own id of a collection; empty where it gives none.
+
+        Raises:
+            StoreUnavailableError: It does not answer.
+        """
+        try:
+            answer = await self.command("listCollections", filter={"name": name})
+        except StoreBrokenError:
+            return ""  # it does not tell, or not us
+        found = answer.get("cursor", {}).get("firstBatch") or [{}]
+        text = str(found[0].get("info", {}).get("uuid") or "")
+        return text if text.strip("0-") else ""
 
     async def close(self) -> None:
         """Close all connections; may be repeated."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from storage.codec import APPROVALS, THREADS
 from storage.mongo import leases
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Filter, Update, decider, legible, put
-from storage.records import Approval, Status, Thread
+from storage.ports.restoring import era_step
+from storage.records import Approval, MessageStatus, Status, Thread
 
 logger = logging.getLogger(__name__)
+
+_NOTE = 0
+"""The key of the note beside the eras that says which collection it was written beside."""
 
 
 class MongoRestoreStore:
@@ -19,20 +23,44 @@ class MongoRestoreStore:
 
     Args:
         collections: All of them, by name.
+        identity: Finds the server's own id of the approvals' collection, which is another one once
+            they were put back; empty where there is none.
     """
 
-    def __init__(self, collections: Mapping[str, Collection]) -> None:
+    def __init__(
+        self, collections: Mapping[str, Collection], identity: Callable[[], Awaitable[str]]
+    ) -> None:
+        self._identity = identity
         self._collections = collections
         self._threads = collections["threads"]
         self._approvals = collections["approvals"]
         self._eras = collections["eras"]
 
-    async def begin_era(self, *, now_ms: int) -> None:
-        await self._eras.insert({"_id": max(await self.era() + 1, now_ms)})
+    async def begin_era(self) -> int:
+        era = await self.era() + era_step()
+        await self._eras.insert({"_id": era})
+        # Of the copy is all that stands in the database now: no clock is asked.
+        for is_so in ({"open": True}, {"due_ms": {"$gt": -1}}):
+            await self._approvals.patient.update_all(is_so, {"$set": {"restored_era": era}})
+        return era
 
     async def era(self) -> int:
         found = await self._eras.patient.find({}, [("_id", -1)], 1)
         return int(found[0]["_id"]) if found else 0
+
+    async def is_copy(self) -> bool:
+        present = await self._identity()
+        if not present:
+            return False
+        noted = await self._eras.find({"_id": _NOTE}, [("_id", 1)], 1)
+        if not noted:
+            await self._eras.insert({"_id": _NOTE, "collection": present})
+        return any(one["collection"] != present for one in noted)
+
+    async def end(self) -> None:
+        present = await self._identity()
+        if present and not await self._eras.insert({"_id": _NOTE, "collection": present}):
+            await self._eras.update({"_id": _NOTE}, {"$set": {"collection": present}})
 
     async def newest_ms(self) -> int:
         found = [
@@ -71,9 +99,12 @@ class MongoRestoreStore:
             put(update, name, value)
         return await self._approvals.update({"_id": key, "revision": approval.revision - 1}, update)
 
-    async def mark(self, thread_id: str, *, now_ms: int, to_ms: int) -> None:
+    async def mark(self, thread_id: str, *, era: int, now_ms: int, to_ms: int) -> None:
+        unread: Filter = {"thread_id": thread_id, "turn": 0, "status": MessageStatus.NEW.value}
+        taken = {"status": MessageStatus.TAKEN.value, "turn": -era}
+        await self._collections["messages"].patient.update_all(unread, {"$set": taken})
         changes = {
-            "restored_ms": now_ms,
+            "restored_era": era,
             "restored_to_ms": to_ms,
             "due_ms": now_ms,
             "leased_by": "",
@@ -83,7 +114,7 @@ class MongoRestoreStore:
         await self._threads.update({"_id": thread_id}, update)
 
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
-        changes = {"restored_ms": 0, "restored_turn": turn}
+        changes = {"restored_era": 0, "restored_turn": turn}
         return await self._threads.update(leases.held(thread_id, fence), {"$set": changes})
 
     async def _newest(self, name: str, field: str, where: Filter) -> int:

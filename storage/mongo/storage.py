@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from storage.chain import NO_KEY, Seal
 from storage.mongo.approvals.store import MongoApprovalStore
@@ -75,7 +76,10 @@ class MongoStorage:
         )
         collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
         self.retention = MongoRetentionStore(collections, seal)
-        self.restoring = MongoRestoreStore({**collections, "eras": Collection(client, "eras")})
+        self.restoring = MongoRestoreStore(
+            {**collections, "eras": Collection(client, "eras")},
+            partial(client.identity, "approvals"),
+        )
 
     async def open(self) -> None:
         await self._client.open()

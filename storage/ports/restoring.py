@@ -6,6 +6,7 @@ that it needs no index.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -18,12 +19,31 @@ class RestoreStore(Protocol):
     A record that cannot be read is passed over: it keeps no other from being marked.
     """
 
-    async def begin_era(self, *, now_ms: int) -> None:
-        """Give this life of the database a number that none before had; see `era`."""
+    async def begin_era(self) -> int:
+        """Begin a new era, and stamp the approvals of the copy with its number.
+
+        Stamped (`restored_era`) is each approval that is open, or due. The number is greater than
+        that of the copy, and never the same for two returns to one copy.
+
+        Returns:
+            The number.
+        """
         ...
 
     async def era(self) -> int:
-        """Return the time when the database last went back to a copy; 0 when it never did."""
+        """Return the number of the present era; 0 when the database never went back to a copy."""
+        ...
+
+    async def is_copy(self) -> bool:
+        """Whether this is a copy that was put in place, and not made ready yet; see `end`.
+
+        The embedded database knows a file that `countersign backup` made. MongoDB knows collections
+        that were made anew, as `mongorestore --drop` does, where the server has ids of them.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Note that all of the copy is marked: from now on it is the database."""
         ...
 
     async def newest_ms(self) -> int:
@@ -57,10 +77,18 @@ class RestoreStore(Protocol):
         """
         ...
 
-    async def mark(self, thread_id: str, *, now_ms: int, to_ms: int) -> None:
-        """Set `restored_ms` and `due_ms` to `now_ms`, and `restored_to_ms`; end its lease."""
+    async def mark(self, thread_id: str, *, era: int, now_ms: int, to_ms: int) -> None:
+        """Set `restored_era`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
+
+        Its unread messages are taken by the turn `-era`.
+        """
         ...
 
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
-        """Set `restored_ms` to 0 and `restored_turn` to `turn`. False when the lease was lost."""
+        """Set `restored_era` to 0 and `restored_turn` to `turn`. False when the lease was lost."""
         ...
+
+
+def era_step() -> int:
+    """Draw by how much a new era's number is greater: no two lives of one copy share a number."""
+    return 1 + secrets.randbelow(2**32)

@@ -12,6 +12,9 @@ from storage.errors import StoreUnavailableError
 from storage.sqlite.database import BUSY_MS
 from storage.sqlite.file.lock import FILE_NAME
 
+COPY_ID = 0x434F5059
+"""The `application_id` of a file that is a copy: no bot runs on it before `countersign restore`."""
+
 
 async def back_up(directory: Path, target: Path) -> int:
     """Copy the database, as it is at one moment, to a new file that only its owner may read.
@@ -40,7 +43,7 @@ def _back_up(directory: Path, target: Path) -> int:
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            copy_checked(source, partial)
+            copy_checked(source, partial, is_marked=True)
             os.link(partial, target)  # fails when the target exists: nothing is overwritten
         finally:
             with suppress(FileNotFoundError):
@@ -51,13 +54,14 @@ def _back_up(directory: Path, target: Path) -> int:
     return target.stat().st_size
 
 
-def copy_checked(source: Path, target: Path, *, mode: str = "rw") -> None:
+def copy_checked(source: Path, target: Path, *, mode: str = "rw", is_marked: bool = False) -> None:
     """Copy a database, and look whether the copy is whole.
 
     Args:
         source: Somebody may write to it.
         target: An empty file.
         mode: How the source is opened; `rw` where there is a log beside it.
+        is_marked: Whether the copy says of itself that it is one.
 
     Raises:
         sqlite3.Error: It is damaged, or cannot be copied.
@@ -70,6 +74,8 @@ def copy_checked(source: Path, target: Path, *, mode: str = "rw") -> None:
     ):
         found.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+        if is_marked:
+            copy.execute(f"PRAGMA application_id = {COPY_ID}")
         (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(f"the copy is damaged: {verdict}")

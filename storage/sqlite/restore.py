@@ -53,6 +53,34 @@ async def restoring(
         lock.release()
 
 
+@asynccontextmanager
+async def restoring_in_place(
+    directory: Path, *, seal: Seal = NO_KEY
+) -> AsyncIterator[SqliteStorage]:
+    """Open a copy that somebody put into the data directory.
+
+    Args:
+        directory: The data directory; no bot may have it.
+        seal: How entries of the audit are sealed.
+
+    Raises:
+        StoreBusyError: A bot has the directory.
+        StoreUnavailableError: There is no database, or it cannot be used.
+        RecordFormatError: The copy was written by another release.
+    """
+    if not (directory / FILE_NAME).is_file():
+        raise StoreUnavailableError(
+            f"there is no database in the data directory {directory}; name the copy: countersign "
+            "restore FILE"
+        )
+    storage = SqliteStorage(directory, seal=seal)
+    await storage.open()
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
 def _take(lock: DirectoryLock, directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

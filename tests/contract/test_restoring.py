@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from storage.base import Storage
+from storage.mongo import MongoStorage
+from storage.mongo.restoring import MongoRestoreStore
 from storage.records import Status
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -16,6 +18,7 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
+from tests.support.mongo import MongoServer
 
 
 async def test_an_empty_database_has_no_newest_moment(storage: Storage) -> None:
@@ -103,22 +106,83 @@ async def test_a_marked_thread_is_due_and_nobody_has_it(storage: Storage) -> Non
     await storage.threads.ensure(
         a_thread(turn=3, turn_open=True, leased_until_ms=99, leased_by="a", fence=4)
     )
-    await storage.restoring.mark(THREAD_ID, now_ms=50, to_ms=40)
+    await storage.restoring.mark(THREAD_ID, era=7, now_ms=50, to_ms=40)
 
     thread = await storage.threads.claim(THREAD_ID, owner="b", now_ms=50, until_ms=60)
     assert thread is not None
-    assert (thread.restored_ms, thread.restored_to_ms, thread.fence) == (50, 40, 6)
+    assert (thread.restored_era, thread.restored_to_ms, thread.fence) == (7, 40, 6)
     assert not await storage.restoring.settle(THREAD_ID, fence=4, turn=3)
     assert await storage.restoring.settle(THREAD_ID, fence=6, turn=3)
     thread = await storage.threads.get(THREAD_ID)
-    assert (thread.restored_ms, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)
+    assert (thread.restored_era, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)
+
+
+async def test_messages_that_stand_unread_in_the_copy_are_read_by_no_turn(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread())
+    await storage.inbox.add(a_message())
+    await storage.inbox.add(a_message("other", thread_id="T1:C1:1"))
+    await storage.restoring.mark(THREAD_ID, era=7, now_ms=50, to_ms=40)
+    await storage.inbox.add(a_message("since"))
+
+    assert [one.ts for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["since"]
+    (old,) = await storage.inbox.of_turn(THREAD_ID, -7)
+    assert old.message_id == a_message().message_id
+    assert len(await storage.inbox.new("T1:C1:1", limit=9)) == 1
 
 
 async def test_each_return_to_a_copy_begins_an_era_that_none_was_before(storage: Storage) -> None:
+    """Two returns to one copy are two eras: a key of one life is not that of another."""
     assert await storage.restoring.era() == 0
-    await storage.restoring.begin_era(now_ms=5_000)
-    assert await storage.restoring.era() == 5_000
-    await storage.restoring.begin_era(now_ms=4_000)  # by a clock that is late
-    assert await storage.restoring.era() == 5_001
-    await storage.restoring.begin_era(now_ms=9_000)
-    assert await storage.restoring.era() == 9_000
+    eras = [await storage.restoring.begin_era() for _ in range(3)]
+    assert eras == sorted(set(eras))
+    assert eras[0] > 0
+    assert await storage.restoring.era() == eras[-1]
+
+
+async def test_what_is_of_the_copy_is_stamped_with_the_era(storage: Storage) -> None:
+    """Whatever any clock says: what is there when the era begins is of the copy."""
+    done: dict[str, Any] = {"status": Status.APPROVED, "decision": a_decision(at_ms=2**50)}
+    await storage.approvals.add(an_approval(**done))
+    await storage.approvals.add(an_approval(approval_id="due", **done, open=False, due_ms=5))
+    over = an_approval(approval_id="over", **done, open=False, due_ms=None)
+    await storage.approvals.add(over)
+    era = await storage.restoring.begin_era()
+    await storage.approvals.add(an_approval(approval_id="since", **done))
+
+    async def stamp(approval_id: str) -> int:
+        return (await storage.approvals.get(approval_id)).restored_era
+
+    assert [await stamp(one) for one in (APPROVAL_ID, "due")] == [era, era]
+    assert [await stamp(one) for one in ("over", "since")] == [0, 0]
+
+
+async def test_a_database_is_no_copy_until_somebody_puts_one_in_its_place(storage: Storage) -> None:
+    assert not await storage.restoring.is_copy()
+    assert not await storage.restoring.is_copy()
+    await storage.restoring.end()
+    assert not await storage.restoring.is_copy()
+
+
+@pytest.mark.mongo
+async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoServer) -> None:
+    """As `mongorestore --drop` makes them; the servers of these tests give no ids."""
+    ids = ["first"]
+
+    async def identity() -> str:
+        return ids[-1]
+
+    storage = MongoStorage(mongo_server.uri, database=mongo_server.new_database())
+    await storage.open()
+    store = MongoRestoreStore(storage.restoring._collections, identity)
+    assert not await store.is_copy()
+    await store.begin_era()
+    ids.append("second")
+    assert await store.is_copy()
+    ids.append("")
+    assert not await store.is_copy()
+    ids.append("second")
+    await store.end()
+    assert not await store.is_copy()
+    ids.append("third")
+    assert await store.is_copy()
+    await storage.close()

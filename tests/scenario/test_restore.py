@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from pymongo import MongoClient
 
 from bot.commands.cli import main
+from bot.errors import CopyInPlaceError
 from bot.layout.action_ids import ActionId
 from tests.scenario.calls.batch_agents import RAN
 from tests.support.mongo import DRIVERS, MongoServer
@@ -128,6 +130,54 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     await stage.click("Ada", again, APPROVE)
     await stage.card(word="Approved", within=30)
     assert buttons(stage.cards()[0]) == []
+
+
+async def test_i5_a_clock_that_is_behind_the_copy_makes_nothing_of_it_run(
+    stage: Stage, place: Place
+) -> None:
+    """The command has its time from the system, years before the end of the copy."""
+    stage.clock.forward(hours=20_000)
+    await stage.say("Rosa", ASK)
+    card = await stage.card(word=APPROVE)
+    await stage.say("Rosa", "@countersign and deploy search, too", thread_ts=card["thread_ts"])
+    await stage.tick()
+    await stage.rest()
+    await asyncio.to_thread(place.copy)
+    await stage.click("Ada", card, APPROVE)
+    await stage.said(LIVE, within=30)
+    said = await back_to_copy(stage, place)
+    assert "The clock of this machine is behind that moment" in said
+
+    again = await stage.card(word="Asked again", within=30)
+    await stage.said("Write again what you still want", within=30)
+    assert buttons(again)[0] == APPROVE
+    await stage.rest()
+    assert len([text for text in stage.texts() if re.search(LIVE, text)]) == 1
+
+
+async def test_i5_a_bot_does_not_run_on_a_copy_that_was_put_in_place_by_hand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = an_embedded(tmp_path)
+    async with a_stage(tmp_path, "socket", **place.environ) as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        await stage.rest()
+        await asyncio.to_thread(place.copy)
+        await stage.click("Ada", card, APPROVE)
+        await stage.said(LIVE, within=30)
+        await stage.stop_bot()
+        place.lose()
+        shutil.copy(tmp_path / "copy.db", tmp_path / "data" / "countersign.db")
+
+        with pytest.raises(CopyInPlaceError, match="type: countersign restore"):
+            await stage.start_bot()
+
+        assert await asyncio.to_thread(main, ["restore"], environ=dict(place.environ)) == 0
+        stage.clock.follow()
+        await stage.start_bot()
+        again = await stage.card(word="Asked again", within=30)
+        assert buttons(again)[0] == APPROVE
 
 
 async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once(

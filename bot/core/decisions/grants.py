@@ -132,7 +132,7 @@ class Grants:
         """
         if now_ms >= grant.until_ms:
             return None  # over by its time: nobody has to be looked up for that
-        if grant.created_ms <= await self.storage.restoring.era():
+        if approval.restored_era:
             return now_ms  # as those that the copy had
         return grant.created_ms if await self.votes().gone_since(approval) else None
 

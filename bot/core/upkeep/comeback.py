@@ -12,16 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agents import CheckpointConflictError, CheckpointStatus, InterruptContext
-from bot.core.talk.incoming import NO_TURN
 from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people
 from bot.questions.record import approval_id_of
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Post, Status, Thread
-
-_PAGE = 50
+from storage.records import Post, Status, Thread
 
 
 class EndsTurns(Protocol):
@@ -69,7 +66,7 @@ class Comeback:
         Raises:
             CheckpointConflictError: The lease was lost.
         """
-        if not thread.restored_ms:
+        if not thread.restored_era:
             return thread
         status = await self._status(thread)
         waits = status is CheckpointStatus.PENDING
@@ -84,7 +81,7 @@ class Comeback:
         turn = thread.turn if waits else 0
         if not await self.storage.restoring.settle(thread.thread_id, fence=thread.fence, turn=turn):
             raise CheckpointConflictError(thread.checkpoint_id)
-        return replace(thread, restored_ms=0, restored_turn=turn)
+        return replace(thread, restored_era=0, restored_turn=turn)
 
     async def _is_begun(self, thread: Thread) -> bool:
         """Whether a turn was going on; its messages are taken before it is open."""
@@ -107,8 +104,8 @@ class Comeback:
                 approval = await self.storage.approvals.get(approval_id_of(context.id))
             except RecordNotFoundError:
                 continue  # it is made by the next step of the turn, which knows of the copy
-            if not _is_of_copy(approval, thread.restored_ms):
-                continue
+            if approval.decision is None or approval.restored_era != thread.restored_era:
+                continue  # people may be as quick as we are
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
                 self.spawn(self.turns.attend(approval.approval_id))
@@ -122,26 +119,14 @@ class Comeback:
         await self.turns.give_up(thread, cut_text(thread.restored_to_ms))
 
     async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
-        """Take messages out of the way that stood unread in the copy; those since then stay."""
-        while True:
-            new = await self.storage.inbox.new(thread.thread_id, limit=_PAGE)
-            old = [one.message_id for one in new if one.received_ms < thread.restored_ms]
-            if not old:
-                return
-            if not is_told:
-                await self.storage.posts.add(self._post(thread))
-            await self.storage.inbox.take(old, turn=NO_TURN)
+        """Say that messages stood unread in the copy, which no turn reads; see `mark`."""
+        if not is_told and await self.storage.inbox.of_turn(thread.thread_id, -thread.restored_era):
+            await self.storage.posts.add(self._post(thread))
 
     def _post(self, thread: Thread) -> Post:
         return Post(
-            post_id=f"{thread.checkpoint_id}:restored:{thread.restored_ms}",
+            post_id=f"{thread.checkpoint_id}:restored:{thread.restored_era}",
             thread_id=thread.thread_id,
             text=unread_text(thread.restored_to_ms),
             created_ms=self.clock(),
         )
-
-
-def _is_of_copy(approval: Approval, restored_ms: int) -> bool:
-    """Whether it was decided before the database went back: people may be as quick as we are."""
-    decision = approval.decision
-    return decision is not None and decision.at_ms < restored_ms

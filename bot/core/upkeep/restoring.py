@@ -53,7 +53,7 @@ class Restoring:
         """Ask again what is pending, and have every thread looked at that is not at rest."""
         to_ms, now_ms = await self.storage.restoring.newest_ms(), self.clock()
         approvals = threads = 0
-        await self.storage.restoring.begin_era(now_ms=now_ms)
+        era = await self.storage.restoring.begin_era()
         # How often they were used since is not known; and who was to end one may have done so.
         await self.storage.grants.end_all(now_ms=now_ms)
         await self.storage.delegations.end_all(now_ms=now_ms)
@@ -66,10 +66,11 @@ class Restoring:
                 about=thread.thread_id,
                 to_ms=to_ms,
             )
-            await self.storage.restoring.mark(thread.thread_id, now_ms=now_ms, to_ms=to_ms)
+            await self.storage.restoring.mark(thread.thread_id, era=era, now_ms=now_ms, to_ms=to_ms)
             threads += 1
         async for approval in self._pending():
             approvals += await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms)
+        await self.storage.restoring.end()
         return Marked(to_ms=to_ms, approvals=approvals, threads=threads)
 
     async def _unfinished(self) -> AsyncIterator[Thread]:
@@ -131,6 +132,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         claim_json="",
         open=True,
         restored_to_ms=to_ms,
+        restored_era=0,
         run_json="",
         seen_json="[]",
         expires_ms=expires_ms,

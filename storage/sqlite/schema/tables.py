@@ -78,7 +78,7 @@ CREATE TABLE IF NOT EXISTS health (
 
 CREATE TABLE IF NOT EXISTS era (
     name TEXT NOT NULL PRIMARY KEY,
-    began_ms INTEGER NOT NULL
+    number INTEGER NOT NULL
 );
 
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
@@ -131,7 +131,7 @@ CREATE TABLE IF NOT EXISTS threads (
     wakes INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     requesters_json TEXT NOT NULL,
-    restored_ms INTEGER NOT NULL,
+    restored_era INTEGER NOT NULL,
     restored_to_ms INTEGER NOT NULL,
     restored_turn INTEGER NOT NULL,
     active_ms INTEGER NOT NULL,
@@ -217,6 +217,7 @@ CREATE TABLE IF NOT EXISTS approvals (
     stuck TEXT NOT NULL,
     asked_again TEXT NOT NULL,
     restored_to_ms INTEGER NOT NULL,
+    restored_era INTEGER NOT NULL,
     reminder_ts TEXT NOT NULL,
     escalation_ts TEXT NOT NULL,
     terms_json TEXT NOT NULL,

@@ -45,7 +45,8 @@ class Drill:
     What stands in Slack is the same for both.
     """
 
-    def __init__(self, tmp_path: Path, *script: object) -> None:
+    def __init__(self, tmp_path: Path, *script: object, later_h: int = 9) -> None:
+        self.later_h = later_h
         self.directory = tmp_path / "data"
         self.copy = tmp_path / "copy.db"
         self.script = script
@@ -72,7 +73,7 @@ class Drill:
         await self.storages[-1].close()
         for file in self.directory.glob("countersign.db*"):
             file.rename(file.with_suffix(".lost"))
-        office.clock.forward(hours=9)
+        office.clock.forward(hours=self.later_h)
         async with restoring(self.directory, self.copy) as storage:
             await Restoring(storage=storage, clock=office.clock).mark()
         return await self.start(*script, before=office)
@@ -82,9 +83,9 @@ class Drill:
             await storage.close()
 
 
-@pytest.fixture
-async def drill(tmp_path: Path) -> AsyncIterator[Drill]:
-    made = Drill(tmp_path, PAY, say("Paid."))
+@pytest.fixture(params=[9, 0, -1], ids=["later", "the same time", "a clock that is behind"])
+async def drill(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Drill]:
+    made = Drill(tmp_path, PAY, say("Paid."), later_h=request.param)
     yield made
     await made.close()
 
@@ -144,7 +145,7 @@ async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(dril
     await office.decide(await office.the_approval(), by=ADA)
 
     assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert (await office.storage.threads.get(THREAD_ID)).restored_ms == 0
+    assert (await office.storage.threads.get(THREAD_ID)).restored_era == 0
 
 
 async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again(
@@ -234,7 +235,7 @@ async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) 
     assert "I ended it, and nothing more of it runs" in office.shown()[-1]
     assert await office.open_approvals() == []
     thread = await office.storage.threads.get(THREAD_ID)
-    assert (thread.turn_open, thread.restored_ms, thread.due_ms) == (False, 0, None)
+    assert (thread.turn_open, thread.restored_era, thread.due_ms) == (False, 0, None)
     assert shown_buttons(office, approval) == []
 
 
@@ -431,6 +432,29 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (tmp_path / "old.db").read_bytes() == before
 
 
+def test_a_copy_that_was_put_in_place_by_hand_is_made_ready_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, place = made(tmp_path / "data"), tmp_path / "place"
+    place.mkdir()
+    asyncio.run(back_up(data, place / "countersign.db"))
+
+    async def is_copy(directory: Path) -> bool:
+        storage = SqliteStorage(directory)
+        await storage.open()
+        try:
+            return await storage.restoring.is_copy()
+        finally:
+            await storage.close()
+
+    assert not asyncio.run(is_copy(data))
+    assert asyncio.run(is_copy(place))
+    said: list[str] = []
+    assert main(["restore", "--data-dir", str(place)], environ={}, say=said.append) == 0
+    assert "1 pending request will be asked again" in said[0]
+    assert not asyncio.run(is_copy(place))
+
+
 @pytest.mark.parametrize("kind", ["missing", "damaged", "newer"])
 def test_a_copy_that_cannot_be_used_leaves_nothing(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
@@ -483,7 +507,7 @@ async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
 @pytest.mark.parametrize(
     ("argv", "uri", "words"),
     [
-        (["restore"], "", "name the copy"),
+        (["restore", "--data-dir", "nowhere"], "", "name the copy"),
         (["restore", "x.db"], "mongodb://127.0.0.1:1/", "put that database back with mongorestore"),
     ],
 )
