@@ -115,6 +115,9 @@ class Edits:
                 return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
             if consent.is_confirmed or not is_critical(changed):
                 changed = await self._counted(approval, changed, decision, actor)
+            if consent.reason and not _has_vote(changed, actor.user_id):
+                edit_json = edit_text(approval, changed.ladder_ms, consent.reason)
+                changed = replace(changed, edit_json=edit_json)
         kept = await self.approvals.rebind(approval, changed, actor=actor)
         await note_edit(self.storage.audit, approval, kept)
         return kept
@@ -182,6 +185,11 @@ def _voided(approval: Approval) -> str:
     """Those whose votes, for this or an earlier state of the call, do not count after the edit."""
     voters = [one.by for one in read_votes(approval.votes_json)]
     return json.dumps([*dict.fromkeys((*json.loads(approval.voided_json), *voters))])
+
+
+def _has_vote(approval: Approval, user_id: str) -> bool:
+    """Whether somebody's vote is on record."""
+    return any(one.by == user_id for one in read_votes(approval.votes_json))
 
 
 def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:

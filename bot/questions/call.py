@@ -193,7 +193,8 @@ class CallQuestion(InputsQuestion):
         if is_critical(self.approval):
             return confirmation_inputs(self.approval)
         if wants_reason(self.approval, rejects=False):
-            return reason_inputs(self.approval, say("form.critical_why"))
+            label = say("form.critical_why")
+            return reason_inputs(self.approval, label, hint=say("form.note_ph"))
         return reason_inputs(self.approval, say("form.note"), hint=say("form.note_ph"))
 
     def takes_note(self) -> bool:

@@ -139,7 +139,8 @@ def edit_errors(approval: Approval, values: Values) -> Errors:
 def confirmation_inputs(approval: Approval) -> list[Block]:
     """Draw what a yes to something critical takes."""
     noun, name = _object_of(approval)
-    why = text_input(REASON, say("form.critical_why"), MOST_REASON, optional=False)
+    label, hint = say("form.critical_why"), say("form.note_ph")
+    why = text_input(REASON, label, MOST_REASON, hint=hint, optional=False)
     typed = {
         "type": "input",
         "block_id": NAME,

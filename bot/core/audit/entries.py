@@ -335,6 +335,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         before=parsed(str(found.get("before", approval.original_json))),
         arguments=parsed(approval.arguments_json),
         shown=found.get("shown", ""),
+        note=found.get("note", ""),
         digest=approval.digest,
         rule=approval.rule,
         ruling=parsed(approval.ruling_json),

@@ -63,14 +63,17 @@ async def note_taken_back(
     await store.append_all([*entries_of_votes(approval, [vote]), back])
 
 
-def edit_text(before: Approval, at_ms: int) -> str:
+def edit_text(before: Approval, at_ms: int, note: str = "") -> str:
     """The state that an edit finds, for the record: whoever goes on after a crash can note it.
 
     Args:
         before: The approval before it.
         at_ms: When.
+        note: What the editor wrote beside it, where no vote of theirs has it.
     """
     found: dict[str, object] = {"at_ms": at_ms, "shown": before.digest}
+    if note:
+        found["note"] = note
     if before.original_json:  # else what it finds becomes that
         found["before"] = before.arguments_json
     return json.dumps(found)

@@ -542,8 +542,7 @@ def _with_result(poll: Poll, decision: Decision | None) -> Approval:
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
     status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
     if result.decision is not None and decision is not None:
-        stops = [vote.note for vote in ballot.votes if vote.is_stop and vote.note]
-        reason = "; ".join(dict.fromkeys(stops)) if result.decision[0] in STOPS else ""
+        reason = _joint_reason(ballot, result.decision)
         status, decided, remind_ms = decision.status, replace(decision, reason=reason), None
     return replace(
         approval,
@@ -554,6 +553,13 @@ def _with_result(poll: Poll, decision: Decision | None) -> Approval:
         decision=decided,
         remind_ms=remind_ms,
     )
+
+
+def _joint_reason(ballot: Ballot, aim: tuple[str, str]) -> str:
+    """The notes of all votes that made a decision, in the order of the votes."""
+    is_stop = aim[0] in STOPS
+    made = [vote for vote in ballot.votes if (vote.is_stop if is_stop else vote.aim == aim)]
+    return "; ".join(dict.fromkeys(vote.note for vote in made if vote.note))
 
 
 def _loses_votes(approval: Approval, changed: Approval) -> bool:

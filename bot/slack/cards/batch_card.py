@@ -231,15 +231,28 @@ _AS_DECIDED = frozenset({"batch.ran", "batch.rejected"})
 
 def _third(items: Sequence[Approval]) -> Block:
     """The one thing that is worth a line."""
+    notes = [quoted(mask_text(one))["text"] for one in _notes(items)]
     if odd := [*_odd(items)]:
-        return plain("\n".join(odd))
-    reasons = {one.decision.reason if one.decision and one.decision.by else "" for one in items}
-    if len(reasons) == 1 and (reason := reasons.pop()).strip():
-        return quoted(mask_text(reason))
+        is_yes = any(one.status is not Status.REJECTED for one in items)
+        return plain("\n".join([*odd, *(notes if is_yes else ())]))
+    if notes:
+        return plain("\n".join(notes))
     follows = {next_words(one) for one in items}
     if "" not in follows:
         return plain(follows.pop() if len(follows) == 1 else say("line.nothing_ran"))
     return mrkdwn(say("line.requested", who=asked_by(items[0])))
+
+
+def _notes(items: Sequence[Approval]) -> list[str]:
+    """The notes beside a yes, each once; the reason of rejections, where all have the same."""
+    found = [one.decision for one in items if one.decision is not None and one.decision.by]
+    notes = [
+        one.reason for one in found if one.status is not Status.REJECTED and one.reason.strip()
+    ]
+    if notes:
+        return [*dict.fromkeys(notes)][:_THIRDS]
+    shared = {one.reason.strip() for one in found}
+    return [*shared] if len(shared) == 1 and len(found) == len(items) and "" not in shared else []
 
 
 def _odd(items: Sequence[Approval]) -> Iterator[str]:

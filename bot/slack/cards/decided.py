@@ -57,7 +57,7 @@ def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
     final = what_runs(approval)
     state, title = final_status(question), title_of(final)
     marks = [f"<{newer}|{say('line.open_newer')}>"] if is_address(newer) else []
-    third = next(_thirds(question))
+    third = _with_note(question, next(_thirds(question)))
     value = encode(approval.approval_id, approval.digest)
     details = button(say("button.details"), ActionId.DETAILS, value, of=title)
     blocks = closed_card(state_line(state.symbol, state.words, marks), title, third, details)
@@ -68,6 +68,14 @@ def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
     ended = state.words.replace(" · ", ", ")
     text = say("notify.ended", status=ended, title=spoken_title(final), rest=third_words(third))
     return Card(text=text.strip(), blocks=blocks)
+
+
+def _with_note(question: ShownQuestion, third: Block) -> Block:
+    """The third line with the note of the people who said yes, where something else comes first."""
+    note = next(iter(_note(question)), None)
+    if note is None or note["text"] in third["text"] or third["type"] != note["type"]:
+        return third
+    return plain(f"{third['text']}\n{note['text']}")
 
 
 def third_words(third: Block) -> str:
@@ -117,6 +125,12 @@ def _words_of_people(question: ShownQuestion) -> Iterator[Block]:
         yield plain(text)
     if answer := question.answered():
         yield third_line(answer, _REASON, lines=_ANSWERS)
+    yield from _note(question)
+
+
+def _note(question: ShownQuestion) -> Iterator[Block]:
+    """The reason of a decision, or the note beside a yes."""
+    approval, decision = question.approval, question.approval.decision
     if decision is not None and decision.reason.strip() and not is_replaced(approval):
         yield _reason(approval, decision.reason)
 

@@ -34,9 +34,10 @@ from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
+from bot.slack.cards.emergency import emergency_reasons
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
-from storage.records import Approval, AuditEntry, Kind
+from storage.records import Approval, AuditEntry, Kind, Status
 
 CHUNK = 2_800
 MOST_PAGES = 90
@@ -187,6 +188,18 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
         yield from _argument((name,), words)
     yield from _whole(say("line.only_program"), mask_text(ask.program))
     yield from _whole(say("form.part_answer"), question.answered())
+    yield from _reasons(approval)
+
+
+def _reasons(approval: Approval) -> Iterator[Block]:
+    """What people wrote beside their decision."""
+    decision = approval.decision
+    if decision is None or not decision.by:
+        return
+    for text in emergency_reasons(decision.emergency_json):
+        yield from _told(say("form.reason"), text)
+    is_yes = decision.status is Status.APPROVED
+    yield from _told(say("form.note" if is_yes else "form.reason"), mask_text(decision.reason))
 
 
 def _written_out(name: str, value: object, naming: Naming) -> tuple[Words, Words]:
@@ -279,9 +292,8 @@ def _words(entry: AuditEntry) -> str:
     if action == Act.VOTED:
         choice = str(entry.detail.get("choice"))
         known = {"approve": "history.approved", "reject": "history.rejected"}
-        if choice in known:
-            return say("history.approved" if choice == "approve" else "history.rejected")
-        return say("history.said", choice=_shown(choice))
+        words = known.get(choice, "history.said")
+        return _noted(say(words, choice=_shown(choice)), entry.detail.get("note"))
     if action == Act.REFUSED:
         return say("history.refused", why=_shown(entry.detail.get("why")))
     if action == Act.ASKED_BACK:
@@ -291,7 +303,17 @@ def _words(entry: AuditEntry) -> str:
             key = "history.agent_answered"
         return say(key, text=_shown(reply or entry.detail.get("question")))
     key = f"history.{action}"
-    return say(key) if key in _KNOWN else ""
+    if key not in _KNOWN:
+        return ""
+    reasons = entry.detail.get("reasons")
+    notes = reasons.values() if isinstance(reasons, dict) else [entry.detail.get("note")]
+    return _noted(say(key), *notes)
+
+
+def _noted(words: str, *notes: object) -> str:
+    """An act with what its person wrote beside it."""
+    said = [_shown(one) for one in notes if one]
+    return say("history.with_note", act=words, text="; ".join(said)) if said else words
 
 
 _KNOWN = frozenset(

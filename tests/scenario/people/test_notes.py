@@ -1,0 +1,164 @@
+"""A note beside a yes is for people: on the card, in Details, History and the audit; no agent's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import ADA, BEN, MIA, OPS
+from tests.scenario.calls import batch_agents
+from tests.scenario.calls.test_batches import ticked
+from tests.scenario.people import payers
+from tests.scenario.people.payers import HEARD, RAN, write_policy
+from tests.scenario.test_main_job import APPROVE, EDIT, values_of
+from tests.support.stage import Stage, a_stage
+
+NOTE = "watch the error rate until noon"
+PAYER = "tests.scenario.people.payers:once"
+
+
+def policy(ask: str, count: int) -> str:
+    return f"""
+version: 1
+groups:
+  team: {{users: [{ADA}, {BEN}, {MIA}]}}
+rules: []
+default:
+  ask: {{approve: [{{from: [team], count: {count}}}], {ask}}}
+"""
+
+
+@asynccontextmanager
+async def asked(
+    tmp_path: Path, ask: str, *, agent: str = PAYER, say: str = "pay", count: int = 1
+) -> AsyncIterator[Stage]:
+    RAN.clear()
+    payers.GATES.clear()
+    batch_agents.RAN.clear()
+    path = write_policy(tmp_path, policy(ask, count))
+    environ = {"COUNTERSIGN_AGENT": agent, "COUNTERSIGN_POLICY": path}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        await stage.say("Rosa", f"@countersign {say}")
+        yield stage
+
+
+async def submitted(stage: Stage, user: str, **given: str) -> None:
+    view = await stage.modal(user)
+    outcome = await stage.sandbox.submit(stage.user(user), view, values_of(view, **given))
+    assert "errors" not in outcome
+
+
+async def pages(stage: Stage, user: str, card: dict[str, Any]) -> tuple[str, str]:
+    """The first page of the details of a card, and its history."""
+    await stage.click(user, card, ActionId.DETAILS)
+    first = await stage.modal(user)
+    (select,) = [
+        one
+        for block in first["blocks"]
+        for one in block.get("elements", ())
+        if one.get("action_id") == ActionId.PAGE
+    ]
+    (chosen,) = [one for one in select["options"] if one["value"].startswith("history")]
+    person = stage.user(user)
+    await stage.sandbox.click_in_view(person, first, ActionId.PAGE, selected_option=chosen)
+
+    def turned() -> bool:
+        return "page_history" in str(stage.sandbox.open_views(person)[-1])
+
+    await stage.sandbox.until(turned)
+    return str(first["blocks"]), str(stage.sandbox.open_views(person)[-1]["blocks"])
+
+
+async def entries(stage: Stage) -> str:
+    assert stage.bot is not None
+    root = stage.messages()[0]
+    found = await stage.bot.storage.audit.of_thread(
+        f"{root['team']}:{stage.channel}:{root['ts']}", limit=100
+    )
+    return json.dumps([one.detail for one in found])
+
+
+async def told_to_people_alone(stage: Stage, *notes: str) -> None:
+    """Each note stands where people look, and nowhere where the agent reads."""
+    await stage.said("All done")
+    card = await stage.card(word=notes[-1])
+    details, history = await pages(stage, "Rosa", card)
+    audit = await entries(stage)
+    for note in notes:
+        assert [note in one for one in (str(card), details, history, audit)] == [True] * 4
+        assert note not in str(HEARD)
+
+
+async def test_the_note_of_a_review_is_shown_to_people(tmp_path: Path) -> None:
+    async with asked(tmp_path, "edit: false") as stage:
+        await stage.choose("Ada", await stage.card(word=APPROVE), ActionId.DETAILS)
+        await submitted(stage, "Ada", note=NOTE)
+        await told_to_people_alone(stage, NOTE)
+
+
+async def test_all_notes_of_a_quorum_are_shown_to_people(tmp_path: Path) -> None:
+    second = "and tell the customer"
+    async with asked(tmp_path, "reason: {approve: required}", count=2) as stage:
+        await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
+        await submitted(stage, "Ada", why=NOTE)
+        await stage.click("Ben", await stage.card(word="1 of 2"), APPROVE)
+        await submitted(stage, "Ben", why=second)
+        await told_to_people_alone(stage, NOTE, second)
+
+
+async def test_the_note_of_an_edit_is_shown_beside_its_changes(tmp_path: Path) -> None:
+    async with asked(tmp_path, "reason: {approve: required}, edit: true") as stage:
+        await stage.click("Ada", await stage.card(word=APPROVE), EDIT)
+        await submitted(stage, "Ada", amount="7", why=NOTE)
+        await told_to_people_alone(stage, NOTE)
+    assert RAN == [("acme", 7)]
+
+
+async def test_the_note_of_a_grant_is_shown_to_people(tmp_path: Path) -> None:
+    grants = "grants: {max_uses: 5, max_time: 1h}"
+    async with asked(tmp_path, grants) as stage:
+        card = await stage.card(word=ActionId.GRANT)
+        await stage.click("Ada", card, ActionId.GRANT)
+        await submitted(stage, "Ada", note=NOTE)
+        await told_to_people_alone(stage, NOTE)
+
+
+async def test_both_reasons_of_an_override_are_in_its_history(tmp_path: Path) -> None:
+    glass = f"break_glass: {{by: [team], alert: {OPS}}}"
+    async with asked(tmp_path, glass) as stage:
+        await stage.choose("Ada", await stage.card(word=APPROVE), ActionId.DETAILS)
+        await stage.sandbox.click_in_view(ADA, await stage.modal("Ada"), ActionId.OVERRIDE)
+        await stage.sandbox.until(lambda: "sure" in str(stage.sandbox.open_views(ADA)[-1]))
+        view = await stage.modal("Ada")
+        values = values_of(view)
+        for name, text in (("what", "the shop is down"), ("why_now", "customers are waiting")):
+            ((_, state),) = values[name].items()
+            state["value"] = text
+        ((_, box),) = values["sure"].items()
+        (element,) = [one["element"] for one in view["blocks"] if one.get("block_id") == "sure"]
+        box["selected_options"] = element["options"]
+        outcome = await stage.sandbox.submit(ADA, view, values)
+        assert "errors" not in outcome
+        await told_to_people_alone(stage, "the shop is down", "customers are waiting")
+
+
+@pytest.mark.parametrize("count", [2, 4])
+async def test_the_note_of_a_batch_is_shown_to_people(tmp_path: Path, count: int) -> None:
+    agent = "tests.scenario.calls.batch_agents:clerk"
+    async with asked(tmp_path, "edit: false", agent=agent, say=f"refund {count}") as stage:
+        card = await stage.card(word="need approval", within=60)
+        await stage.click("Ada", card, ActionId.BATCH)
+        view = await stage.modal("Ada")
+        values = ticked(view, "1234", "1240", "1251", "1262", note=NOTE)
+        assert "errors" not in await stage.sandbox.submit(ADA, view, values)
+        await stage.said("All done", within=20)
+        card = await stage.card(word=NOTE)  # beside a refund that failed, too
+        await stage.click("Rosa", card, ActionId.BATCH_DETAILS)
+        assert NOTE in str(await stage.modal("Rosa"))
+        assert NOTE in await entries(stage)
