@@ -225,6 +225,7 @@ def _done(items: Sequence[Approval], title: str) -> Card:
 
 _FIRST = tuple(one for sign in "❓⚠⚙✅⛔⏰↩⏩⏹" for one in IN_ORDER if one.symbol.startswith(sign))
 """States by what people have to know first."""
+_YES = frozenset({Status.APPROVED, Status.ANSWERED})
 _AS_DECIDED = frozenset({"batch.ran", "batch.rejected"})
 """Ends of what was done as people decided."""
 
@@ -233,8 +234,8 @@ def _third(items: Sequence[Approval]) -> Block:
     """The one thing that is worth a line."""
     notes = [quoted(mask_text(one))["text"] for one in _notes(items)]
     if odd := [*_odd(items)]:
-        is_yes = any(one.status is not Status.REJECTED for one in items)
-        return plain("\n".join([*odd, *(notes if is_yes else ())]))
+        has_yes = any(one.status in _YES for one in items)
+        return plain("\n".join([*odd, *(notes if has_yes else ())]))
     if notes:
         return plain("\n".join(notes))
     follows = {next_words(one) for one in items}
@@ -244,11 +245,9 @@ def _third(items: Sequence[Approval]) -> Block:
 
 
 def _notes(items: Sequence[Approval]) -> list[str]:
-    """The notes beside a yes, each once; the reason of rejections, where all have the same."""
+    """The notes beside a yes, each once; the reason of the others, where all have the same."""
     found = [one.decision for one in items if one.decision is not None and one.decision.by]
-    notes = [
-        one.reason for one in found if one.status is not Status.REJECTED and one.reason.strip()
-    ]
+    notes = [one.reason for one in found if one.status in _YES and one.reason.strip()]
     if notes:
         return [*dict.fromkeys(notes)][:_THIRDS]
     shared = {one.reason.strip() for one in found}
