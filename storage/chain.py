@@ -332,6 +332,8 @@ class Verifier:
         if self._first is None or not isinstance(seq, int) or seq <= 1:
             return None
         is_noted = (seq - 1, self._first.get("prev")) in self._checkpoints
+        # A deletion that was cut off, or goes on: the rest leads up to what the checkpoint names.
+        is_noted = is_noted or any(_is_from(upto, seq) for upto, _ in self._checkpoints)
         return None if is_noted else Flaw(seq, Wrong.MISSING)
 
     def _plain_fault(self) -> Flaw | None:
@@ -368,3 +370,7 @@ class Verifier:
             for thread, seq in self._erased.items()
             if thread not in self._forgotten
         ]
+
+
+def _is_from(upto: object, seq: int) -> bool:
+    return isinstance(upto, int) and not isinstance(upto, bool) and upto >= seq

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call, owner
+from bot.commands.upkeep import clear_log
 from bot.config import stores
 from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.core.story import AuditQuery, exported, fits, json_line, line, story
@@ -183,6 +184,7 @@ async def _prune(call: Call) -> None:
                 storage, team_id, before_ms=before_ms, owner=owner(), clock=system_clock
             )
             call.say(f"{team_id}: {gone} entries are deleted, behind a checkpoint")
+        await clear_log(storage, call.say)
 
 
 async def _count_before(storage: Storage, team_id: str, before_ms: int) -> int:

@@ -9,13 +9,20 @@ from bot.clock import milliseconds
 from bot.core.upkeep.forgetting import Forecast, Forgetting
 from bot.core.upkeep.restoring import Restoring
 from bot.errors import BotError
+from storage.base import Storage
 
 Say = Callable[[str], object]
+
+_LOG_REMAINS = (
+    "The deleted content is still in the write-ahead log, countersign.db-wal, because another "
+    "process reads the database, such as a backup. Repeat the command when that has ended."
+)
 
 _NAMES = {
     "approvals": ("request", "requests"),
     "messages": ("message", "messages"),
     "whispers": ("private answer", "private answers"),
+    "grants": ("standing grant", "standing grants"),
     "posts": ("text", "texts"),
     "log": ("turn in the log", "turns in the log"),
     "checkpoints": ("checkpoint", "checkpoints"),
@@ -49,6 +56,7 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
     if forecast.refusal:
         raise _refused(forecast)
     say(f"{thread_id}: deleted: {_listed(forecast.counts)}")
+    await clear_log(forgetting.storage, say)
     say("What stands in Slack, and older copies of the database, are as they were.")
 
 
@@ -116,9 +124,21 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
         await forgetting.erase_delegations(before_ms)
         await forgetting.erase_people(before_ms)
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
+        await clear_log(forgetting.storage, say)
     else:
         say(f"{_number(done, 'thread')} would be deleted, {kept} kept. Nothing was deleted.")
         say("Say --yes to delete them; it cannot be undone.")
+
+
+async def clear_log(storage: Storage, say: Say) -> None:
+    """See to it that deleted content is not in the database's write-ahead log, either.
+
+    Args:
+        storage: Open.
+        say: Shows a text to the person at the terminal.
+    """
+    if not await storage.retention.clear_log():
+        say(_LOG_REMAINS)
 
 
 def _refused(forecast: Forecast) -> BotError:

@@ -114,8 +114,8 @@ class Sweep:
         self.failing.clear()
         self.failing.update(faults)
         self._tend()
-        for error in faults.values():
-            raise error
+        for fault in faults.values():
+            raise fault
         return found
 
     async def _attend(self, now: int) -> int:

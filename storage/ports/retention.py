@@ -93,3 +93,12 @@ class RetentionStore(Protocol):
     async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
         """Delete private answers that are over and older; return how many."""
         ...
+
+    async def clear_log(self) -> bool:
+        """Take deleted content out of the log that the database keeps beside its file, too.
+
+        Returns:
+            Whether that was done: not while somebody reads older data, such as for a copy. A
+            database server looks after its log itself.
+        """
+        ...

@@ -5,6 +5,7 @@ When a call returns, its effect is on the disk.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import functools
 import os
@@ -38,6 +39,13 @@ _ROWS = 100
 
 TIMEOUT = timedelta(seconds=10)
 """The most time that a caller waits for its statements, those before it included."""
+
+LOG_BYTES = 16 << 20
+"""The size to which the write-ahead log is cut when it begins anew."""
+
+CLEAR_TRIES = 25
+CLEAR_PAUSE_S = 0.2
+"""How often, and after what pause, the log is to be cleared while others read."""
 
 BUSY_MS = 5000
 """The most time that a statement waits for a reader from outside, such as a backup."""
@@ -160,12 +168,13 @@ class Database:
         address = f"{path.absolute().as_uri()}?mode=rw"
         worker = await connect(address, uri=True, prepare=self._prepare_connection)
         try:
-            await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
-            await worker.run("PRAGMA synchronous = FULL", {})
+            for setting in _SETTINGS:
+                await worker.run(setting, {})
             _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
         except BaseException:
             await worker.close()
             raise
+        worker.is_guest = True
         self._worker = worker
 
     def _existing(self) -> Path:
@@ -224,6 +233,21 @@ class Database:
         """Run a statement that returns one row with the column `found`."""
         rows = await self.fetch(sql, values)
         return int(str(rows[0]["found"]))
+
+    async def clear_log(self) -> bool:
+        """Move the write-ahead log into the file, and cut it to nothing.
+
+        Returns:
+            Whether that was done: not while somebody reads what is older than the log's end.
+
+        Raises:
+            StoreUnavailableError: It cannot be done now.
+        """
+        for attempt in range(CLEAR_TRIES):
+            await asyncio.sleep(attempt and CLEAR_PAUSE_S)
+            if await self._opened().clear_log():
+                return True
+        return False
 
     async def close(self) -> None:
         """Close the file and give the directory back; may be repeated."""
@@ -310,10 +334,19 @@ def _unusable(directory: Path, error: OSError) -> StoreBrokenError:
     return StoreBrokenError(f"the data directory {directory} cannot be written ({said})", fault)
 
 
+_SETTINGS = (
+    f"PRAGMA busy_timeout = {BUSY_MS}",
+    "PRAGMA synchronous = FULL",
+    f"PRAGMA journal_size_limit = {LOG_BYTES}",
+    "PRAGMA secure_delete = ON",  # deleted content is overwritten
+)
+"""The settings of each connection that writes."""
+
+
 async def _set_up(worker: Worker) -> None:
-    await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
+    for setting in _SETTINGS:
+        await worker.run(setting, {})
     await worker.run("PRAGMA journal_mode = WAL", {})
-    await worker.run("PRAGMA synchronous = FULL", {})
     rows = await worker.run("PRAGMA user_version", {})
     version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
     if version == 0:

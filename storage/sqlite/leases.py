@@ -55,7 +55,10 @@ def break_sql(table: str) -> str:
 
 def forget_sql(table: str) -> str:
     """Make the statement that has this release look again at what it could not read."""
-    return f"UPDATE {table} SET aside_by = '', aside_why = '' WHERE aside_by = :reader"  # noqa: S608
+    return (
+        f"UPDATE {table} SET aside_by = '', aside_why = '' "  # noqa: S608 - ours
+        "WHERE aside_by <> '' AND aside_by = :reader"  # the first part is that of an index
+    )
 
 
 class Leases(Reading[Record]):

@@ -49,9 +49,6 @@ _LEFT = {
     f"WHERE {_PLACE} AND due_ms IS NOT NULL",
 }
 
-# What is deleted is overwritten, and not only no longer listed.
-_OVERWRITE = "PRAGMA secure_delete = ON"
-
 _NEXT_TEAM = "SELECT thread_id FROM threads WHERE thread_id >= :from ORDER BY thread_id LIMIT 1"
 _EXISTS = "SELECT 1 FROM threads WHERE thread_id = :id"
 
@@ -146,12 +143,10 @@ class SqliteRetentionStore:
         return THREADS.decode(rows[0]) if rows else None
 
     async def erase(self, thread_id: str, *, limit: int) -> int:
-        await self._database.fetch(_OVERWRITE)
         values = {**_values(thread_id), "limit": limit}
         return sum([len(await self._database.fetch(sql, values)) for sql in _ERASE.values()])
 
     async def strip(self, thread_id: str, *, limit: int) -> int:
-        await self._database.fetch(_OVERWRITE)
         rows = await self._database.fetch(_FULL, {"thread_id": thread_id, "limit": limit})
         for row in rows:
             gone = {"id": row["entry_id"], "content": "", "salt": ""}
@@ -165,6 +160,9 @@ class SqliteRetentionStore:
     async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
         values = {"before": before_ms, "limit": limit}
         return len(await self._database.fetch(_ERASE_WHISPERS, values))
+
+    async def clear_log(self) -> bool:
+        return await self._database.clear_log()
 
     async def _counted(self, statements: Mapping[str, str], thread_id: str) -> Mapping[str, int]:
         values = _values(thread_id)

@@ -279,10 +279,14 @@ class Retention:
                 f"kept: {forecast.refusal}" if forecast.refusal else "deleted",
                 extra={"action": "forgotten", "thread_id": thread_id},
             )
+        erased = len(found)
         if len(found) < self.most:
-            await self.forgetting.erase_whispers(before_ms)
-            await self.forgetting.erase_delegations(before_ms)
-            await self.forgetting.erase_people(before_ms)
+            erased += await self.forgetting.erase_whispers(before_ms)
+            erased += await self.forgetting.erase_delegations(before_ms)
+            erased += await self.forgetting.erase_people(before_ms)
+        if erased:
+            await self.forgetting.storage.retention.clear_log()  # or with the next step
+        if len(found) < self.most:
             self._after, self._next_ms = (-1, ""), now + milliseconds(self.pause)
 
 

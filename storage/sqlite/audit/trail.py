@@ -34,12 +34,16 @@ SELECT * FROM audit WHERE seq IS NULL ORDER BY at_ms, entry_id LIMIT :limit OFFS
 _UNSEALED = """
 SELECT count(*) AS found, coalesce(min(at_ms), 0) AS since FROM audit WHERE seq IS NULL
 """
-_TEAMS = "SELECT DISTINCT team_id FROM audit WHERE seq IS NOT NULL"
-_HEADS = f"""
-SELECT team_id, alg, seq, hash FROM audit AS a
-WHERE seq = (SELECT max(seq) FROM audit AS b WHERE b.team_id = a.team_id)
-    AND team_id IN ({_TEAMS})
-"""  # noqa: S608
+_HEADS = """
+WITH RECURSIVE teams (name) AS (
+    SELECT min(team_id) FROM audit WHERE seq IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(team_id) FROM audit WHERE team_id > name AND seq IS NOT NULL)
+    FROM teams WHERE name IS NOT NULL)
+SELECT team_id, alg, seq, hash FROM teams JOIN audit
+    ON team_id = name AND seq = (SELECT max(seq) FROM audit WHERE team_id = name)
+"""
+"""The index is asked for one workspace after the other: its size does not matter."""
 _SEAL = """
 UPDATE audit SET detail = :detail, team_id = :team_id, for_id = :for_id, content = :content,
     salt = :salt, seq = :seq, alg = :alg, prev = :prev, hash = :hash
@@ -51,7 +55,9 @@ SELECT * FROM audit WHERE team_id = :team AND seq > :after AND gone_ms IS NULL
 ORDER BY seq LIMIT :limit
 """
 _DATE = """
-UPDATE audit SET gone_ms = :now WHERE team_id = :team AND seq <= :upto AND gone_ms IS NULL
+UPDATE audit SET gone_ms = :now WHERE rowid IN (
+    SELECT rowid FROM audit WHERE team_id = :team AND seq <= :upto AND gone_ms IS NULL
+    ORDER BY seq LIMIT :limit)
 RETURNING 1
 """
 _DELETE = """
@@ -100,11 +106,14 @@ class SqliteTrailStore:
         return [link_of(row, self._seal) for row in await self._database.fetch(_PAGE, values)]
 
     async def expire(self, team_id: str, *, upto: int, now_ms: int) -> int:
-        values = {"team": team_id, "upto": upto, "now": now_ms}
-        dated = len(await self._database.fetch(_DATE, values))
-        while await self._database.fetch(_DELETE, {"limit": PIECE}):
-            pass
-        return dated
+        # From the oldest on: what is left of them after a crash still fits the checkpoint.
+        values = {"team": team_id, "upto": upto, "now": now_ms, "limit": PIECE}
+        total = 0
+        while dated := len(await self._database.fetch(_DATE, values)):
+            total += dated
+            while await self._database.fetch(_DELETE, {"limit": PIECE}):
+                pass
+        return total
 
     async def check_key(self) -> None:
         """See to it that a chain with a key does not go on without.

@@ -81,9 +81,12 @@ class Worker:
 
     Attributes:
         limit_s: How long a caller waits for its statements; None for as long as they take.
+        is_guest: Whether another process has the file, and gets half of the time: SQLite's locks
+            are not given in turn.
     """
 
     limit_s: float | None = None
+    is_guest = False
 
     def __init__(
         self, connection: sqlite3.Connection, call: Call, thread: ThreadPoolExecutor | None
@@ -159,6 +162,16 @@ class Worker:
         """
         await self._alone(partial(other.backup, self._connection))
 
+    async def clear_log(self) -> bool:
+        """Move the write-ahead log into the file, unless another connection is in the way.
+
+        Raises:
+            StoreUnavailableError: It cannot be done now.
+        """
+        results: list[bool] = []
+        await self._alone(lambda: results.append(_clear_log(self._connection)))
+        return results == [True]
+
     async def close(self) -> None:
         """Finish the waiting statements, and close the connection.
 
@@ -190,8 +203,12 @@ class Worker:
             while self._waiting:
                 group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
                 group = [one for one in group if not one.future.done()]  # the others gave up
-                if group:
-                    _settle(group, await self._results([one.unit for one in group]))
+                if not group:
+                    continue
+                began = asyncio.get_running_loop().time()
+                _settle(group, await self._results([one.unit for one in group]))
+                if self.is_guest:
+                    await asyncio.sleep(asyncio.get_running_loop().time() - began)
         finally:  # also when this task is cancelled: nobody may wait for ever
             fault = StoreUnavailableError("its statements were cut off")
             for one in (*group, *self._waiting):
@@ -218,6 +235,17 @@ def _run_watched(
 ) -> list[Result]:
     fault = watch()
     return [fault] * len(units) if fault is not None else run_units(connection, units)
+
+
+def _clear_log(connection: sqlite3.Connection) -> bool:
+    # SQLite itself waits for nobody meanwhile: all writes would wait behind it.
+    (before,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {before}")
+    return not is_busy
 
 
 async def connect(target: str, *, uri: bool = False, prepare: Prepare | None = None) -> Worker:

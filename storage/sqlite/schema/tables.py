@@ -87,6 +87,11 @@ BEGIN
     DELETE FROM journal WHERE checkpoint_id = NEW.checkpoint_id;
 END;
 
+CREATE INDEX IF NOT EXISTS threads_aside ON threads (thread_id) WHERE aside_by <> '';
+CREATE INDEX IF NOT EXISTS approvals_aside ON approvals (approval_id) WHERE aside_by <> '';
+CREATE INDEX IF NOT EXISTS whispers_aside ON whispers (whisper_id) WHERE aside_by <> '';
+CREATE INDEX IF NOT EXISTS posts_aside ON posts (post_id) WHERE aside_by <> '';
+
 CREATE UNIQUE INDEX IF NOT EXISTS audit_chain ON audit (team_id, seq);
 CREATE INDEX IF NOT EXISTS audit_open ON audit (at_ms, entry_id) WHERE seq IS NULL;
 CREATE INDEX IF NOT EXISTS audit_checkpoints ON audit (team_id, seq) WHERE action = 'checkpoint';

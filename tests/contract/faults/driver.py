@@ -29,6 +29,9 @@ class Faults:
         count: How many fail in a row.
         chance: How likely any other statement fails.
         only: A part of the statements that fail, each time.
+        skip: How many of those do not fail.
+        settings: Statements that each new connection runs first.
+        fetched: The statements since `arm` that gave rows, and how many.
         seen: The statements since `arm`, in order.
     """
 
@@ -38,6 +41,9 @@ class Faults:
     count: int = 1
     chance: float = 0.0
     only: str = ""
+    skip: int = 0
+    settings: tuple[str, ...] = ()
+    fetched: list[tuple[str, int]] = field(default_factory=list)
     random: Random = field(default_factory=Random)
     seen: list[str] = field(default_factory=list)
     raised: int = 0
@@ -52,7 +58,7 @@ class Faults:
     ) -> None:
         """Fail at these statements from now on; the next one has the number 0."""
         self.error, self.place, self.first, self.count = error, place, first, count
-        self.seen, self.raised = [], 0
+        self.seen, self.fetched, self.raised = [], [], 0
 
     def begin(self, sql: str) -> int:
         """A statement is about to be run; return its number."""
@@ -66,11 +72,16 @@ class Faults:
             return
         if self.only:
             is_planned = place == self.place and self.only in self.seen[number]
+            is_planned = is_planned and not self._is_skipped()
         else:
             is_planned = place == self.place and self.first <= number < self.first + self.count
         if is_planned or (self.chance and self.random.random() < self.chance / len(PLACES)):
             self.raised += 1
             raise self.error()
+
+    def _is_skipped(self) -> bool:
+        self.skip -= 1
+        return self.skip >= 0
 
 
 class HungDisk:
@@ -103,11 +114,18 @@ class _Cursor(sqlite3.Cursor):
     def fetchall(self) -> list[Any]:
         """Read its rows; see `sqlite3.Cursor`."""
         self.faults.at("rows", self.number)
-        return super().fetchall()
+        rows = super().fetchall()
+        self.faults.fetched.append((self.faults.seen[self.number], len(rows)))
+        return rows
 
 
 class _Connection(sqlite3.Connection):
     cursors: type[_Cursor]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for setting in self.cursors.faults.settings:
+            super().execute(setting)
 
     def cursor(self, factory: Any = None) -> Any:
         """Make a cursor with faults; see `sqlite3.Connection`."""
