@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, made_now, masks_in
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
+from bot.redaction.patterns import is_card_value, names_card
 from bot.redaction.places import OWN, Search, forms_in, gates_now, searches
 from bot.redaction.rules import own_spans, print_of
 from bot.redaction.sweep import Suspects, suspects_in
@@ -193,7 +194,12 @@ def _declared(value: object) -> Mask:
 
 
 def _names_secret(key: str, value: object) -> bool:
-    return is_secret_key(key) and not is_harmless(key, value)
+    is_secret = is_secret_key(key) and not is_harmless(key, value)
+    return is_secret or is_card_value(key, value)
+
+
+def _says_what(name: str) -> bool:
+    return is_secret_key(name) or names_card(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +253,7 @@ class _Masking:
     def _has_none(self, key: str, *parts: Iterable[object]) -> bool:
         """Whether plain values that have a name have nothing to mask, found out quickly."""
         suspects = self.suspects
-        if suspects is None or (not self.is_open and is_secret_key(key)):
+        if suspects is None or (not self.is_open and _says_what(key)):
             return False
         try:
             return all(suspects.has_none_of(some) for some in parts)
@@ -259,7 +265,7 @@ class _Masking:
             return value
         # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
         label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
-        secret_label = label if isinstance(label, str) and is_secret_key(label) else ""
+        secret_label = label if isinstance(label, str) and _says_what(label) else ""
         inherited = key if is_secret_key(key) else ""
         fields = secret_fields(value)
         pairs: list[tuple[Words, object]] = []

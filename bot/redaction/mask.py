@@ -12,8 +12,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
-from bot.redaction.patterns import REDACTED, is_card, mask_looks, mask_spans
-from bot.redaction.places import ALL_PLACES, ANY_GATE, CURL, CURL_GATE, NAMES_GATE
+from bot.redaction.patterns import (
+    REDACTED,
+    is_card_value,
+    mask_looks,
+    mask_spans,
+    names_card,
+)
+from bot.redaction.places import (
+    ALL_PLACES,
+    CURL,
+    CURL_GATE,
+    ENCODED,
+    NAMES_GATE,
+    may_have_guess,
+)
 from bot.redaction.rules import (
     SHORTEST_VALUE,
     MaskRules,
@@ -50,7 +63,7 @@ def mask(key: str, value: object) -> object:
     Returns:
         The value with `REDACTED` in place of secrets; equal to the value when there are none.
     """
-    if is_secret_key(key) and not is_harmless(key, value):
+    if (is_secret_key(key) and not is_harmless(key, value)) or is_card_value(key, value):
         return REDACTED
     match value:
         case str():
@@ -58,9 +71,7 @@ def mask(key: str, value: object) -> object:
         case dict():
             return _mask_object(value)
         case list() | tuple():
-            return _mask_list(value)
-        case int() if not isinstance(value, bool) and value.bit_length() < 80:
-            return REDACTED if is_card(str(value)) else value
+            return _mask_list(value, key)
         case _:
             return value
 
@@ -68,14 +79,14 @@ def mask(key: str, value: object) -> object:
 def mask_text(text: str) -> str:
     """Mask what is, or looks like, a secret inside a text."""
     text = mask_values(text, rules_now())
-    if rules_now().keys or ANY_GATE.finds(text):
+    if rules_now().keys or may_have_guess(text):
         text = _mask_guesses(text)
     return _mask_patterns(text, rules_now())
 
 
 def _mask_guesses(text: str) -> str:
     """Mask what has the form of a secret, or stands where a name says that it is one."""
-    text = mask_looks(text)
+    text = ENCODED.mask(mask_looks(text))
     if rules_now().keys or NAMES_GATE.finds(text):
         for place in ALL_PLACES:
             text = place.mask(text)
@@ -141,7 +152,7 @@ def _leaves(value: object) -> Iterator[str]:
 def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
     # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
     label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
-    secret_label = label if isinstance(label, str) and is_secret_key(label) else ""
+    secret_label = label if isinstance(label, str) and _says_what(label) else ""
     secret = secret_fields(value)
     masked: dict[str, object] = {}
     for key, item in value.items():
@@ -153,11 +164,15 @@ def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
     return masked
 
 
-def _mask_list(items: Sequence[object]) -> list[object]:
+def _says_what(name: str) -> bool:
+    return is_secret_key(name) or names_card(name)
+
+
+def _mask_list(items: Sequence[object], key: str) -> list[object]:
     masked: list[object] = []
     option = ""
     for item in items:
-        masked.append(mask(option, item))
+        masked.append(mask(option or (key if names_card(key) else ""), item))
         # ["--password", "…"]: the arguments of a command
         is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
         option = str(item) if is_option else ""

@@ -18,9 +18,9 @@ def _set(words: str) -> frozenset[str]:
 
 _SECRET_WORDS = _set(
     """
-    apikey authorization bearer cookie credential credentials cvc cvv jwt otp passphrase passcode
-    kennwort mdp mnemonic motdepasse passwd passwort password passwords pin pwd secret secrets senha
-    token tokens totp wachtwoord
+    apikey authorization bearer cookie credential credentials cvc cvv jwt kennwort mdp mnemonic
+    motdepasse otp passcode passphrase passwd password passwords passwort pin psk pwd secret secrets
+    senha token tokens totp wachtwoord
     """
 )
 _SECRET_LAST = _set("pass pw")
@@ -48,7 +48,15 @@ _SECRET_PAIRS = frozenset(
 )
 _SECRET_ENDS = (
     *("password", "passwd", "passphrase", "passcode", "apikey", "authtoken", "accesstoken"),
-    *("secret", "credentials", "privatekey", "accesskey", "secretkey", "accountkey"),
+    *(
+        "secret",
+        "credentials",
+        "privatekey",
+        "accesskey",
+        "secretkey",
+        "accountkey",
+        "identitytoken",
+    ),
 )
 """The ends of names that are written as one word: `PGPASSWORD`."""
 
@@ -89,6 +97,8 @@ def _is_secret(key: str, keys: tuple[tuple[str, ...], ...]) -> bool:
     if MaskRules(keys=keys).has_key(words):
         return True
     if words and (words[-1] in _HARMLESS_ENDS or tuple(words) in _HARMLESS_NAMES):
+        return False
+    if words[-2:] in (["key", "id"], ["key", "ids"]):
         return False
     return (
         not _SECRET_WORDS.isdisjoint(words)

@@ -7,7 +7,8 @@ only on a text that has one of its needles.
 Sources:
     https://docs.slack.dev/authentication/tokens, https://github.blog/2021-04-05 (token formats),
     https://docs.gitlab.com/security/tokens, https://docs.aws.amazon.com/IAM/latest/UserGuide
-    (unique identifiers), RFC 7468 (PEM), RFC 7519 (JWT), ISO/IEC 7812 (card numbers)
+    (unique identifiers), the rules of gitleaks and detect-secrets (vendors), RFC 7468 (PEM),
+    RFC 7519 (JWT), ISO/IEC 7812 (card numbers)
 """
 
 from __future__ import annotations
@@ -110,7 +111,37 @@ def is_random(text: str, *, longest: int = 20) -> bool:
     return any(char.isupper() for char in text[1:]) and any(char.islower() for char in text)
 
 
+_CARD_WORD = re.compile(
+    r"(?<![A-Za-z])(?i:(?:credit|debit)?[ _-]?cards?|visa|master[ _-]?card|maestro|amex"
+    r"|american express|diners|jcb|ccn?|pan|(?:kredit)?karten?(?:nummer)?|tarjeta|carte"
+    r"|cart[aã]o)(?![a-z])|Card(?![a-z])"
+)
+"""Says of a number beside it that it is a payment card's."""
+CARD_WORD_BEFORE, CARD_WORD_BEHIND = 40, 20
+"""Characters before and behind a number in which such a word stands."""
+
+
+def names_card(key: str) -> bool:
+    """Tell whether the name of a key says that its value is the number of a payment card."""
+    return _CARD_WORD.search(key) is not None
+
+
+def is_card_value(key: str, value: object) -> bool:
+    """Tell whether a value is the number of a payment card, and its name says so."""
+    if isinstance(value, bool) or not isinstance(value, int | str) or not names_card(key):
+        return False
+    text = value if isinstance(value, str) else str(value) if value.bit_length() < 80 else ""
+    return is_card(re.sub(_GAP, "", text.strip()))
+
+
 def _is_card(found: re.Match[str]) -> bool:
+    begin, end = found.span()
+    beside = (
+        found.string[max(begin - CARD_WORD_BEFORE, 0) : begin],
+        found.string[end : end + CARD_WORD_BEHIND],
+    )
+    if not any(map(names_card, beside)):
+        return False
     digits = "".join(re.findall("[0-9]", found[0]))
     # In groups of four, three more may be its check value.
     return is_card(digits) or (len(found[0]) > len(digits) and is_card(digits[:16]))
@@ -248,6 +279,85 @@ CARD_LOOK = (
     ),
 )
 
+VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
+    # package registries
+    (
+        ("rubygems_", "cio", "CLOJARS_"),
+        r"rubygems_[0-9a-f]{40,}+|cio[A-Za-z0-9]{32}(?!\w)|CLOJARS_[a-z0-9]{40,}+",
+    ),
+    (
+        ("oy2", "AKCp", "cmVmd"),
+        r"oy2[a-z0-9]{43}(?!\w)|AKCp[A-Za-z0-9]{60,}+|cmVmd[A-Za-z0-9]{50,}+",
+    ),
+    # code hosts and build services
+    (
+        ("GR1348941", "ATBB", "ATCTT3"),
+        r"GR1348941[\w-]{16,}+|ATBB[A-Za-z0-9]{24,}+|ATCTT3[\w=-]{20,}+",
+    ),
+    (("sgp_", "squ_", "sqp_", "sqa_", "bkua_"), "(?:sgp|sq[upa]|bkua)_[A-Za-z0-9_]{32,}+"),
+    (("CCIPAT_", "CCIPRJ_"), r"CCI(?:PAT|PRJ)_\w{30,}+"),
+    (("pat.", "sat."), r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.\w{20,}+"),
+    (("API-", "pul-", "ico-"), "API-[A-Z0-9]{24,}+|pul-[0-9a-f]{40}|ico-[A-Za-z0-9]{32}"),
+    (("pnu_", "pnb_", "tk-us-"), "pn[ub]_[a-z0-9A-Z]{30,}+|tk-us-[A-Za-z0-9-]{40,}+"),
+    (
+        ("sha256~", "ops_eyJ", "A3-"),
+        r"sha256~[\w-]{40,}+|ops_eyJ[A-Za-z0-9+/]{60,}+={0,3}+|A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,6}+){4,5}+",
+    ),
+    # clouds
+    (("LTAI", "AKID", "AQVN"), r"LTAI[A-Za-z0-9]{16,}+|AKID[A-Za-z0-9]{32}|AQVN[\w-]{35,}+"),
+    (("v1.0-",), r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}+"),
+    (
+        ("doo_v1_", "vcp_", "vci_", "vca_", "vcr_", "vck_"),
+        "doo_v1_[0-9a-f]{40,}+|vc[piark]_[A-Za-z0-9]{24,}+",
+    ),
+    (("nfp_", "rnd_", "napi_"), "nfp_[A-Za-z0-9]{30,}+|rnd_[A-Za-z0-9]{28,}+|napi_[a-z0-9]{40,}+"),
+    (("pscale_", "4b1d"), r"pscale_(?:tkn|pw|oauth)_[\w.=-]{24,}+|4b1d[A-Za-z0-9]{38}(?!\w)"),
+    # observability
+    (
+        ("glc_", "NRJS-", "NRII-"),
+        "glc_[A-Za-z0-9+/]{32,}+={0,3}+|NRJS-[0-9a-f]{19}|NRII-[A-Za-z0-9-]{32}",
+    ),
+    (("dt0",), r"dt0[a-z][0-9]{2}\.[A-Z0-9]{8,24}+\.[A-Z0-9]{40,}+"),
+    (("phc_", "phx_", "pdus+_"), r"ph[cx]_[A-Za-z0-9]{40,}+|pdus\+_[\w-]{20,}+"),
+    # messages and mail
+    (
+        ("md-", "pubkey-", "re_"),
+        r"md-[\w-]{22}(?![\w-])|pubkey-[0-9a-f]{32}|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}+",
+    ),
+    # money and shops
+    (
+        ("EAAA", "access_token$"),
+        r"EAAA[\w-]{55,}+|access_token\$[a-z]{4,12}\$[a-z0-9]{8,}+\$[0-9a-f]{32}",
+    ),
+    (
+        ("EZAK", "EZTK", "FLWSECK"),
+        r"EZ[AT]K[A-Za-z0-9]{50,}+|FLWSECK(?:_TEST)?-[A-Za-z0-9]{24,}+(?:-X)?",
+    ),
+    (("shippo_", "duffel_"), r"(?:shippo|duffel)_(?:live|test)_[\w=-]{32,}+"),
+    (("access-",), "access-(?:sandbox|development|production)-[0-9a-f-]{36}"),
+    (
+        ("live_", "test_", "AQE"),
+        r"(?:live|test)_(?:pub_)?[0-9a-f]{31,}+|AQE[\w+/]{40,}+=?-[\w+/=-]{30,}+",
+    ),
+    # work
+    (("pat", "lin_oauth_"), r"pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}+|lin_oauth_[0-9a-f]{40,}+"),
+    (("1/",), "1/[0-9]{16}:[0-9a-f]{32}"),
+    (("pk_", "pat-"), "pk_[0-9]{6,10}_[A-Z0-9]{32}|pat-[a-z]{2}[0-9]-[0-9a-f-]{36}"),
+    (("tfp_", "fio-u-", "rdme_"), r"tfp_[\w.=-]{40,}+|fio-u-[\w=-]{40,}+|rdme_[a-z0-9]{40,}+"),
+    (
+        ("SSWS 00", "sk.eyJ", "CFPAT-"),
+        r"SSWS 00[\w-]{36,}+|sk\.eyJ[\w-]{20,}+\.[\w-]{20,}+|CFPAT-[\w-]{40,}+",
+    ),
+    (("EAA", "p8e-"), "EAA[MC][A-Za-z0-9]{40,}+|p8e-[a-z0-9]{32}"),
+    # models
+    (
+        ("api_org_", "lsv2_", "pcsk_"),
+        r"api_org_[A-Za-z0-9]{30,}+|lsv2_(?:pt|sk)_\w{30,}+|pcsk_\w{40,}+",
+    ),
+    (("dckr_oat_",), r"dckr_oat_[\w-]{20,}+"),
+)
+"""Needles and forms of tokens that begin with something of their own, vendor by vendor."""
+
 MORE_LOOKS = (
     _token("gsk_", "r8_", "ntn_", form="(?:gsk|r8|ntn)_[A-Za-z0-9]{20,}+"),
     _token("xai-", "pplx-", form="(?:xai|pplx)-[A-Za-z0-9]{20,}+"),
@@ -257,6 +367,51 @@ MORE_LOOKS = (
     _token("dp.", form=r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{20,}+"),
     _token("sbp_", "sntry", form="(?:sbp|sntrys|sntryu)_[A-Za-z0-9+/=_-]{20,}+"),
     _token("key-", form="key-[0-9a-f]{32}", whole=True),
+    *(_token(*needles, form=form) for needles, form in VENDORS),
+    Look(
+        ("@",),  # the address of an error tracker: its name is the key
+        re.compile(r"(?P<keep>://)[0-9a-f]{32}(?=@)"),
+        gate="://[0-9a-f]{32}@",
+    ),
+    Look(("-us",), re.compile(r"(?<![0-9a-f])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9a-z])")),
+    Look(
+        ("pbkdf2", "scrypt:", "{SHA", "{SSHA", "{sha", "{ssha"),  # of passwords
+        re.compile(
+            r"(?:pbkdf2[_:]sha[0-9]{1,3}[$:][0-9]{1,9}\$|scrypt:[0-9:]{5,20}+\$"
+            r"|\{(?i:S?SHA(?:256|512)?)\})[A-Za-z0-9+/=$.]{20,}+"
+        ),
+    ),
+    Look(
+        ("WIFI:",),
+        re.compile(
+            r"(?P<keep>WIFI:(?:[TSHRIEA]++:(?:[^;\\\n]|\\.){0,200}+;){0,5}+P:)(?:[^;\\\n]|\\.){1,200}+"
+        ),
+    ),
+    Look(
+        (),
+        re.compile(
+            r"(?P<keep>(?<![A-Za-z])(?i:wi-?fi|wlan)[ _-]"
+            r"(?i:code|password|key|pass|passwort|schlüssel)[ \t]{0,3}[:=][ \t]{0,3}[\"']?)"
+            r"(?!••••)[^\s\"']{1,200}+"
+        ),
+        hint=re.compile("(?i)wi-?fi|wlan"),
+        gate="(?i:wi-?fi|wlan)[ _-]",
+    ),
+    Look(
+        ("redis-cli",),
+        re.compile(
+            r"(?P<keep>\bredis-cli\b[^\n|;&]{0,64}?[ \t]-a[ \t]{1,3})(?!••••)[^\s\"']{1,200}+"
+        ),
+    ),
+    Look(
+        (),  # a line of pgpass: host, port, database, name, password
+        re.compile(
+            r"(?P<keep>(?<![\w.*:-])[A-Za-z*][\w.*-]{0,200}+:(?:[0-9]{4,5}|\*):[\w.*-]{1,64}+:[\w.-]{1,64}+:)"
+            r"(?!••••)[^\s:\"']{1,200}+"
+        ),
+        hint=re.compile(r":(?:[0-9]{4,5}|\*):"),
+        gate=r":(?:[0-9]{4,5}|\*):",
+    ),
     _token("HRKU-", "ABSK", form="HRKU-[A-Za-z0-9_-]{20,}+|ABSK[A-Za-z0-9+/]{40,}+={0,2}+"),
     _token("bedrock-api-key-", form="bedrock-api-key-[A-Za-z0-9+/=_-]{20,}+"),
     Look(
@@ -284,9 +439,9 @@ MORE_LOOKS = (
         ("s.",), re.compile(r"(?<![A-Za-z0-9_.$-])s\.[A-Za-z0-9]{24}(?![A-Za-z0-9.(])"), _has_digit
     ),
     Look(
-        ("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"),  # of passwords
+        ("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),  # of passwords
         re.compile(
-            r"(?<![A-Za-z0-9])\$(?:1|2[aby]|5|6|y|argon2(?:id|i|d))\$[./A-Za-z0-9$,=+]{20,}+"
+            r"(?<![A-Za-z0-9])\$(?:1|apr1|2[aby]|5|6|y|argon2(?:id|i|d))\$[./A-Za-z0-9$,=+]{20,}+"
         ),
     ),
     Look(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TypeAlias
+from urllib.parse import unquote_plus
 
 from agents.core.patterns import Pattern, PatternError
 from bot.redaction.names import NAME_GATE, is_counted, is_harmless_text, is_secret_key
@@ -23,6 +25,7 @@ from bot.redaction.patterns import (
     TOKEN_GATE,
     has_any,
     is_random,
+    mask_looks,
     mask_spans,
 )
 from bot.redaction.rules import joined, rules_now
@@ -30,7 +33,7 @@ from bot.redaction.sweep import Gates
 
 NAMES_GATE = Pattern(
     "(?i)pass|pw|secret|token|key|cookie|credential|authorization|bearer|jwt|otp|cvc|cvv|kennwort"
-    "|contrase|mdp|senha|wachtwoord|mnemonic|phrase|pin[ :='\"]"
+    "|contrase|mdp|senha|wachtwoord|mnemonic|phrase|psk|pin[ :='\"]"
 )
 """A text in which it finds nothing has no value that a name makes secret."""
 
@@ -303,22 +306,74 @@ CURL = re.compile(
     r"(?!//|••••)[^\s\"']{1,500}+"
 )
 
-ANY_GATE = Pattern(
-    "|".join(f"(?:{gate.text})" for gate in (FIRST_GATE, MORE_GATE, NAMES_GATE, CURL_GATE))
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Words in which a secret is encoded for an address, or in base64."""
+
+    def mask(self, text: str) -> str:
+        """Mask such words, whole."""
+        return mask_spans(text, self.spans(text)) if ENCODED_GATE.finds(text) else text
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each."""
+        for found in _ENCODED_WORD.finditer(text):
+            decoded = _from_base64(found[0]) if found["base64"] else unquote_plus(found[0])
+            if decoded and _has_secret(decoded, is_login=found["base64"] is not None):
+                yield found.span()
+
+
+ENCODED = Encoded()
+ENCODED_GATE = Pattern("%(?:3[AaDd]|2[0Ff]|40)|(?:[A-Za-f][A-Za-z0-9+/]{3}){4}")
+"""Escaped signs of an address; four groups of ASCII in base64, each of which begins like this."""
+_FOUR = "[A-Za-f][A-Za-z0-9+/][A-Za-z0-9+/][A-Za-z0-9+/]"
+_ENCODED_WORD = re.compile(
+    r"(?<![\w%.~-])(?P<url>(?=[\w.~!*'()+-]{0,200}+%[0-9A-Fa-f]{2})[\w.~%!*'()+-]{8,4000}+)"
+    rf"|(?<![A-Za-z0-9+/])(?P<base64>(?:{_FOUR}){{3,5000}}+"
+    r"(?:[A-Za-f][A-Za-z0-9+/][A-Za-z0-9+/]?+={0,2}+)?+)(?![A-Za-z0-9+/=])"
 )
-"""A text in which it finds nothing, as in most, has no secret that is guessed at without rules."""
+_LOGIN_PAIR = re.compile(r"[\w.@+-]{1,64}:(?!/)(?=\S*[A-Za-z])(?=\S*[^A-Za-z\s])\S{6,200}")
+
+
+def _from_base64(word: str) -> str:
+    """Return what a word encodes, when that is plain text; else nothing."""
+    try:
+        text = base64.b64decode(word + "=" * (-len(word) % 4), validate=True).decode("ascii")
+    except ValueError:
+        return ""
+    return text if text.isprintable() else ""
+
+
+def _has_secret(text: str, *, is_login: bool) -> bool:
+    if is_login and _LOGIN_PAIR.fullmatch(text):
+        return True
+    return mask_looks(text) != text or (
+        NAMES_GATE.finds(text) and any(place.mask(text) != text for place in ALL_PLACES)
+    )
+
+
+_GATES = tuple(
+    Pattern("|".join(f"(?:{gate.text})" for gate in some))
+    for some in ((FIRST_GATE, NAMES_GATE, CURL_GATE), (MORE_GATE, ENCODED_GATE))
+)
+"""Two, as one expression of all would be too large."""
+
+
+def may_have_guess(text: str) -> bool:
+    """Whether a text may have a secret that is guessed at without rules; most texts have none."""
+    return any(gate.finds(text) for gate in _GATES)
 
 
 Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
 """Finds begin and end of what looks like a secret, in order."""
 
-OWN, TOKEN, CARD, MORE, PLACE, LOGIN, RULE = (1 << number for number in range(7))
+OWN, TOKEN, CARD, MORE, PLACE, LOGIN, RULE, CODED = (1 << number for number in range(8))
 """Groups of what may be secret in a text, each a bit: the bot's own secrets, and guesses."""
 
 
 def forms_in(text: str) -> int:
     """The groups of which something may be in a text, as bits; found out quickly."""
-    if not (rules_now().keys or ANY_GATE.finds(text)):
+    if not (rules_now().keys or may_have_guess(text)):
         return OWN | RULE
     return (
         OWN
@@ -326,6 +381,7 @@ def forms_in(text: str) -> int:
         | MORE * MORE_GATE.finds(text)
         | PLACE * (bool(rules_now().keys) or NAMES_GATE.finds(text))
         | LOGIN * CURL_GATE.finds(text)
+        | CODED * ENCODED_GATE.finds(text)
         | RULE
     )
 
@@ -354,6 +410,7 @@ def _gates(keys: tuple[tuple[str, ...], ...], patterns: tuple[Pattern, ...]) -> 
         (CARD, CARD_GATE),
         (MORE, MORE_GATE),
         (LOGIN, CURL_GATE),
+        (CODED, ENCODED_GATE),
         *((PLACE, gate) for gate in (_NAMES, *more)),
         *((RULE, pattern) for pattern in patterns),
     )
@@ -383,6 +440,8 @@ def searches(text: str, forms: int) -> Iterator[Search]:
     for group, looks in groups:
         if forms & group:
             yield from (look.spans for look in looks if look.may_be_in(text))
+    if forms & CODED:
+        yield ENCODED.spans
     if forms & PLACE:
         yield from (place.plain_spans for place in ALL_PLACES if place.may_be_in(text))
     if forms & LOGIN:

@@ -14,6 +14,7 @@ from bot.errors import DeliveryError
 from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
+from bot.redaction.patterns import CARD_WORD_BEHIND
 from bot.words.mrkdwn import escape
 
 logger = logging.getLogger(__name__)
@@ -66,10 +67,11 @@ def settled(text: str) -> str:
 
 
 _BEGUN = re.compile(
-    r"(?:(?:pass|pwd|secret|key|token)[^\n=:]{0,12}[=:]\s{0,3}(?:\"[^\"\n]*|'[^'\n]*)|\d[\d -]*)\Z",
-    re.IGNORECASE,
+    r"(?:(?:pass|pwd|secret|key|token)[^\n=:]{0,12}[=:]\s{0,3}(?:\"[^\"\n]*|'[^'\n]*)|\d[\d -]*"
+    rf"|(?<!\d)\d(?:[ -]?\d){{11,18}}(?!\d).{{0,{CARD_WORD_BEHIND}}})\Z",
+    re.IGNORECASE | re.DOTALL,
 )
-"""A quoted value that is not closed yet, or groups of digits that may become a card's number."""
+"""A quoted value that is not closed yet, or digits that may become, or be called, a card number."""
 _LONGEST = 500
 
 

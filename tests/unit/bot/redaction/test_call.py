@@ -60,7 +60,7 @@ def test_nothing_that_a_shell_reads_is_hidden(text: str) -> None:
         ("curl -u bot:hunter2 https://x.example", ["hunter2"]),
         ("<token>abc123</token>", ["abc123"]),
         ("use ghp_0123456789abcdefghij", ["ghp_0123456789abcdefghij"]),
-        ("pay to 4111111111111111", ["4111111111111111"]),
+        ("pay to card 4111111111111111", ["4111111111111111"]),
         (
             "eyJ" + "a" * 250 + "." + "b" * 20 + ".c",
             ["eyJ" + "a" * 197, "a" * 53 + "." + "b" * 20 + ".c"],
@@ -181,8 +181,9 @@ def test_opened_in_private_all_but_declared_secrets_is_shown() -> None:
 
 def test_numbers_that_look_like_cards_are_guesses() -> None:
     for value in ("4111111111111111", 4111111111111111):
-        assert has_guess(mask_value("order_id", value))
-    assert not has_guess(mask_value("order_id", "4111111111111112"))
+        assert has_guess(mask_value("card", value))
+        assert not has_guess(mask_value("order_id", value))
+    assert not has_guess(mask_value("card", "4111111111111112"))
 
 
 def test_what_the_operator_masks_is_a_guess_and_a_plain_token() -> None:

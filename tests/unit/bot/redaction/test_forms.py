@@ -61,7 +61,7 @@ def test_one_check_digit_fits_a_card(number: str) -> None:
     ],
 )
 def test_a_check_value_stands_behind_a_card_in_groups(text: str, masked: str) -> None:
-    assert mask_looks(text) == masked
+    assert mask_looks(f"card {text}") == f"card {masked}"
 
 
 # ---- words, logins -------------------------------------------------------------------------------

@@ -155,9 +155,6 @@ def test_a_secret_number_that_cannot_be_written_out_is_masked() -> None:
         "AKIAIOSFODNN7EXAMPLE",
         "ghp_abcdefghijklmnopqrstuvwx",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
-        "4111 1111 1111 1111",
-        "4111-1111-1111-1111",
-        "378282246310005",
         "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nabc cut",
     ],
@@ -183,8 +180,18 @@ def test_secret_inside_a_text(text: str, masked: str) -> None:
     assert mask_text(masked) == masked
 
 
+@pytest.mark.parametrize(
+    "number", ["4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005"]
+)
+def test_a_card_number_is_masked_beside_the_word(number: str) -> None:
+    assert mask_text(f"use card {number}") == f"use card {REDACTED}"
+    assert mask_text(f"use {number} (Amex)") == f"use {REDACTED} (Amex)"
+    assert mask("cards", [{"text": number}, number]) == [{"text": number}, REDACTED]
+
+
 def test_card_number_as_a_number() -> None:
-    assert mask("n", 4_111_111_111_111_111) == REDACTED
+    assert mask("card_number", 4_111_111_111_111_111) == REDACTED
+    assert mask("n", 4_111_111_111_111_111) == 4_111_111_111_111_111
 
 
 def test_no_value_vanishes_when_names_are_masked() -> None:

@@ -21,15 +21,40 @@ from bot.redaction.sweep import suspects_in
 OURS = "our-own-secret"
 PARTS = [
     *(needle for look in LOOKS for needle in look.needles),
-    *("4111 1111 1111 1111", "4111111111111111", "3782 822463 10005", "378282246310005"),
+    *(
+        "card 4111 1111 1111 1111",
+        "4111111111111111",
+        "card",
+        "3782 822463 10005",
+        "378282246310005",
+    ),
     *("-----BEGIN PRIVATE KEY-----\n", "A" * 40, "0123456789" * 4, "://me:pass@host"),
     *("Bearer abcdef0123456789abc", "password: hunter2", "the pin is 1234", "token=a1"),
     *("curl -u bot:hunter2 https://x", "--password", "--token hunter2", "<pin>1</pin>"),
     *("kind: Secret\n", "data:\n a: bb", '{"token": ["a"]}', "tenant-1234", "größe-12", "a\ud800b"),
+    *(
+        "password%3Dhunter2x",
+        "cm9zYTpUcjB1YjRkb3I=",
+        "cio" + "aB3dE6fH" * 4,
+        "pul-" + "0a1b2c3d" * 5,
+    ),
     *("•", "\n", " ", '"', "abc", "Secret", OURS),
 ]
 NAMES = [
-    *("password", "dbPassword", "name", "key", "Name", "value", "kind", "data", "auth", "tokens"),
+    *(
+        "card",
+        "cardNumbers",
+        "password",
+        "dbPassword",
+        "name",
+        "key",
+        "Name",
+        "value",
+        "kind",
+        "data",
+        "auth",
+        "tokens",
+    ),
     *("pin", "PWD", "otp", "recovery phrase", "contraseña", "tenant code", "\u017fecret", "x"),
     "private_lines",
 ]

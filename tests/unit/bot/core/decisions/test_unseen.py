@@ -61,8 +61,8 @@ def holding(**arguments: object) -> Approval:
 
 
 def test_guesses_are_named() -> None:
-    approval = holding(token="abc", note="a b", command="API_KEY=abc x", order="4111111111111111")
-    assert guesses(approval) == ("token", "command", "order")
+    approval = holding(token="abc", note="a b", command="API_KEY=abc x", card="4111111111111111")
+    assert guesses(approval) == ("token", "command", "card")
     assert guesses(holding(note="password: `x`")) == ()
     assert guesses(an_approval(arguments_json="token=abc")) == ("arguments",)
 

@@ -229,10 +229,20 @@ SECRETS = [
     'password: "correct horse battery"',
     "token = 'one two three'",
     "Bearer abcdefghijklmnop",
-    "4111 1111 1111 1111",
+    "the card 4111 1111 1111 1111",
+    "4111 1111 1111 1111 (my Visa)",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIabc def\nMIIghi\n-----END RSA PRIVATE KEY-----",
 ]
-TELLING = ["xoxb-1234567890", "hunter2", "horse", "two", "ijklmnop", "1111 1111", "MII"]
+TELLING = [
+    "xoxb-1234567890",
+    "hunter2",
+    "horse",
+    "two",
+    "ijklmnop",
+    "1111 1111",
+    "1111 1111",
+    "MII",
+]
 
 
 @pytest.mark.parametrize(("secret", "telling"), [*zip(SECRETS, TELLING, strict=True)])
