@@ -16,6 +16,8 @@ BotError
         InvalidInputError       a button value or a form that is not ours
         DirectoryError          people could not be looked up
         NotRecordedError        the database did not answer in time
+    RunEndedError               a request has expired whose rule ends the run
+    TurnCrashedError            the process ended again and again during a turn
     NobodyError                 nobody can decide something, and what to do
     DeliveryError               Slack refused or did not answer; keeps __cause__
 """
@@ -230,6 +232,13 @@ class RunEndedError(BotError):
 
     def __init__(self) -> None:
         super().__init__(say("error.run_ended"))
+
+
+class TurnCrashedError(BotError):
+    """The process ended again and again while it worked on a turn; str() may be shown."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(say("error.crashed", n=times))
 
 
 class NobodyError(BotError):

@@ -250,6 +250,8 @@ THREADS = Codec(
         "restored_turn",
         "active_ms",
         "agent",
+        "clean_fence",
+        "crashes",
     ),
 )
 MESSAGES = Codec("message", Message, key="message_id")

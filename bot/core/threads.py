@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -39,18 +39,27 @@ from bot.core.talk.summaries import Summaries
 from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
 from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold, TakenLeases
-from bot.errors import DeliveryError, DirectoryError, RunEndedError
+from bot.errors import DeliveryError, DirectoryError, RunEndedError, TurnCrashedError
 from bot.observability.context import about
 from bot.people.passes import LeftOver, ThreadPass
 from bot.ports.process import Clock
 from bot.words import say
 from storage.base import Storage
-from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.errors import (
+    RecordFormatError,
+    RecordRefusedError,
+    StorageError,
+    StoreUnavailableError,
+)
 from storage.records import Message, Post, Thread
 
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 6
+MAX_CRASHES = 3
+"""A turn during which the process ended so often is given up."""
+CRASH_PATIENCE_S = 30.0
+"""The longest that work which was cut off waits for other work which was cut off."""
 MAX_LOOKS = 60
 """The most looks at a run that others go on with. Slack's failures count, and may be many."""
 UNREADABLE = "unreadable"
@@ -108,6 +117,7 @@ class Threads:
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _here: dict[str, _WorkHere] = field(default_factory=dict)
+    _cut_off: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def catch_up(self) -> list[str]:
         """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
@@ -185,10 +195,16 @@ class Threads:
     async def _visit(self, here: _WorkHere, hold: Hold[Thread]) -> bool:
         """Work under the lease, and give it back; whether nothing more is due now."""
         thread = hold.record
+        if thread.crashes >= MAX_CRASHES:
+            return await self._leave_alone(thread)
         work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
-        with about(thread_id=thread.thread_id):
-            retry_ms = await self._work_on_what_is_read(work)
-            await self.turns.entries.write(thread.thread_id)
+        try:
+            with about(thread_id=thread.thread_id):
+                retry_ms = await self._work_on_what_is_read(work)
+                await self.turns.entries.write(thread.thread_id)
+        except asyncio.CancelledError:
+            await self._hand_over(thread)
+            raise
         here.is_wanted = False  # who wanted more has woken it before this release
         return await self.storage.threads.release(
             thread.thread_id,
@@ -198,6 +214,13 @@ class Threads:
             retry_ms=retry_ms,
             ends_turn=work.has_ended_turn,
         )
+
+    async def _hand_over(self, thread: Thread) -> None:
+        """Release the lease of work that a stop has cut off, so that another process goes on."""
+        with suppress(StorageError):  # else it ends by itself
+            await self.storage.threads.release(
+                thread.thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
+            )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
         """Return what the last pass left, if this process made it and nobody came between."""
@@ -220,6 +243,14 @@ class Threads:
             except DeliveryError as failure:
                 return await self._retry(thread, failure)
         return None
+
+    async def _leave_alone(self, thread: Thread) -> bool:
+        """Quarantine a thread that ends the process even while its turn is given up."""
+        why = str(TurnCrashedError(thread.crashes))
+        extra = {"action": "thread_set_aside", "thread_id": thread.thread_id}
+        logger.error("a thread is set aside: %s", why, extra=extra)
+        await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=why)
+        return True
 
     async def _set_aside(self, thread: Thread, error: Exception) -> None:
         """Say that nothing more runs here, and leave the thread to a release that can read it.
@@ -256,23 +287,51 @@ class Threads:
         def lost() -> None:
             self._leave(thread.thread_id)
 
-        async with self._claimed.kept(thread, extend, lost=lost):
+        async with self._claimed.kept(thread, extend, lost=lost), self._counted(thread):
             try:
-                await self._advance(work)
-                self._left[thread.thread_id] = LeftOver(
-                    fence=thread.fence, made_ms=thread.created_ms, running=work.running
-                )
+                await self._attempt(work)
             except ModelRefusedError as error:
                 await self._give_up(thread, error)  # asking again does not help
             except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
                 return await self._retry(thread, error)
             except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
                 raise  # it is due again: when the lease ends, or when somebody can read it
-            except (AgentError, RecordRefusedError, RunEndedError) as error:
+            except (AgentError, RecordRefusedError, RunEndedError, TurnCrashedError) as error:
                 await self._give_up(thread, error)
             except Exception as error:  # noqa: BLE001 (a fault of ours must not stop it for ever)
                 return await self._retry(thread, error)
         return None
+
+    @asynccontextmanager
+    async def _counted(self, thread: Thread) -> AsyncIterator[None]:
+        """Count an attempt at work that was cut off, while no other such work goes on here.
+
+        A process that dies cuts off all of its threads, and one of them may be the cause. So they
+        are tried one after the other, and only the count of the one that is tried rises.
+        """
+        if not thread.was_cut_off:
+            yield
+            return
+        logger.warning(
+            "work on a thread was cut off, and is begun again",
+            extra={"action": "thread_cut_off", "thread_id": thread.thread_id},
+        )
+        async with AsyncExitStack() as stack:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CRASH_PATIENCE_S):
+                    await stack.enter_async_context(self._cut_off)
+            await self.storage.threads.count_crash(thread.thread_id, fence=thread.fence)
+            yield
+
+    async def _attempt(self, work: ThreadPass) -> None:
+        thread = work.thread
+        crashes = thread.crashes + thread.was_cut_off
+        if crashes >= MAX_CRASHES:
+            raise TurnCrashedError(crashes)
+        await self._advance(work)
+        self._left[thread.thread_id] = LeftOver(
+            fence=thread.fence, made_ms=thread.created_ms, running=work.running
+        )
 
     async def _advance(self, work: ThreadPass) -> None:
         if work.thread.restored_era:
@@ -433,7 +492,7 @@ def explain(error: Exception) -> str:
             told = say("error.model_silent")
         case RecordRefusedError():
             told = say("error.turn_too_large")
-        case RunEndedError():
+        case RunEndedError() | TurnCrashedError():
             told = str(error)
         case NotAnsweredError(outcome=outcome):
             told = say("error.not_answered", why=outcome)

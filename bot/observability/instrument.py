@@ -148,6 +148,7 @@ class _MeteredThreads:
         self.running = store.running
         self.set_aside = store.set_aside
         self.extend = store.extend
+        self.count_crash = store.count_crash
         self.set_requesters = store.set_requesters
         self.add = _Write(store.add).kept(self._added)
         self.wake = _Write(store.wake).told(self._leases.taken_along)

@@ -88,11 +88,17 @@ class MongoThreadStore:
 
     async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
         holder = leases.held(thread_id, fence)
-        return await self._collection.update(holder, leases.set_aside(why))
+        update = leases.set_aside(why)
+        update["$set"]["clean_fence"] = fence
+        return await self._collection.update(holder, update)
 
     async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
         changes = {"leased_until_ms": until_ms, "due_ms": until_ms}
         return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
+
+    async def count_crash(self, thread_id: str, *, fence: int) -> bool:
+        held = leases.held(thread_id, fence)
+        return await self._collection.update(held, {"$inc": {"crashes": 1}})
 
     async def set_turn(
         self,
@@ -133,6 +139,7 @@ class MongoThreadStore:
         self, where: dict[str, object], due: int | None, retry: int | None, *, ends_turn: bool
     ) -> bool:
         update = leases.given_back(due)
+        update["$set"].update({"clean_fence": where["fence"], "crashes": 0})
         if ends_turn:
             update["$set"]["turn_open"] = False
         if retry is None:

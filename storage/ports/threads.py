@@ -81,7 +81,14 @@ class ThreadStore(Protocol):
         """Mark a thread of which something cannot be read, and give the lease back.
 
         Nothing of it is due for this release until it is started again. False when the lease was
-        lost.
+        lost. `clean_fence` becomes the fence; `crashes` stays.
+        """
+        ...
+
+    async def count_crash(self, thread_id: str, *, fence: int) -> bool:
+        """Add one to `crashes`, before work begins that was cut off. False when the lease was lost.
+
+        Only `release` sets it back: work that ends its process leaves it as it is.
         """
         ...
 
@@ -129,7 +136,8 @@ class ThreadStore(Protocol):
 
         When `wakes` still is what the caller saw at its claim, `due_ms` becomes `retry_ms` (None:
         nothing is due any more). When somebody woke the thread meanwhile, `due_ms` becomes
-        `now_ms`. In both cases `attempts` becomes 0, or one higher when `retry_ms` is given.
+        `now_ms`. In both cases `attempts` becomes 0, or one higher when `retry_ms` is given;
+        `clean_fence` becomes the fence, and `crashes` 0.
 
         Returns:
             True when nothing more is due now; False when there is more to do now, or the lease was

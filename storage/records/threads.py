@@ -43,6 +43,15 @@ class Thread:
     leased_by: str = ""
     leased_until_ms: int = 0
     fence: int = 0
+    clean_fence: int = 0
+    """The fence of the last claim whose lease was given back; later ones were cut off."""
+    crashes: int = 0
+    """Counts claims in a row that followed one that was cut off; raised before the work begins."""
+
+    @property
+    def was_cut_off(self) -> bool:
+        """Whether the lease of the claim before was never given back: its process may be dead."""
+        return self.fence - 1 > self.clean_fence or self.crashes > 0
 
     @property
     def checkpoint_id(self) -> str:

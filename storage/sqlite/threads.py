@@ -27,13 +27,20 @@ ORDER BY created_ms DESC, thread_id LIMIT :limit
 """
 
 _SET_ASIDE = f"""
-UPDATE threads SET aside_by = :reader, aside_why = :why, leased_by = '', leased_until_ms = 0
+UPDATE threads
+SET aside_by = :reader, aside_why = :why, leased_by = '', leased_until_ms = 0, clean_fence = fence
 WHERE thread_id = :id AND {HELD}
 RETURNING 1
 """  # noqa: S608
 
 _EXTEND = f"""
 UPDATE threads SET leased_until_ms = :until, due_ms = :until
+WHERE thread_id = :id AND {HELD}
+RETURNING 1
+"""  # noqa: S608
+
+_COUNT_CRASH = f"""
+UPDATE threads SET crashes = crashes + 1
 WHERE thread_id = :id AND {HELD}
 RETURNING 1
 """  # noqa: S608
@@ -54,7 +61,7 @@ RETURNING 1
 
 _RELEASE = f"""
 UPDATE threads
-SET leased_by = '', leased_until_ms = 0,
+SET leased_by = '', leased_until_ms = 0, clean_fence = fence, crashes = 0,
     due_ms = CASE WHEN wakes = :wakes THEN :retry ELSE :now END,
     attempts = CASE WHEN :retry IS NULL THEN 0 ELSE attempts + 1 END,
     turn_open = CASE WHEN :ends_turn THEN 0 ELSE turn_open END
@@ -117,6 +124,9 @@ class SqliteThreadStore:
     async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
         values = {"id": thread_id, "fence": fence, "until": until_ms}
         return await self._database.change(_EXTEND, values)
+
+    async def count_crash(self, thread_id: str, *, fence: int) -> bool:
+        return await self._database.change(_COUNT_CRASH, {"id": thread_id, "fence": fence})
 
     async def set_turn(
         self,

@@ -30,6 +30,17 @@ class World:
     def acts(self) -> list[str]:
         return self.acts_file.read_text().splitlines() if self.acts_file.exists() else []
 
+    async def supervise(self) -> None:
+        """Start it again whenever it has died, as a supervisor does."""
+        while True:
+            await self.until_dead()
+            await self.restart()
+
+    async def until_acts(self, name: str, times: int) -> None:
+        async with asyncio.timeout(RESTART_S):
+            while self.acts().count(name) < times:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+
     async def until_dead(self) -> None:
         child = self.process.child
         assert child is not None
@@ -81,3 +92,18 @@ async def test_a_tool_that_exits_has_failed_and_the_bot_lives_on(world: World, t
     await world.stage.said("The result: hello")
     assert world.acts() == [tool, "greet"]
     assert world.is_alive()
+
+
+async def test_a_turn_that_ends_its_process_three_times_is_given_up(world: World) -> None:
+    supervisor = asyncio.create_task(world.supervise())
+    await world.stage.say("Rosa", "@countersign crash")
+    await world.until_acts("crash", 1)
+    while "greet" not in world.acts():  # Slack gives up on a bot that is away for a second
+        assert not supervisor.done()
+        await world.stage.say("Rosa", "@countersign greet")  # it waits for no other thread
+        await asyncio.sleep(1)
+    await world.stage.said("The result: hello", within=RESTART_S)
+    await world.stage.said("This stopped my process 3 times", within=RESTART_S)
+    assert world.acts().count("crash") == 3
+    assert world.is_alive()
+    supervisor.cancel()

@@ -110,6 +110,9 @@ CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';
 ALTER TABLE threads ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+ALTER TABLE threads ADD COLUMN clean_fence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
+UPDATE threads SET clean_fence = fence;
 ALTER TABLE threads ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE threads ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';

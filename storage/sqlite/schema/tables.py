@@ -145,6 +145,8 @@ CREATE TABLE IF NOT EXISTS threads (
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
     fence INTEGER NOT NULL,
+    clean_fence INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
     aside_by TEXT NOT NULL DEFAULT '',
     aside_why TEXT NOT NULL DEFAULT ''
 );

@@ -362,3 +362,30 @@ async def test_a_turn_begins_with_its_requesters_or_leaves_them_as_they_are(
 
     assert await storage.threads.set_turn(name, fence=fence, turn=2, turn_open=True)
     assert (await storage.threads.get(name)).requesters_json == requesters
+
+
+async def test_work_that_was_cut_off_is_known_and_counted(storage: Storage) -> None:
+    first = await claimed(storage)
+    assert not first.was_cut_off
+    second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
+    assert second is not None
+    assert second.was_cut_off
+    assert not await storage.threads.count_crash(THREAD_ID, fence=first.fence)
+    assert await storage.threads.count_crash(THREAD_ID, fence=second.fence)
+    third = await storage.threads.claim(THREAD_ID, owner="b", now_ms=200, until_ms=300)
+    assert third is not None
+    assert (third.was_cut_off, third.crashes) == (True, 1)
+    await storage.threads.release(
+        THREAD_ID, fence=third.fence, wakes=third.wakes, now_ms=210, retry_ms=220
+    )
+    last = await storage.threads.claim(THREAD_ID, owner="b", now_ms=220, until_ms=300)
+    assert last is not None
+    assert (last.was_cut_off, last.crashes) == (False, 0)
+
+
+async def test_what_was_set_aside_was_not_cut_off_and_keeps_its_count(storage: Storage) -> None:
+    first = await claimed(storage)
+    await storage.threads.count_crash(THREAD_ID, fence=first.fence)
+    assert await storage.threads.set_aside(THREAD_ID, fence=first.fence, why="it crashes")
+    stored = await storage.threads.get(THREAD_ID)
+    assert (stored.clean_fence, stored.crashes) == (first.fence, 1)

@@ -104,6 +104,7 @@ class LeaseMachine(RuleBasedStateMachine):
             leased_until_ms=0,
             due_ms=due,
             attempts=0 if retry is None else self.model.attempts + 1,
+            clean_fence=self.model.fence,
         )
         assert done == (due is None or due > self.now)
         if retry is None:

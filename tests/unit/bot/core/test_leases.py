@@ -111,13 +111,12 @@ async def test_a_store_that_does_not_answer_is_not_waited_for_beyond_the_end(
             await threads.work(THREAD_ID)
 
 
-async def test_the_work_is_found_again_after_its_lease(storage: SqliteStorage) -> None:
+async def test_work_that_was_cut_off_is_found_again_at_once(storage: SqliteStorage) -> None:
     threads, _, _ = await working(storage, lambda clock: Beats(clock, [False]))
     with pytest.raises(asyncio.CancelledError):
         await threads.work(THREAD_ID)
     second = Office(storage, [say("Hello.")], clock=threads.clock, owner="second")  # type: ignore[arg-type]
-    assert await second.sweep.tick() == 0
-    second.clock.forward(seconds=15)
+    assert not (await storage.threads.get(THREAD_ID)).was_cut_off  # it is no crash
     assert await second.sweep.tick() == 1
     await second.queue.run()
     assert second.shown() == ["Hello."]
@@ -150,3 +149,44 @@ async def test_work_that_does_not_end_with_its_lease_keeps_nobody_from_the_threa
     with pytest.raises(asyncio.CancelledError):
         await stubborn_work
     assert office.shown() == ["Hello."]
+
+
+async def test_a_thread_that_others_cut_off_is_not_given_up(storage: SqliteStorage) -> None:
+    """Five processes died while they had it, and none while it alone was tried again."""
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    for _ in range(5):
+        office.clock.forward(seconds=15)
+        until_ms = office.clock() + 15_000
+        assert await storage.threads.claim(
+            THREAD_ID, owner="dead", now_ms=office.clock(), until_ms=until_ms
+        )
+    office.clock.forward(seconds=15)
+
+    await office.sweep.tick()
+    await office.queue.run()
+
+    assert office.shown() == ["Hello."]
+    assert not (await storage.threads.get(THREAD_ID)).was_cut_off
+
+
+async def test_a_thread_that_crashes_while_it_is_given_up_is_set_aside(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    for _ in range(3):
+        office.clock.forward(seconds=15)
+        until_ms = office.clock() + 15_000
+        thread = await storage.threads.claim(
+            THREAD_ID, owner="dead", now_ms=office.clock(), until_ms=until_ms
+        )
+        assert thread is not None
+        await storage.threads.count_crash(THREAD_ID, fence=thread.fence)
+    office.clock.forward(seconds=15)
+
+    await office.sweep.tick()
+    await office.queue.run()
+
+    assert office.shown() == []
+    assert await storage.threads.count_due(now_ms=office.clock()) == 0
