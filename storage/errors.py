@@ -39,6 +39,7 @@ class Fault(StrEnum):
     FULL = "full"  # no room is left
     READ_ONLY = "read_only"  # it cannot be written
     REFUSED = "refused"  # the login is wrong, or may not do this
+    MISSING = "missing"  # the file is gone, or empty, and was there before
     REPLACED = "replaced"  # the file is not the one that was opened
     ADDRESS = "address"  # what names it cannot be used
     UNSUITED = "unsuited"  # a server that lacks what we rely on

@@ -29,6 +29,9 @@ EMBEDDED: Mapping[Fault, str] = {
     Fault.FULL: "make room on that disk; the bot goes on by itself",
     Fault.READ_ONLY: "let this user write to that directory and its files; for a new bot, name a "
     "directory on a local disk that this user may write to",
+    Fault.MISSING: "find out where the file went; else move what is left of it away and go back to "
+    "your newest copy with `countersign restore`. To begin anew with an empty database, for which "
+    "all that waits is unknown, delete countersign.lock",
     Fault.REPLACED: "do not stop the bot: what it has open is gone when it ends; save it first "
     "(docs/operations.md, “A damaged database”), then find out who replaced the file",
 }

@@ -23,6 +23,7 @@ FAULTS: Mapping[Fault, str] = {
     Fault.FULL: "no room is left for the database",
     Fault.READ_ONLY: "the database cannot be written",
     Fault.REFUSED: "the database refuses the login, or what it asks",
+    Fault.MISSING: "the database file is missing or empty",
     Fault.REPLACED: "the database file was deleted or replaced",
     Fault.ADDRESS: "the address of the database cannot be used",
     Fault.UNSUITED: "the database server lacks what is needed",

@@ -11,6 +11,7 @@ from pathlib import Path
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import BUSY_MS
 from storage.sqlite.file.lock import FILE_NAME
+from storage.sqlite.file.private import check_there
 
 COPY_ID = 0x434F5059
 """The `application_id` of a file that is a copy: no bot runs on it before `countersign restore`."""
@@ -39,6 +40,7 @@ def _back_up(directory: Path, target: Path) -> int:
     source = directory / FILE_NAME
     if not source.is_file():
         raise StoreUnavailableError(f"there is no database in the data directory {directory}")
+    check_there(source)
     partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -24,7 +24,14 @@ from storage.errors import (
     StoreUnavailableError,
 )
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
-from storage.sqlite.file.private import SIDES, FileWatch, make_private, open_private, tighten
+from storage.sqlite.file.private import (
+    SIDES,
+    FileWatch,
+    check_there,
+    make_private,
+    open_private,
+    tighten,
+)
 from storage.sqlite.file.reader import Reader, open_reader
 from storage.sqlite.file.statements import Rows, Statement
 from storage.sqlite.file.worker import MEMORY, Prepare, Worker, connect
@@ -132,7 +139,8 @@ class Database:
         try:
             self._worker = await _connect(target, self._prepare_connection)
             self._worker.limit_s = self._timeout_s
-            if self._directory is not None:
+            if self._directory is not None and self._lock is not None:
+                self._lock.name_file()  # only now: an empty file is one that was lost
                 self._worker.watch(FileWatch(self._directory / FILE_NAME))
                 self._reader = open_reader(target, FileWatch(self._directory / FILE_NAME))
         except BaseException:
@@ -184,6 +192,7 @@ class Database:
             raise StoreUnavailableError(
                 f"there is no database in the data directory {self._directory}"
             )
+        check_there(path)
         return path
 
     async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
@@ -271,9 +280,10 @@ class Database:
         try:
             make_private(self._directory)
             self._lock.acquire()
+            if self._lock.knows_file:
+                check_there(path)
             os.close(open_private(path))  # nobody else may read it
             tighten(path)
-            self._lock.name_file()
         except OSError as error:
             self._unlock()
             raise _unusable(self._directory, error) from error

@@ -18,6 +18,9 @@ from storage.sqlite.file.private import identity, open_private
 LOCK_NAME = "countersign.lock"
 FILE_NAME = "countersign.db"
 
+_NONE = "-"
+"""Stands in place of the mark of a database file that is not open yet."""
+
 
 class DirectoryLock:
     """Holds a data directory for this process.
@@ -29,6 +32,12 @@ class DirectoryLock:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._descriptor: int | None = None
+        self._before = ""
+
+    @property
+    def knows_file(self) -> bool:
+        """Whether a database was opened in this directory before; known once it is locked."""
+        return bool(self._before)
 
     def acquire(self) -> None:
         """Take the lock, and leave the process id in its file.
@@ -47,7 +56,7 @@ class DirectoryLock:
         self._descriptor = descriptor
 
     def name_file(self) -> None:
-        """Leave a mark of the database file, so that others can see whether it was replaced."""
+        """Leave a mark of the open database file: others see whether it was replaced or lost."""
         if self._descriptor is not None:
             mark = identity(self._directory / FILE_NAME)
             _write(self._descriptor, f"{os.getpid()}\n{mark}\n")
@@ -60,13 +69,18 @@ class DirectoryLock:
 
     def _take(self, descriptor: int) -> None:
         if lock_descriptor(descriptor, blocking=False):
-            _write(descriptor, f"{os.getpid()}\n")
+            _, *marks = _read(descriptor).split("\n")
+            self._before = next((mark for mark in marks if mark != _NONE), "")
+            # Until a file is open, the mark of the one before stays, wherever this ends.
+            kept = f"{_NONE}\n{self._before}\n" if self._before else ""
+            _write(descriptor, f"{os.getpid()}\n{kept}")
             return
-        holder, _, opened = _read(descriptor).partition("\n")
+        holder, *marks = _read(descriptor).split("\n")
+        opened = marks[0] if marks else _NONE
         raise StoreBusyError(
             str(self._directory),
             holder if holder.isdigit() else "",
-            is_replaced=bool(opened) and opened != identity(self._directory / FILE_NAME),
+            is_replaced=opened not in {_NONE, identity(self._directory / FILE_NAME)},
         )
 
 

@@ -65,6 +65,22 @@ def tighten(path: Path) -> None:
             os.close(open_private(beside))
 
 
+def check_there(path: Path) -> None:
+    """Refuse a database file that is missing or empty: SQLite would make a new one.
+
+    Raises:
+        StoreBrokenError: It is.
+    """
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        size = -1
+    if size <= 0:
+        how = "empty" if size == 0 else "missing"
+        fault = f"{path} is {how}, though there was a database in this directory"
+        raise StoreBrokenError(fault, Fault.MISSING)
+
+
 class FileWatch:
     """Notices that an open file was deleted or replaced: what is written to it would be lost.
 

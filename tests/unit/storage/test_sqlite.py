@@ -533,7 +533,7 @@ def test_what_a_longer_text_left_in_the_lock_is_gone(tmp_path: Path) -> None:
 
     lock.acquire()
 
-    assert (tmp_path / LOCK_NAME).read_text() == f"{os.getpid()}\n"
+    assert (tmp_path / LOCK_NAME).read_text() == f"{os.getpid()}\n-\n12:34\n"
     lock.release()
 
 

@@ -1,0 +1,163 @@
+"""Database files that are gone, empty, or were damaged by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bot.commands.cli import main
+from bot.commands.database import look_at_storage
+from bot.config.settings import Settings
+from storage.errors import Fault, StorageError, StoreBrokenError
+from storage.sqlite import SqliteStorage, back_up
+from tests.contract.builders import an_approval
+
+NAME = "countersign.db"
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.fixture
+async def directory(tmp_path: Path) -> Path:
+    """A data directory in which a bot ran, with a copy of its database beside."""
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    await storage.approvals.add(an_approval())
+    await storage.close()
+    await back_up(tmp_path / "data", tmp_path / "copy.db")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("lose", [emptied, deleted])
+async def test_a_database_that_was_lost_is_not_begun_anew(
+    directory: Path, lose: Callable[[Path], None]
+) -> None:
+    lose(directory / NAME)
+
+    for _ in range(2):  # nor by trying again
+        with pytest.raises(StoreBrokenError, match="though there was a database") as caught:
+            await SqliteStorage(directory).open()
+        assert caught.value.fault is Fault.MISSING
+
+    (directory / "countersign.lock").unlink()  # as the remedy says
+    fresh = SqliteStorage(directory)
+    await fresh.open()
+    assert await fresh.approvals.count_pending() == 0
+    await fresh.close()
+
+
+@pytest.mark.parametrize("lose", [emptied, deleted])
+async def test_the_doctor_says_what_to_do_about_a_lost_database(
+    directory: Path, lose: Callable[[Path], None]
+) -> None:
+    lose(directory / NAME)
+    settings = Settings.load(
+        {
+            "COUNTERSIGN_DATA_DIR": str(directory),
+            "COUNTERSIGN_APPROVERS": "U0123456789",
+            "SLACK_BOT_TOKEN": "xoxb-1",
+            "SLACK_SIGNING_SECRET": "s" * 32,
+        }
+    )
+
+    (finding,) = [one async for one in look_at_storage(settings, Settings.make_storage)]
+
+    assert "though there was a database in this directory" in finding.text
+    assert "countersign restore" in finding.remedy
+    assert "delete countersign.lock" in finding.remedy
+
+
+async def test_an_empty_file_is_not_read_copied_or_pruned(directory: Path) -> None:
+    emptied(directory / NAME)
+    for attempt in (
+        SqliteStorage(directory).open_to_read(),
+        SqliteStorage(directory).open_beside(),
+        back_up(directory, directory.parent / "other.db"),
+    ):
+        with pytest.raises(StorageError, match="is empty"):
+            await attempt
+
+
+async def test_a_restored_copy_takes_the_place_of_a_lost_database(directory: Path) -> None:
+    deleted(directory / NAME)
+    environ = {"COUNTERSIGN_DATA_DIR": str(directory)}
+    command = ("restore", str(directory.parent / "copy.db"))
+
+    code = await asyncio.to_thread(main, command, environ=environ, say=lambda _: None)
+
+    assert code == 0
+    storage = SqliteStorage(directory)
+    await storage.open()
+    assert await storage.approvals.count_pending() == 1
+    await storage.close()
+
+
+OPENS = """
+import asyncio, os, signal, sqlite3, sys
+from pathlib import Path
+from storage.sqlite import SqliteStorage
+
+count = 0
+
+class Connection(sqlite3.Connection):
+    def cursor(self, *args):
+        global count
+        count += 1
+        if count == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().cursor(*args)
+
+    def executescript(self, script):
+        self.cursor()
+        result = super().executescript(script)
+        self.cursor()
+        return result
+
+connect = sqlite3.connect
+sqlite3.connect = lambda *args, **options: connect(*args, factory=Connection, **options)
+
+async def main():
+    storage = SqliteStorage(Path(sys.argv[1]))
+    await storage.open()
+    print("open", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_first_start_that_was_killed_anywhere_can_be_repeated(tmp_path: Path) -> None:
+    was_open = False
+    number = 0
+    while not was_open:
+        number += 1
+        data = tmp_path / str(number)
+        dying = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", OPENS, str(data), str(number)),
+            cwd=Path(__file__).parents[3],
+            stdout=asyncio.subprocess.PIPE,
+        )
+        out, _ = await dying.communicate()
+        assert dying.returncode == -signal.SIGKILL
+        was_open = b"open" in out
+
+        storage = SqliteStorage(data)
+        await storage.open()
+        await storage.approvals.add(an_approval())
+        await storage.close()
+        with closing(sqlite3.connect(data / NAME)) as other:
+            assert other.execute("SELECT count(*) FROM approvals").fetchone() == (1,)
+    assert number > 5
