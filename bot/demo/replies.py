@@ -60,7 +60,7 @@ _REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re
 
 _MAY_ASK_AGAIN = {
     "ask again later": "You can ask me again later.",
-    "ask again with other values": "Tell me the right details, and I will ask again.",
+    "ask again with other details": "Tell me the right details, and I will ask again.",
 }
 """Words of reasons that let the agent ask again, and what people should do then."""
 

@@ -137,7 +137,7 @@ ENDED: dict[str, Approval] = {
     "expired": ended(Status.EXPIRED, by=""),
     "withdrawn": ended(Status.WITHDRAWN, by=ROSA),
     "replaced": replace(ended(Status.SUPERSEDED, by=""), newer_ts="1.1"),
-    "called off": ended(Status.SUPERSEDED, by="", reason="The agent no longer waits for this."),
+    "called off": ended(Status.SUPERSEDED, by="", reason="The agent no longer needs this."),
     "cancelled": ended(Status.CANCELLED, by=""),
     "override": after(
         RunState.RAN,

@@ -29,14 +29,16 @@ async def test_five_that_wait_are_one_list_that_stays_true(
             await player.skip("3600")
         await player.talk_to_bot(ADA, tab="messages")
         messages = page.get_by_test_id("messages")
-        await expect(messages).to_contain_text("5 requests wait for you", timeout=PATIENCE_MS)
+        await expect(messages).to_contain_text(
+            "5 requests are waiting for you", timeout=PATIENCE_MS
+        )
         await player.look("five")
 
         await messages.locator('[data-action-id="countersign:details"]').first.click()
         await expect(player.form).to_contain_text("billing 1.4.0")
         await player.submit()
         await player.skip("900")
-        await expect(messages).to_contain_text("4 of 5 still wait for you", timeout=PATIENCE_MS)
+        await expect(messages).to_contain_text("4 of 5 still waiting for you", timeout=PATIENCE_MS)
         await player.look("four")
 
         await player.talk_to_bot(ADA, tab="home")

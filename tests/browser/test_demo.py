@@ -124,10 +124,10 @@ async def test_skipped_time_brings_the_reminder_the_wider_ask_and_the_expiry(
     await expect(page.get_by_test_id("time-toggle")).to_have_attribute("aria-label", label)
     await expect(page.locator(APPROVE)).to_have_count(0)
     card = messages.filter(has=page.locator('[data-action-id="countersign:details"]'))
-    await expect(card).to_contain_text(re.compile(r"Expired .*nobody decided"))
+    await expect(card).to_contain_text(re.compile(r"Expired .*no one decided"))
     await expect(card).to_contain_text("Nothing ran")
-    await expect(beside_the_card.filter(has_text="Expired, nobody decided")).to_have_count(2)
-    await expect(messages.last).to_contain_text("nobody answered in time")
+    await expect(beside_the_card.filter(has_text="Expired, no one decided")).to_have_count(2)
+    await expect(messages.last).to_contain_text("no one answered in time")
 
 
 async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> None:

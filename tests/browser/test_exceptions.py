@@ -20,7 +20,7 @@ async def test_grant_counts_and_ends(player: Player) -> None:
     await player.pick("Details")
     await expect(player.form).to_contain_text("Next time")
     await player.look("review")
-    await player.form.get_by_text("Allow this 5 times").click()
+    await player.form.get_by_text("Allow this 5 more times").click()
     await player.submit()
     await player.sees("20.00 EUR were refunded")
     await player.sees("0 of 5 used")
@@ -29,7 +29,7 @@ async def test_grant_counts_and_ends(player: Player) -> None:
     await player.reply("@countersign refund order 1001 20.00")
     await player.sees("1 of 5 used")
     await player.look("without-asking")
-    await player.pick("Stop this grant…")
+    await player.pick("Stop permission…")
     await player.look("confirm-revoke")
     await player.submit()
     await player.sees("Stopped by")
@@ -207,7 +207,7 @@ async def test_edit_that_changes_who_decides(player: Player) -> None:
 
 
 async def test_nobody_could_decide(player: Player) -> None:
-    await player.ask("deploy vault 1.0.0 to production", shows="Nobody can decide this")
+    await player.ask("deploy vault 1.0.0 to production", shows="No one can decide this")
     await player.look("asked")
     await player.ask("deploy nuclear 1.0.0 to production", shows="Nobody deploys this from here")
     await expect(player.pane).not_to_contain_text("Do not try")

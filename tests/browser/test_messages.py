@@ -66,7 +66,7 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_ends_in_all_pl
     messages = page.get_by_test_id("messages")
     await expect(messages).to_contain_text("Requested by @Rosa Ortiz in #ops.")
     await expect(messages.get_by_role("link", name="Open the thread")).to_be_visible()
-    await expect(messages).to_contain_text("You can decide because you're named for this.")
+    await expect(messages).to_contain_text("You can decide because you're listed by name.")
     await messages.locator(APPROVE).click()
     await expect(messages).to_contain_text("Approved by @Ada Lind")
     await act_as(page, stage, "Rosa", thread=root)

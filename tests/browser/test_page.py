@@ -176,7 +176,7 @@ async def two_cards(page: Page, stage: Stage, thread: str) -> None:
     await stage.card(word="Deploy search")
     await act_as(page, stage, "Ben", thread=thread)
     await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:more"]').click()
-    await page.get_by_role("menuitem", name="One card each").click()
+    await page.get_by_role("menuitem", name="Split into cards").click()
     await stage.card(number=3)
 
 

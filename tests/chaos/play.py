@@ -532,7 +532,7 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
         words = {
             Status.APPROVED: ("un again by", "run it again"),
             Status.REJECTED: ("Left as it is",),
-            Status.ANSWERED: ("It ran, says",),
+            Status.ANSWERED: ("Ran, according to",),
         }
         if approval.status in words:
             return words[approval.status]

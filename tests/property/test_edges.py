@@ -211,7 +211,7 @@ async def test_bodies_that_are_no_payloads(edge: Edge, data: st.DataObject) -> N
 
 # ---- organisations, shared channels, guests -----------------------------------------------------
 
-NOT_OURS = "Only people of this workspace"
+NOT_OURS = "Only people in this workspace"
 GRID = {"team": None, "enterprise": {"id": "E9GRID", "name": "Grid"}, "is_enterprise_install": True}
 CROWD = [
     ("guest", GUS, TEAM, {}, "Guests can't"),

@@ -51,7 +51,7 @@ async def test_the_agents_answer_stands_on_the_card(stage: Stage) -> None:
     ]
     assert stage.user("Ada") in str(told)
     assert "<@" + stage.user("Rosa") not in str(told)
-    assert "Answered: the answer stands on the card." in str(told)
+    assert "Answered. See the answer on the card." in str(told)
     assert [fault for one in stage.messages() for fault in message_errors(one)] == []
 
     await stage.click("Ada", card, APPROVE)

@@ -144,7 +144,7 @@ async def test_a_tampered_digest(opened: Opening) -> None:
         approval_id, _, _ = click["actions"][0]["value"].partition(".")
         click["actions"][0]["value"] = f"{approval_id}.{'0' * 32}"
         await stage.sandbox.send_interaction(click)
-        await stage.whispered("Ada", "changed since")
+        await stage.whispered("Ada", "changed after you opened it")
         assert APPROVE in buttons(stage.cards()[0])
     assert agents.RAN == []
 

@@ -101,7 +101,7 @@ async def test_a_message_that_could_not_be_kept_comes_again(stage: Stage, outage
 async def test_a_message_that_could_never_be_kept_is_answered(stage: Stage, outage: Outage) -> None:
     outage.begin()
     await stage.say("Rosa", ASK)
-    assert "within a minute" in await stage.whispered("Rosa", "may not have kept this message")
+    assert "within a minute" in await stage.whispered("Rosa", "may not have saved this message")
     outage.end()
     assert stage.cards() == []
 

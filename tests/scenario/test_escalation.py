@@ -52,8 +52,8 @@ async def test_the_ladder(stage: Stage) -> None:
     await stage.whispered("Ben", "not your turn yet")
 
     await after(stage, 21, "Still waiting for you", 1)
-    await after(stage, 30, "You're the backup", 2)
-    card = await stage.card(word="Backup asked")
+    await after(stage, 30, "No one has decided", 2)
+    card = await stage.card(word="Escalated to backup")
     assert (str(card).count(f"<@{ADA}>"), str(card["blocks"]).count(f"<@{BEN}>")) == (1, 1)
     await stage.later(minutes=11)
     await stage.sandbox.until(lambda: mentions(stage) == [(0, 1), (1, 1)], timeout=15)
@@ -86,6 +86,6 @@ async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     calls = stage.sandbox.calls
     await stage.sandbox.until(lambda: "conversations.replies" in {call.method for call in calls})
     await stage.later(minutes=1)
-    await stage.click("Ben", await stage.card(word="Backup asked"), APPROVE)
+    await stage.click("Ben", await stage.card(word="Escalated to backup"), APPROVE)
     await stage.said("1.4.2.*production")
-    assert len([text for text in stage.texts() if "You're the backup" in text]) == 1
+    assert len([text for text in stage.texts() if "No one has decided" in text]) == 1

@@ -224,7 +224,7 @@ async def test_human_responds(opened: Open) -> None:
         await fill(stage, "Ada", {"response": "It is deployed already."})
         await stage.said("Done")
         assert RAN == []
-        assert "deployed already" in str(await final(stage, "did not run"))
+        assert "deployed already" in str(await final(stage, "didn't run"))
 
 
 async def test_human_ignores(opened: Open) -> None:
@@ -244,7 +244,7 @@ async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> N
         for action_id in (APPROVE, IGNORE, PICK_1, CHOOSE, ACCEPT, ANSWER):
             payload["actions"][0]["action_id"] = action_id
             await sandbox.send_interaction(payload)
-        await stage.whispered("Ada", "isn't one of mine")
+        await stage.whispered("Ada", "isn't one I made")
         assert RAN == []
         assert buttons(await stage.card(word=RESPOND)) == [RESPOND, MORE]
 
@@ -343,7 +343,7 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
 
 async def test_graph_goes_on_from_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
-        card = await stage.card(word="Go on with “pay”?")
+        card = await stage.card(word="Continue with “pay”?")
         assert buttons(card) == [APPROVE, REJECT, EDIT, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Paid 5 in Rome")
@@ -387,7 +387,7 @@ async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
         assert buttons(card) == [MORE]
         assert "expected a Measurement" in str(card)
         await stage.say("Rosa", "20 degrees", thread_ts=ts)
-        await stage.whispered("Rosa", "only a program")
+        await stage.whispered("Rosa", "Only a program")
         await stage.later(hours=9)
         await stage.said("Got Expired")
         await final(stage, "Expired")
@@ -395,7 +395,7 @@ async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
 
 async def test_policy_says_who_and_why(opened: Open) -> None:
     async with opened("policy") as (stage, _):
-        card = await stage.card(word="Why you are asked")
+        card = await stage.card(word="Why you're being asked")
         assert "changes what customers see" in str(card)
         await stage.click("Ada", card, APPROVE)
         await stage.whispered("Ada", "not an approver")

@@ -74,7 +74,7 @@ async def test_i2_a_price_that_moved_is_asked_on_a_new_card(tmp_path: Path) -> N
         texts = "\n".join(stage.texts())
     assert RAN == ["paid 30"]
     assert "couldn't finish" not in texts
-    assert "could not be used" in cards
+    assert "couldn't be used" in cards
 
 
 async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path)
     path = "tests.scenario.test_graph_gated:fails"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
-        await stage.click("Ada", await stage.card(word="Go on"), "countersign:approve")
+        await stage.click("Ada", await stage.card(word="Continue with"), "countersign:approve")
         await stage.sandbox.until(lambda: RAN == ["deploy"])
         await stage.rest()
         stage.clock.forward(minutes=1)  # the work is tried again, and finds the failure on record
@@ -96,7 +96,7 @@ async def test_a_stop_at_a_breakpoint_does_not_sound_like_a_failure(tmp_path: Pa
     path = "tests.scenario.test_graph_gated:works"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
-        await stage.click("Ada", await stage.card(word="Go on"), "countersign:reject")
+        await stage.click("Ada", await stage.card(word="Continue with"), "countersign:reject")
         view = await stage.modal("Ada")
         await stage.sandbox.submit(
             stage.user("Ada"), view, {"canned": "other", "reason": "Not today"}

@@ -73,7 +73,7 @@ async def test_reject_with_a_reason(stage: Stage) -> None:
     await stage.sandbox.submit(
         stage.user("Ada"),
         view,
-        values_of(view, **{"in your words": "freeze until Monday"}),
+        values_of(view, **{"in your own words": "freeze until Monday"}),
     )
     text = await stage.said("It did not run")
     assert "freeze until Monday" not in text  # that stands on the card

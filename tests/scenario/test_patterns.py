@@ -65,7 +65,7 @@ def filled(view: dict[str, Any], typed: dict[str, str]) -> dict[str, str]:
     """What is typed or chosen, by the ids of the inputs."""
     values = {}
     if view["callback_id"] == ActionId.REJECT_MODAL and "why" in typed:
-        typed = {"in_your_words": typed["why"], "reason": "Another reason"}
+        typed = {"in_your_own_words": typed["why"], "reason": "Another reason"}
     for words, value in typed.items():
         wanted = words.replace("_", " ")
         (block,) = [
@@ -301,7 +301,7 @@ async def test_graph_approvals_side_by_side(visit: Visit) -> None:
 async def test_react(visit: Visit, action: ActionId, typed: dict[str, str], words: str) -> None:
     await visit.ask("#react")
     card = await visit.next_card()
-    assert "Leaves Acme" in card["blocks"][0]["text"]["text"]
+    assert "Goes outside Acme" in card["blocks"][0]["text"]["text"]
     await visit.decide(card, action, **typed)
     await visit.stage.said(words)
     if words.startswith("^Done"):

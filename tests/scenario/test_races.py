@@ -39,7 +39,7 @@ CROWD = (ADA, ADA, ADA, BEN, BEN, BEN, ROSA, GUS, EVE, MAX)
 TOLD = {
     ROSA: "approve your own request",
     GUS: "Guests can't",
-    EVE: "Only people of this workspace",
+    EVE: "Only people in this workspace",
     MAX: "not an approver for this",
 }
 

@@ -23,7 +23,7 @@ from tests.support.stage import Stage, a_stage, buttons
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"
 LIVE = r"^Done\. To go back: “roll back payments in production”"
-BACK = r"Asked again\.\* My database went back to a copy that ends at <!date\^\d+\^.* UTC>"
+BACK = r"Asking again\.\* My database was restored to <!date\^\d+\^.* UTC>"
 
 
 @dataclass
@@ -122,11 +122,11 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     said = await back_to_copy(stage, place)
     assert "1 pending request will be asked again" in said
 
-    again = await stage.card(word="Asked again", within=30)
+    again = await stage.card(word="Asking again", within=30)
     assert len(stage.cards()) == 1
     assert buttons(again)[0] == APPROVE
     assert re.search(BACK, str(again["blocks"]))
-    assert "may have run. Please check before you approve" in again["text"]
+    assert "may have run. Check before you approve" in again["text"]
     await stage.click("Ada", again, APPROVE)
     await stage.card(word="Approved", within=30)
     assert buttons(stage.cards()[0]) == []
@@ -200,7 +200,7 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
         RAN.clear()
 
         assert "3 pending requests will be asked again" in await back_to_copy(shop, place)
-        again = [await shop.card(number=one, word="Asked again", within=30) for one in (2, 3, 4)]
+        again = [await shop.card(number=one, word="Asking again", within=30) for one in (2, 3, 4)]
         await shop.rest()
         assert [one["ts"] for one in again] == [one["ts"] for one in own]
         assert len(shop.cards()) == 4

@@ -198,14 +198,14 @@ async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
 ) -> None:
     await stage.say("Rosa", f"@countersign rotate it, the old password is {ASKED} {NO_MATTER}")
     card = await stage.card(word=APPROVE)
-    assert "shown as “•••• redacted”" in str(card)
+    assert "hidden as “•••• redacted”" in str(card)
     assert "db" in str(card)
 
     # Somebody who may not, then somebody who edits, with a secret in the edit.
     await stage.click("Rosa", card, APPROVE)
     await stage.whispered("Rosa", "own request|not an approver")
     await stage.click("Ada", card, EDIT)
-    await stage.whispered("Ada", "Press Reveal")
+    await stage.whispered("Ada", "Select Reveal")
     await stage.choose("Ada", card, "countersign:details")
     ada = stage.user("Ada")
     details = await stage.modal("Ada")
@@ -233,7 +233,7 @@ async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
     view = await stage.modal("Ada")
     reason = f"the password is {REASON}"
     await stage.sandbox.submit(
-        stage.user("Ada"), view, values_of(view, **{"in your words": reason})
+        stage.user("Ada"), view, values_of(view, **{"in your own words": reason})
     )
     await stage.said("It broke")
     assert len(RAN) == 1

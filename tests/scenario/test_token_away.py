@@ -46,7 +46,7 @@ async def test_i7_a_click_is_answered_while_slack_refuses_the_token(
         card = await stage.card()
         stage.sandbox.revoke_token()
         await stage.click("Ada", card, APPROVE)
-        text = await stage.whispered("Ada", "I couldn't check whether you may do this")
+        text = await stage.whispered("Ada", "I couldn't check whether you're allowed to do this")
     assert "try again" in text
 
 
@@ -59,7 +59,7 @@ async def test_i8_a_card_that_was_decided_meanwhile_is_drawn_when_the_token_is_g
         for method in ("chat.update", "chat.postMessage", "chat.startStream", "chat.postEphemeral"):
             stage.sandbox.fail(method, error="token_revoked", times=1_000)
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "Your decision is on record and counts")
+        await stage.whispered("Ada", "Your decision counts")
         assert buttons(await stage.card())
         stage.sandbox.calm()
         await stage.click("Ben", card, APPROVE)

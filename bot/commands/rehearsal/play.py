@@ -18,7 +18,7 @@ _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
 """The keys that are compared in any case: nothing of the kind may have happened unnamed."""
 _SHOWN = frozenset({"ask_back", "reveal"})
 """Events after which a person has read something, in place of having been counted."""
-REFUSED_GRANT = "beyond the rule's limits"
+REFUSED_GRANT = "over the policy's limits"
 _FIXED = {
     **dict.fromkeys(
         (

@@ -103,7 +103,7 @@ async def test_the_form_rejects_what_is_not_ticked_if_so_chosen(stage: Stage) ->
 async def test_all_can_be_rejected_with_a_reason(stage: Stage) -> None:
     await stage.choose("Ada", await asked(stage), REJECT)
     view = await stage.modal("Ada")
-    values = values_of(view, **{"in your words": "refunded by hand"})
+    values = values_of(view, **{"in your own words": "refunded by hand"})
     outcome = await stage.sandbox.submit(stage.user("Ada"), view, values)
     assert "errors" not in outcome
     await stage.said("All done", within=20)
@@ -124,7 +124,7 @@ async def test_nobody_decides_on_their_own_and_takes_it_back_instead(stage: Stag
     part = await stage.card(word="1 withdrawn", within=20)
     assert "4 need approval" in str(part)
     await stage.choose("Ada", part, WITHDRAW)
-    await stage.whispered("Ada", "requested")
+    await stage.whispered("Ada", "Only the requester")
 
 
 async def test_one_card_each_and_what_is_decided_stays(stage: Stage) -> None:
@@ -159,7 +159,7 @@ async def test_a_stale_button_approves_nothing_else(stage: Stage) -> None:
     card = await asked(stage)
     await stage.choose("Ben", card, REJECT)
     view = await stage.modal("Ben")
-    values = ticked(view, "1234", **{"in your words": "done by hand"})
+    values = ticked(view, "1234", **{"in your own words": "done by hand"})
     await stage.sandbox.submit(stage.user("Ben"), view, values)
     await stage.card(word="1 rejected", within=20)
     await stage.click("Ada", {**card}, CHOOSE)

@@ -121,7 +121,7 @@ async def test_f1_edit_into_another_rule_can_be_rejected(opened: Open) -> None:
         await stage.click("Mia", await changed(stage, "Pay 500 EUR"), REJECT)
         view = await stage.modal("Mia")
         await stage.sandbox.submit(
-            stage.user("Mia"), view, values_of(view, **{"in your words": "no"})
+            stage.user("Mia"), view, values_of(view, **{"in your own words": "no"})
         )
         await stage.said("All done")
         assert RAN == []
@@ -182,7 +182,7 @@ async def test_old_card_decides_nothing_after_an_edit(opened: Open) -> None:
         await edit(stage, "Ada", before, "500")
         await changed(stage, "Pay 500 EUR")
         outcome = await stage.sandbox.submit(stage.user("Ben"), late, values_of(late, amount="6"))
-        assert "changed since you saw it" in str(outcome)
+        assert "changed after you opened it" in str(outcome)
         assert RAN == []
 
 
@@ -191,7 +191,7 @@ async def test_f6_two_gates_need_two_people(opened: Open) -> None:
         await stage.click("Ada", await asked(stage), APPROVE)
         inner = await changed(stage, "Pay 5 EUR", number=2)
         await stage.click("Ada", inner, APPROVE)
-        await stage.whispered("Ada", "one person counts once")
+        await stage.whispered("Ada", "Each person counts once")
         assert RAN == []
         await stage.click("Ben", inner, APPROVE)
         await stage.said("All done")
@@ -203,7 +203,7 @@ async def test_f7_old_decision_starts_nothing_and_people_are_asked_anew(opened: 
         card = await asked(stage)
         await decided_while_stopped(stage, card, "Mia", later_ms=30 * DAY_MS)
         again = await changed(stage, "Pay 500 EUR", number=2)
-        assert "could not start within 15m" in str(again)
+        assert "didn't start within 15m" in str(again)
         assert RAN == []
         await stage.card(word="Asked again")
         assert "lapsed" in [action for action, _ in await acts(stage)]
@@ -226,8 +226,8 @@ async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> No
         stage.sandbox.deactivate(stage.user("Mia"))
         await decided_while_stopped(stage, card, "Mia", later_ms=61 * 1000)
         # Nobody is left who could be asked anew, and the card of the decision says why it lapsed.
-        await stage.card(number=1, word="may not decide it any more")
-        await stage.said("Nobody can decide this")
+        await stage.card(number=1, word="can no longer approve it")
+        await stage.said("No one can decide this")
         assert RAN == []
 
 

@@ -30,12 +30,16 @@ DATE = "<!date^1764000120^{date_short_pretty} {time}|2025-11-24 16:02 UTC>"
 @pytest.mark.parametrize(
     ("status", "changes", "text"),
     [
-        (Status.APPROVED, {}, f"<@U0BEN> was first: approved at {DATE}. Nothing more to do."),
-        (Status.APPROVED, {"arguments_json": "{}"}, "<@U0BEN> was first: edited and approved at"),
-        (Status.REJECTED, {}, "<@U0BEN> was first: rejected at"),
+        (Status.APPROVED, {}, f"<@U0BEN> was first: approved {DATE}. There's nothing left to do."),
+        (
+            Status.APPROVED,
+            {"arguments_json": "{}"},
+            "<@U0BEN> was first: edited and approved <!date",
+        ),
+        (Status.REJECTED, {}, "<@U0BEN> was first: rejected <!date"),
         (Status.ANSWERED, {}, "<@U0BEN> was first: answered"),
-        (Status.CANCELLED, {"by": ""}, f"This was cancelled at {DATE}. Nothing more to do."),
-        (Status.EXPIRED, {"by": ""}, f"This expired at {DATE}. Nothing ran."),
+        (Status.CANCELLED, {"by": ""}, f"This was cancelled {DATE}. There's nothing left to do."),
+        (Status.EXPIRED, {"by": ""}, f"This expired {DATE}. Nothing ran."),
     ],
 )
 def test_closed_names_outcome_person_and_time(
@@ -47,9 +51,11 @@ def test_closed_names_outcome_person_and_time(
 
 
 def test_closed_without_decision() -> None:
-    assert "This expired at" in str(ApprovalClosedError(an_approval()))
+    assert "This expired" in str(ApprovalClosedError(an_approval()))
     bare = replace(an_approval(), status=Status.APPROVED)
-    assert str(ApprovalClosedError(bare)) == "This is approved already. Nothing more to do."
+    assert (
+        str(ApprovalClosedError(bare)) == "This was already approved. There's nothing left to do."
+    )
 
 
 @pytest.mark.parametrize(

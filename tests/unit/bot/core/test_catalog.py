@@ -125,7 +125,7 @@ async def test_without_a_default_nobody_works_and_says_so(town: Town) -> None:
     runner = await catalog.runner(a_thread("C2"))
     (event,) = [event async for event in runner.query("hi", checkpoint_id="T1:C2:1.0#1")]
     assert isinstance(event, MessageEvent)
-    assert event.text == "No agent works in this channel. Whoever runs me can add one."
+    assert event.text == "There's no agent here. Ask whoever runs me to add one."
     assert "finance" not in event.text
     assert nobody().description
 

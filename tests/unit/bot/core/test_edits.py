@@ -249,8 +249,8 @@ async def test_what_nobody_could_decide_is_refused(room: Room) -> None:
     before = await room.ask()
     told = await room.edit(before, 600)
     assert isinstance(told, str)
-    assert told.startswith("nobody could decide this: ")
-    assert "asked for it" in told
+    assert told.startswith("no one could decide this: ")
+    assert "requested it" in told
     assert (await room.office.the_approval()).digest == before.digest
 
 

@@ -223,5 +223,7 @@ async def test_a_stranger_is_told_though_the_process_dies(storage: SqliteStorage
     for _ in range(2):
         await second.sweep.tick()
         await second.queue.run()
-    assert second.notifier.whispers == [(GUS, "I didn't pass this on: Guests can't do this.")]
+    assert second.notifier.whispers == [
+        (GUS, "I didn't pass this on to the agent. Guests can't do this.")
+    ]
     assert second.model.calls == 0

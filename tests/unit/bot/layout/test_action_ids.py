@@ -130,7 +130,7 @@ def test_malformed_record_makes_no_button(approval_id: str, digest: str) -> None
     ],
 )
 def test_any_other_value_is_refused(value: object) -> None:
-    with pytest.raises(InvalidInputError, match="is isn't one of mine"):
+    with pytest.raises(InvalidInputError, match="is isn't one I made"):
         decode(value)
 
 

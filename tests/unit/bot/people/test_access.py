@@ -209,7 +209,7 @@ async def test_people_of_the_workspace_may_write(directory: FakeDirectory) -> No
 
 async def test_each_refusal_is_a_whole_sentence(directory: FakeDirectory) -> None:
     assert await refusal(directory, WAITING, an_actor(BEN)) == (
-        "You're a backup. You'll be asked if nobody decides in time."
+        "You're a backup. You'll be asked if no one decides in time."
     )
     directory.add("UCLEO")
     assert await refusal(directory, WAITING, an_actor("UCLEO")) == (

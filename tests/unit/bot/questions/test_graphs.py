@@ -140,7 +140,7 @@ def test_untyped_answer_of_a_node_is_a_text() -> None:
     ("value", "arguments"),
     [
         ({"question": "Name?"}, {"questions": ["Name?"]}),
-        ({"draft": 1}, {"questions": ["What is your answer to this?"], "shown": {"draft": 1}}),
+        ({"draft": 1}, {"questions": ["What's your answer?"], "shown": {"draft": 1}}),
         (["a", 1], {"questions": ['["a", 1]']}),
         ("", {"questions": ['""']}),
         (5, {"questions": ["5"]}),
@@ -157,7 +157,7 @@ def test_verdict_of_a_node_is_an_approval() -> None:
     assert done == ApprovalResult(approved=True, digest=approval.digest, by=BY)
     done = answer_from(decided(approval, Status.REJECTED, reason="no"), info)
     assert done == ApprovalResult(approved=False, reason="no", digest=approval.digest, by=BY)
-    with pytest.raises(ResumeDataError, match="something else"):
+    with pytest.raises(ResumeDataError, match="something other"):
         answer_from(decided(approval, Status.APPROVED), node("Other?", ApprovalResult))
 
 
@@ -179,7 +179,7 @@ LINE = ("draft_text", "pay", "archive_the_draft")
     ("line", "words"),
     [
         (LINE, "Step 2 of 3. Next: Archive the draft."),
-        (LINE[:2], "Step 2 of 2, the last one."),
+        (LINE[:2], "Last step (2 of 2)."),
         (LINE[1:], "Step 1 of 2. Next: Archive the draft."),
         (("pay",), ""),
         (("other", "another"), ""),
@@ -210,7 +210,7 @@ def test_breakpoint_with_an_edit() -> None:
     for wrong in wrongs:
         told = {"arguments_json": in_order(wrong), "digest": edited_digest(approval, wrong)}
         is_refused(approval, Status.APPROVED, **told)
-    with pytest.raises(ResumeDataError, match="something else"):
+    with pytest.raises(ResumeDataError, match="something other"):
         answer_from(decided(approval, Status.APPROVED), replace(BREAK, state={"amount": 6}))
 
 
@@ -223,7 +223,7 @@ def test_breakpoint_before_sends_shows_and_binds_their_arguments() -> None:
     assert shown["“pay” gets, unless edited (2 of 2)"] == {"to": ["Eve"]}
     assert ask_of(approval).names == ("amount", "place", "note")
     for other in (sends[:1], (sends[0], Send("pay", {"to": "Bob"})), (sends[0], sends[0]), ()):
-        with pytest.raises(ResumeDataError, match="something else"):
+        with pytest.raises(ResumeDataError, match="something other"):
             answer_from(decided(approval, Status.APPROVED), replace(info, sends=other))
 
 
@@ -248,7 +248,7 @@ def test_a_key_of_the_state_never_hides_what_a_send_gets() -> None:
 def test_breakpoint_without_anything_to_edit() -> None:
     info = replace(BREAK, state={"trail": ("a",)}, kind="after")
     approval = approval_of(info)
-    assert approval.title == "Go on after “pay”?"
+    assert approval.title == "Continue after “pay”?"
     assert ask_of(approval).schema is None
     new: dict[str, object] = {"trail": ["b"]}
     told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
@@ -278,4 +278,4 @@ def test_stage() -> None:
     assert stop == StageResult(proceed=False, reason="no", digest=STAGE.digest, by=BY)
     is_refused(approval, Status.APPROVED, arguments_json="{}", digest=edited_digest(approval, {}))
     thinks = approval_of(replace(STAGE, stage="agent", when="after", calls=()))
-    assert thinks.title == "Let “A” go on with its thoughts?"
+    assert thinks.title == "Let “A” act on its thinking?"

@@ -112,7 +112,7 @@ async def test_a_reply_answers_it(counter: Counter) -> None:
 @pytest.mark.parametrize("action", [ActionId.APPROVE, ActionId.ACCEPT, "countersign:no_such"])
 async def test_buttons_of_other_kinds_do_nothing(counter: Counter, action: str) -> None:
     await counter.send(a_click(await counter.office.the_approval(), action))
-    assert "isn't one of mine" in counter.told(ADA)
+    assert "isn't one I made" in counter.told(ADA)
     assert RAN == []
 
 
@@ -156,6 +156,6 @@ def test_a_form_has_one_kind() -> None:
 
 def test_a_form_that_is_not_there_any_more_is_answered_by_nobody() -> None:
     approval = replace(approval_of(INFO), schema_json=json.dumps({FORM: "tests.gone"}))
-    assert "does not know how it is answered" in ask_of(approval).program
+    assert "don't know how to ask people" in ask_of(approval).program
     assert actions_in(approval) == [ActionId.MORE]
     is_refused(approval, Status.ANSWERED, answer_json="5")

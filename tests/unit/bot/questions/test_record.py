@@ -86,7 +86,7 @@ def test_what_each_info_asks(info: object, kind: Kind, form: Form, tool: str) ->
     assert approval.title
     assert len(approval.digest) == 64
     assert brief_of(info).ask == ask_of(approval)
-    with pytest.raises(ResumeDataError, match="is not decided"):
+    with pytest.raises(ResumeDataError, match="hasn't been decided"):
         answer_from(approval, info)
 
 
@@ -98,7 +98,7 @@ def test_doubt_is_as_it_was() -> None:
     assert answer_from(decided(approval, Status.ANSWERED, answer_json=told), info) == DoubtResult(
         choice="ran", result="fine", by=BY
     )
-    with pytest.raises(ResumeDataError, match="cannot be read"):
+    with pytest.raises(ResumeDataError, match="can't be read"):
         answer_from(decided(approval, Status.ANSWERED, answer_json='{"choice":"maybe"}'), info)
 
 
@@ -131,7 +131,7 @@ def test_info_that_only_a_program_answers() -> None:
     approval = approval_of(Strict())
     assert ask_of(approval).program == "Strict: expected a number"
     assert read_reply(approval, "5") == ""
-    assert "only a program" in question_of(approval).reply_hint()
+    assert "Only a program" in question_of(approval).reply_hint()
     is_refused(approval, Status.ANSWERED, answer_json='["5"]')
     with pytest.raises(ResumeDataError, match="expected a number"):
         answer_from(forced(approval, Status.ANSWERED, answer_json='["5"]'), Strict())

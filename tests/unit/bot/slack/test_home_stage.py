@@ -35,19 +35,19 @@ async def home(stage: Stage, user: str, words: str) -> dict[str, Any]:
 
 async def test_home_shows_what_waits_and_follows_a_decision(stage: Stage) -> None:
     stage.sandbox.open_home(ADA)
-    await home(stage, ADA, "Nothing waits for you")
+    await home(stage, ADA, "Nothing is waiting for you")
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     card = await stage.card(word=APPROVE)
     stage.clock.forward(seconds=6)
     await stage.tick()
-    view = await home(stage, ADA, "1 waits for you")
+    view = await home(stage, ADA, "1 waiting for you")
     assert "Deploy payments 1.4.2 to production" in json.dumps(view)
 
     await stage.click("Ada", card, APPROVE)
     await stage.rest()
     stage.clock.forward(seconds=6)
     await stage.tick()
-    view = await home(stage, ADA, "Nothing waits for you")
+    view = await home(stage, ADA, "Nothing is waiting for you")
     assert "Approved by you" in json.dumps(view)
 
 
@@ -55,7 +55,7 @@ async def test_the_command_and_the_shortcut_list_the_same(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
     await stage.sandbox.command(ADA, stage.channel, "/countersign", "list")
-    assert "1 waits for you" in json.dumps(stage.sandbox.ephemerals(ADA))
+    assert "1 waiting for you" in json.dumps(stage.sandbox.ephemerals(ADA))
     await stage.sandbox.shortcut(ADA, "countersign:my_approvals")
     assert "Deploy payments 1.4.2" in json.dumps(await stage.modal("Ada"))
     assert stage.sandbox.bad_answers == []

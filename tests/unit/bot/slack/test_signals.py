@@ -29,7 +29,7 @@ async def test_stop_ends_it_and_the_root_says_so(tmp_path: Path) -> None:
         await stage.card()
         await stage.say("Rosa", "stop", thread_ts=root)
         told = await stage.said("^Stopped by Rosa")
-        assert "Did not run: Deploy payments 1.4.2 to production." in told
+        assert "Didn't run: Deploy payments 1.4.2 to production." in told
         await stage.sandbox.until(lambda: reactions(stage) == ["black_square_for_stop"])
 
 
@@ -51,8 +51,8 @@ async def test_who_are_you_is_answered_privately_and_costs_no_model(tmp_path: Pa
     async with a_stage(tmp_path, "socket") as stage:
         await stage.say("Rosa", "@countersign who are you?")
         told = await stage.whispered("Rosa", "^I'm \\*oncall\\*")
-        assert "On my own I can: get status" in told
-        assert "I ask people before I: deploy, roll back" in told
-        assert "decided by the members of this channel" in told
+        assert "Without asking, I can: get status" in told
+        assert "With approval, I can: deploy, roll back" in told
+        assert "the members of this channel can approve" in told
         await stage.rest()
         assert stage.texts() == []

@@ -20,7 +20,7 @@ _PLURAL = re.compile(r"\.(one|few|many|other)$")
 
 def test_a_text_is_written_with_its_values() -> None:
     text = say("line.anyone_else", channel="#ops")
-    assert text == "Anyone else in #ops can decide."
+    assert text == "Anyone else in #ops can approve."
 
 
 @pytest.mark.parametrize("end", [".", "?", "!", "…"])

@@ -90,12 +90,8 @@ UNUSED: set[str] = {
 }
 # Texts of more than twelve words: it may only get shorter.
 LONG = {
-    "form.instead_hint",
-    "refuse.reply_buttons",
     "refuse.reply_option",
-    "refuse.reply_program",
     "line.reveal_first",
-    "line.edited_others",
     "line.turned",
     "line.doubt_checked",
     "line.restored_approval",
@@ -104,11 +100,8 @@ LONG = {
     "form.edit_help",
     "form.grant_help",
     "form.grant_scope",
-    "form.page_unread",
     "form.recorded_words",
-    "refuse.two_questions",
     "refuse.noted",
-    "refuse.stop",
     "refuse.about_elsewhere",
     "refuse.about_busy",
     "refuse.bad_delegate",
@@ -137,18 +130,14 @@ LONG = {
     "message.answer_kept",
     "message.restored_cut",
     "message.restored_unread",
-    "notify.backup",
-    "home.empty_help",
     "command.help",
     "command.verdict",
     "command.away_alone",
     "command.handed",
     "command.handed_ended",
-    "command.group",
     "command.away",
     "command.date",
     "nobody.remedy",
-    "nobody.only_requesters",
 }
 MOST_WORDS = 12
 # Characters of a text with its values left out, by the place where it stands.

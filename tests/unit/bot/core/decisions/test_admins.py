@@ -71,7 +71,7 @@ async def test_an_admin_is_asked_about_what_nobody_can_decide(
     await submit(counter, approval, ROSA, a_form(text="please"))
     answer = await submit(counter, approval, ROSA, a_form(text="please"))
 
-    assert f"<@{ADMIN}> gets a direct message" in json.dumps(answer)
+    assert f"I'm sending <@{ADMIN}> a direct message" in json.dumps(answer)
     assert counter.office.notices.admins[0] == (ADMIN, approval.approval_id, ROSA, "please")
     assert await noted(counter) == [(ROSA, ADMIN)]
     (kept,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
@@ -102,7 +102,7 @@ async def test_nobody_is_asked_about_what_somebody_can_decide(storage: SqliteSto
     counter, approval = Counter.on(office), await office.the_approval()
 
     answer = await submit(counter, approval, ROSA, a_form())
-    assert "Someone can decide this by now" in json.dumps(answer)
+    assert "Someone can decide this now" in json.dumps(answer)
     await submit(counter, approval, ADA, a_form())
     assert office.notices.admins == []
 
@@ -111,7 +111,7 @@ async def test_who_asked_hears_that_the_message_did_not_arrive(storage: SqliteSt
     counter, approval = await a_counter(storage, is_over=True)
     counter.office.notices.is_down = True
     await submit(counter, approval, ROSA, a_form())
-    assert "I couldn't write to" in counter.told(ROSA)
+    assert "I couldn't message" in counter.told(ROSA)
 
     counter.office.notices.is_down = False
     await submit(counter, approval, ROSA, a_form())
@@ -126,7 +126,7 @@ async def test_the_message_says_who_asks_about_what_and_why(storage: SqliteStora
     shown = json.dumps(card.blocks)
     assert link in shown
     assert "mrkdwn" not in json.dumps([one for one in card.blocks if "<!channel>" in str(one)])
-    assert f"<@{ROSA}> asks you as an admin" in card.text
+    assert f"<@{ROSA}> needs an admin's help" in card.text
     assert "&lt;!channel&gt;" in card.text
     assert approval.decision is not None
     assert "Why: " in shown

@@ -148,7 +148,7 @@ async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStorage)
     await counter.send(a_click(cards[1], ActionId.BATCH))
     values = listed(counter)
     answer = json.loads(await submitted(counter, cards[1], values))
-    assert answer["errors"] == {next(iter(values)): "Tick at least one"}
+    assert answer["errors"] == {next(iter(values)): "Select at least one"}
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
@@ -169,8 +169,8 @@ async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStor
     counter, cards = await asked(storage, "a", "b", force=by_sre(edit="yes"))
     await counter.office.decide(cards[1], Status.REJECTED, by=BEN)
     answer = await submitted(counter, cards[0], ticked(*cards))
-    assert "1 approved. Left out" in answer
-    assert "rejected at" in answer
+    assert "1 approved. Skipped" in answer
+    assert "rejected <!date" in answer
     assert await states(storage) == {"a": Status.APPROVED, "b": Status.REJECTED}
 
 
@@ -184,7 +184,7 @@ async def test_what_is_risky_is_decided_by_itself(
     assert ActionId.BATCH not in json.dumps(card_for(cards[1], approvers_text="").blocks)
     await counter.send(a_click(cards[1], ActionId.BATCH))
     assert counter.views.opened == []
-    assert "together with others" in counter.told(ADA)
+    assert "has to be decided on its own" in counter.told(ADA)
     await submitted(counter, cards[0], ticked(*cards))  # a form of one's own making
     assert set((await states(storage)).values()) == {Status.PENDING}
 
@@ -225,7 +225,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
     await counter.send(a_click(cards[2], ActionId.BATCH))
     assert offered(counter) == [cards[0].approval_id, cards[2].approval_id]
     answer = await submitted(counter, cards[2], ticked(*cards))  # a form of one's own making
-    assert "2 approved. Left out" in answer
+    assert "2 approved. Skipped" in answer
     assert (await states(storage))["b"] is Status.PENDING
 
 
@@ -243,7 +243,7 @@ async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
 ) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.office.decide(cards[0], Status.REJECTED, by=BEN)
-    assert "1 approved. Left out" in await submitted(counter, cards[0], ticked(*cards))
+    assert "1 approved. Skipped" in await submitted(counter, cards[0], ticked(*cards))
     assert await states(storage) == {"a": Status.REJECTED, "b": Status.APPROVED}
 
 

@@ -117,10 +117,10 @@ async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.CLAIM, ADA)
     await press(counter, ActionId.LET_GO, BEN)
-    assert counter.told(BEN) == "Someone else is on it. You can still decide."
+    assert counter.told(BEN) == "Someone else is already on it. You can still decide."
     await press(counter, ActionId.LET_GO, ADA)
     await press(counter, ActionId.LET_GO, ADA)
-    assert counter.told(ADA) == "Nobody is on it now, so there's nothing to let go."
+    assert counter.told(ADA) == "No one is on it right now, so there's nothing to change."
 
 
 async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
@@ -246,7 +246,7 @@ async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStorage) -
     ):
         sent = a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA)
         answer = json.loads((await counter.send(sent)).body)
-        assert answer["errors"] == {place: "Choose a time that is still to come"}
+        assert answer["errors"] == {place: "Choose a time in the future"}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ async def test_a_forged_time_is_refused(storage: SqliteStorage, value: object) -
     counter, approval = await a_counter(storage)
     sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", value), ADA)
 
-    assert "isn't one of mine" in str((await counter.send(sent)).body)
+    assert "isn't one I made" in str((await counter.send(sent)).body)
     assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
 
 
@@ -465,7 +465,7 @@ async def test_a_question_without_words_is_not_asked(storage: SqliteStorage, tex
     counter, approval = await a_counter(storage)
     sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), ADA)
 
-    assert "what you want to know" in str((await counter.send(sent)).body)
+    assert "Enter your question" in str((await counter.send(sent)).body)
     assert (await counter.office.the_approval()).dialog_json == "[]"
 
 
@@ -535,7 +535,7 @@ async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: objec
     await counter.send(a_choice(approval, f"countersign:approve={plain}"))
 
     assert await storage.approvals.get(approval.approval_id) == approval
-    assert "isn't one of mine" in counter.told(ADA)
+    assert "isn't one I made" in counter.told(ADA)
 
 
 async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
@@ -576,9 +576,9 @@ async def test_a_reason_of_the_rule_can_be_chosen(
     [
         ({}, "needs a reason"),
         (typed("reason", " \u200b "), "needs a reason"),
-        (chosen("2"), "isn't one of mine"),
-        (chosen(["0"]), "isn't one of mine"),
-        ({"canned": {"countersign:value": {"selected_option": "0"}}}, "isn't one of mine"),
+        (chosen("2"), "isn't one I made"),
+        (chosen(["0"]), "isn't one I made"),
+        ({"canned": {"countersign:value": {"selected_option": "0"}}}, "isn't one I made"),
     ],
 )
 async def test_a_missing_or_forged_reason_decides_nothing(

@@ -54,7 +54,7 @@ async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> No
     card = counter.office.notifier.cards[approval.approval_id]
     assert card.votes_json == "[]"
     await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
-    assert "no vote here" in counter.told(ADA)
+    assert "a vote to take back" in counter.told(ADA)
 
 
 async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorage) -> None:

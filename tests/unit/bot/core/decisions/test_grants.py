@@ -132,18 +132,17 @@ async def test_the_form_says_how_many_requests_it_would_have_covered(
             await office.hear("<@UBOT> look")
         (approval,) = await office.open_approvals()
         await counter.send(a_click(approval, ActionId.GRANT, ADA))
-        shown += re.findall("It would have covered [^.]*", str(counter.views.opened[-1]))
+        shown += re.findall("In the last 30 days, this would[^.]*", str(counter.views.opened[-1]))
         await office.decide(approval, by=ADA, status=Status.REJECTED)
         if number == 3:
             office.clock.forward(hours=24 * 31)
 
-    days = " of the last 30 days"
     assert shown == [
-        f"It would have covered no other request{days}",
-        f"It would have covered 1 other request{days}",
-        f"It would have covered no other request{days}",
-        f"It would have covered 2 other requests{days}",
-        f"It would have covered no other request{days}",
+        "In the last 30 days, this wouldn't have covered any other request",
+        "In the last 30 days, this would have covered 1 other request",
+        "In the last 30 days, this wouldn't have covered any other request",
+        "In the last 30 days, this would have covered 2 other requests",
+        "In the last 30 days, this wouldn't have covered any other request",
     ]
 
 
@@ -182,7 +181,7 @@ async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: Sqlite
     answer = await counter.send(
         a_submission(await office.the_approval(), ActionId.GRANT_MODAL, form, ADA)
     )
-    assert "beyond the rule's limits" in answer.body
+    assert "over the policy's limits" in answer.body
 
 
 @pytest.mark.parametrize(
@@ -379,7 +378,7 @@ async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStorage) -
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
     await counter.send(a_click(await office.the_approval(), ActionId.REVOKE, ADA))
-    assert "don't know this request" in counter.told(ADA)
+    assert "can't find this request" in counter.told(ADA)
 
 
 async def test_a_process_that_dies_between_use_and_start_uses_it_once(
@@ -458,14 +457,14 @@ async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_r
     (refused,) = [one for one in entries if one.action == "refused"]
     assert (refused.actor_id, refused.detail["why"]) == (
         ADA,
-        "they can't allow later calls any more",
+        "they can no longer allow this",
     )
     assert "granted" not in await acts(storage)
     ((name, grant),) = after.notices.grants.items()
     approval = await storage.approvals.get(grant.approval_id)
     card = grant_card(grant, approval, now_ms=after.clock())
-    assert "Not allowed without asking" in card.text
-    assert f"<@{ADA}> can't allow it any more: the agent asks again." in card.text
+    assert "Standing permission not given" in card.text
+    assert f"<@{ADA}> can no longer allow this, so the agent asks again." in card.text
     assert ActionId.STOP_GRANT not in json.dumps(card.blocks)
 
     after.directory.groups["S0SRE"] = frozenset({ADA, BEN})  # what was refused stays refused
@@ -494,7 +493,7 @@ async def test_a_grant_that_a_death_kept_back_for_too_long_is_shown_as_over(
     await take_up(after, minutes=61)
     ((_, grant),) = after.notices.grants.items()
     approval = await storage.approvals.get(grant.approval_id)
-    assert "Its time is over" in grant_card(grant, approval, now_ms=after.clock()).text
+    assert "Its time is up" in grant_card(grant, approval, now_ms=after.clock()).text
 
 
 async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: SqliteStorage) -> None:
@@ -526,7 +525,7 @@ async def test_the_message_loses_its_button_when_the_time_is_over(storage: Sqlit
     await office.queue.run()
     assert len(office.notices.shown) == 2
     over = grant_card(office.notices.grants[grant.grant_id], approval, now_ms=office.clock())
-    assert "Its time is over" in over.text
+    assert "Its time is up" in over.text
     assert ActionId.STOP_GRANT not in json.dumps(over.blocks)
     assert (await storage.grants.get(grant.grant_id)).due_ms is None
     await office.sweep.tick()

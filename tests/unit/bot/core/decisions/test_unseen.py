@@ -183,7 +183,7 @@ async def test_a_yes_to_a_masked_call_is_refused_until_it_was_revealed(
 ) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
-    with pytest.raises(NotSeenError, match=r"A part of this is masked.*Press Reveal…"):
+    with pytest.raises(NotSeenError, match=r"Part of this is hidden.*Select Reveal…"):
         await office.decide(approval)
     assert office.ran == []
     await office.approvals.reveal(approval, ADA, nothing)
@@ -208,7 +208,7 @@ async def test_a_no_needs_no_look(storage: SqliteStorage) -> None:
 async def test_what_is_cut_has_to_be_opened(storage: SqliteStorage) -> None:
     office = await an_office(storage, LONG)
     approval = await office.the_approval()
-    with pytest.raises(NotSeenError, match=r"Not all of this is on the card.*Details"):
+    with pytest.raises(NotSeenError, match=r"Some of this isn't on the card.*Details"):
         await office.decide(approval)
     await office.approvals.note_details(approval, ADA)
     await office.decide(await office.the_approval())
@@ -296,7 +296,7 @@ async def test_reveal_shows_the_clear_text_to_who_may_decide(storage: SqliteStor
     assert TOKEN not in str(card_for(approval, approvers_text=""))
     assert (await counter.send(a_click(approval, ActionId.APPROVE))).status == 200
     assert TOKEN not in str(counter.views.opened)
-    assert "Press Reveal…" in str(counter.views.opened[-1])
+    assert "Select Reveal…" in str(counter.views.opened[-1])
     assert "submit" not in counter.views.opened[-1]
     assert (await counter.send(a_click(approval, ActionId.REVEAL))).status == 200
     assert TOKEN in str(counter.views.opened)
@@ -329,7 +329,7 @@ async def test_the_form_of_an_edit_does_not_open_before(storage: SqliteStorage) 
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.EDIT))).status == 200
-    assert "Press Reveal…" in counter.told(ADA)
+    assert "Select Reveal…" in counter.told(ADA)
     forged = a_submission(approval, ActionId.EDIT_MODAL, typed("argument_1", "x"))
     assert "Reveal" in (await counter.send(forged)).body
     await is_untouched(counter)

@@ -631,14 +631,14 @@ async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStora
     assert (edited.status, voters(edited)) == (Status.PENDING, [CLEO])
     card = office.notifier.cards[edited.approval_id]
     words = str(card_for(card, approvers_text="").blocks)
-    void = f"The votes before, of <@{ADA}> and <@{MIA}>, are void."
-    assert f"Edited by <@{CLEO}>; you decide about what it says now. {void}" in words
+    void = f"Earlier votes from <@{ADA}> and <@{MIA}> no longer count."
+    assert f"Edited by <@{CLEO}>. You're approving the edited version. {void}" in words
     assert void in card_for(card, approvers_text="").text
     assert "*1 of 3 approvals*" in words
     assert office.ran == []
     await vote(office, ADA)  # who had approved the other call is asked anew
     words = str(card_for(office.notifier.cards[edited.approval_id], approvers_text="").blocks)
-    assert f"The vote before, of <@{MIA}>, is void." in words
+    assert f"The earlier vote from <@{MIA}> no longer counts." in words
     await vote(office, MIA)
     assert office.ran == [("pay", ("Mia", 7, "card"))]
 

@@ -94,7 +94,7 @@ async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage
     name = (await office.the_approval()).approval_id
     withdrawals = office.approvals.withdrawals
 
-    with pytest.raises(NotApproverError, match="Only those who requested"):
+    with pytest.raises(NotApproverError, match="Only the requester"):
         await withdrawals.withdraw(name, an_actor(ADA), reason="")
     withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
 
@@ -185,10 +185,10 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
     assert office.clock() - heard_ms <= 2_000  # by the message's own work: no tick was needed
     assert [(one.by, one.text) for one in said_of(card)] == [(ROSA, "it is *6*, <!channel>")]
     shown = drawn(card)
-    assert "*<@UROSA>* wrote since: read it first." in shown
+    assert "*<@UROSA>* added a message. Read it first" in shown
     assert '{"type": "text", "text": "it is *6*, <!channel>"}' in shown
     who, told = office.notifier.whispers[-1]
-    assert (who, "press *Withdraw…* here" in told) == (ROSA, True)
+    assert (who, "select *Withdraw…*" in told) == (ROSA, True)
     assert office.notifier.offered[-1] == [approval.approval_id]
 
     await office.decide(await office.the_approval(), by=ADA)
@@ -258,7 +258,7 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     await office.hear(text, ts=ts(2))
 
     who, told = office.notifier.whispers[-1]
-    assert (who, "Press *Withdraw…* here" in told) == (ROSA, True)
+    assert (who, "Select *Withdraw…*" in told) == (ROSA, True)
     approval = await office.the_approval()
     assert office.notifier.offered[-1] == [approval.approval_id]
     assert len(said_of(approval)) == 1
@@ -301,7 +301,7 @@ async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
     await office.queue.run()
     assert (await office.the_approval()).kind is Kind.DOUBT
     await office.hear("cancel", ts=ts(2))
-    assert "can't be withdrawn" in office.notifier.whispers[-1][1]
+    assert "can't withdraw it" in office.notifier.whispers[-1][1]
     assert office.notifier.offered[-1] == []
 
 
@@ -362,9 +362,9 @@ async def test_each_request_has_a_button_with_its_title_up_to_five(
     assert [one["accessory"]["action_id"] for one in offers] == [ActionId.WITHDRAW] * 5
     assert offers[0]["accessory"]["accessibility_label"] == "Withdraw: Pay <0>"
 
-    assert "1 more waits" in str(drawn_withdrawal(many[:6])[-1])
+    assert "1 more is waiting" in str(drawn_withdrawal(many[:6])[-1])
     *offers, rest = drawn_withdrawal(many)
-    assert "2 more wait." in str(rest)
+    assert "2 more are waiting." in str(rest)
     assert str(offers).count(ActionId.WITHDRAW) == 5
 
 

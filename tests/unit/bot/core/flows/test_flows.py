@@ -149,8 +149,8 @@ async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
     assert len(await office.open_approvals()) == 1
     assert office.ran == []
     assert office.notifier.whispers == [
-        (ADA, "A reply doesn't decide. Use the buttons on the card."),
-        (ADA, "A reply doesn't decide. Did you mean this?"),
+        (ADA, "Replies don't count as decisions. Use the buttons on the card."),
+        (ADA, "Replies don't count as decisions. Did you mean one of these?"),
     ]
     approval = await office.the_approval()
     assert office.notifier.choices == [[], [approval.approval_id]]
@@ -229,7 +229,9 @@ async def test_guests_are_not_passed_on(storage: SqliteStorage) -> None:
     office = Office(storage, [say("never")])
     await office.hear(ASK, user_id=GUS)
     assert office.model.calls == 0
-    assert office.notifier.whispers == [(GUS, "I didn't pass this on: Guests can't do this.")]
+    assert office.notifier.whispers == [
+        (GUS, "I didn't pass this on to the agent. Guests can't do this.")
+    ]
 
 
 async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
@@ -550,7 +552,7 @@ async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> N
     withdrawn = await storage.approvals.get(doubt.approval_id)
     assert withdrawn.status is Status.CANCELLED
     assert withdrawn.decision is not None
-    assert "could not be used" in withdrawn.decision.reason
+    assert "couldn't be used" in withdrawn.decision.reason
     assert office.notifier.cards[doubt.approval_id].status is Status.CANCELLED
 
 

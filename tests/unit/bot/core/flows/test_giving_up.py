@@ -51,9 +51,9 @@ async def pass_time(office: Office, *, times: int = 8) -> None:
 @pytest.mark.parametrize(
     ("quick", "status", "words"),
     [
-        ("approve", Status.CANCELLED, "It was approved, but that could not be used"),
+        ("approve", Status.CANCELLED, "It was approved, but the decision couldn't be used"),
         ("reject", Status.REJECTED, ""),
-        ("edit", Status.SUPERSEDED, "no longer waits"),
+        ("edit", Status.SUPERSEDED, "no longer needs this"),
     ],
 )
 async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies(
@@ -335,7 +335,7 @@ async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteS
     withdrawn = await storage.approvals.get(first.approval_id)
     assert withdrawn.status is Status.CANCELLED
     assert withdrawn.decision is not None
-    assert "could not be used" in withdrawn.decision.reason
+    assert "couldn't be used" in withdrawn.decision.reason
     assert office.notifier.cards[first.approval_id].status is Status.CANCELLED
     assert office.ran == []
     untouched = await storage.approvals.get(second.approval_id)
@@ -343,7 +343,7 @@ async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteS
 
     await office.decide(second, by=BEN)
     assert office.ran == [("pay", ("Ben", 7, "card"))]
-    assert "could not be used" in str(office.model.inputs[-1])
+    assert "couldn't be used" in str(office.model.inputs[-1])
     assert office.shown()[-1] == "One of two."
     actions = [entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=99)]
     assert actions.count("unusable") == 1
@@ -368,13 +368,13 @@ def refusing(office: Office, error: ResumeError, *, only: str = "") -> None:
 async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
     storage: SqliteStorage,
 ) -> None:
-    office = Office(storage, [PAY, say("It was called off.")])
+    office = Office(storage, [PAY, say("It was cancelled.")])
     await office.hear(ASK)
     approval = await office.the_approval()
     refusing(office, ResumeDataError("the tool does not take it"), only=approval.interrupt_id)
     await office.decide(approval)
     assert office.ran == []
-    assert office.shown()[-1] == "It was called off."
+    assert office.shown()[-1] == "It was cancelled."
     assert "the tool does not take it" in str(office.model.inputs[-1])
     assert office.notifier.cards[approval.approval_id].status is Status.CANCELLED
 
@@ -422,12 +422,12 @@ async def test_an_approval_that_was_not_used_does_not_stay_approved(
     [
         (
             ModelAuthenticationError("gpt-55", "sk-key"),
-            "doesn't take my key. Waiting doesn't help",
+            "rejected my key. Retrying won't help",
         ),
-        (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” doesn't exist"),
-        (ModelQuotaExceededError("gpt-55", "no"), "may use no more of the model"),
-        (ModelContextWindowExceededError("gpt-55", "no"), "can't take a conversation this long"),
-        (ModelRequestRejectedError("gpt-55", "no"), "The model “gpt-55” refuses what I send"),
+        (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” isn't available"),
+        (ModelQuotaExceededError("gpt-55", "no"), "used up its quota for the model"),
+        (ModelContextWindowExceededError("gpt-55", "no"), "can't handle a conversation this long"),
+        (ModelRequestRejectedError("gpt-55", "no"), "The model “gpt-55” rejected what I sent"),
     ],
 )
 async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(

@@ -143,7 +143,7 @@ async def test_an_outdated_click_draws_the_card_again(storage: SqliteStorage) ->
     approval = await office.the_approval()
     click = a_click(replace(approval, digest="e" * 64), "countersign:approve")
     await Counter.on(office).send(click)
-    assert "changed since" in office.notifier.whispers[-1][1]
+    assert "changed after you opened it" in office.notifier.whispers[-1][1]
     assert (await storage.approvals.get(approval.approval_id)).revision == approval.revision + 1
     assert OutdatedCardError().approval_id == ""
 
@@ -167,7 +167,7 @@ async def test_an_allowed_click_is_told_that_it_counts(storage: SqliteStorage) -
     await Counter.on(office).send(click)
     assert len(office.ran) == 1
     ((address, text),) = office.notifier.responses
-    assert (address, text.startswith("Your decision is on record and counts.")) == (URL, True)
+    assert (address, text.startswith("Your decision counts.")) == (URL, True)
 
 
 async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteStorage) -> None:
@@ -189,7 +189,7 @@ async def test_a_form_says_that_it_counts(storage: SqliteStorage) -> None:
     answer = await Counter.on(office).send(
         a_submission(approval, "countersign:reject_modal", values)
     )
-    assert "Your decision is on record and counts." in answer.body
+    assert "Your decision counts." in answer.body
     assert (await storage.approvals.get(approval.approval_id)).status is Status.REJECTED
 
 

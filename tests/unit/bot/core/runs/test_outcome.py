@@ -467,7 +467,7 @@ async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteS
     await office.queue.run()
     run = run_of(await storage.approvals.get(approval.approval_id))
     assert run is not None
-    assert (run.state, run.text) == (RunState.STOPPED, "The turn ended before it was started.")
+    assert (run.state, run.text) == (RunState.STOPPED, "The run ended before this started.")
 
 
 async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStorage) -> None:
@@ -552,7 +552,7 @@ def test_what_lets_something_run() -> None:
         (RunState.RUNNING, "⚙️ *Approved by <@U0BEN>*  ·  running", "running: Deploy"),
         (RunState.RAN, "✅ *Approved by <@U0BEN>*  ·  ran <!date", "&lt;!channel&gt; done"),
         (RunState.FAILED, "⚠️ *Failed*  ·  approved by", "&lt;!channel&gt; done"),
-        (RunState.STOPPED, "⚠️ *Did not run*  ·  approved by", "&lt;!channel&gt; done"),
+        (RunState.STOPPED, "⚠️ *Didn't run*  ·  approved by", "&lt;!channel&gt; done"),
         (RunState.DOUBT, "❓ *May have run*  ·  please check", "May have run, please check"),
     ],
 )
@@ -587,5 +587,5 @@ def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:
         ).blocks
     )
     assert "hunter2" not in said
-    assert "What looks like a secret is shown as" in said
+    assert "Anything that looks like a secret is hidden as" in said
     assert "x…" in said

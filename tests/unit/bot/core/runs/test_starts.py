@@ -209,10 +209,10 @@ async def test_f7_decision_ages(desk: Desk, seconds: float, starts: bool) -> Non
         assert json.loads(said["approvers"]) == [ADA, BEN]
         assert (desk.attended, run_of(await desk.record(1))) == ([], None)
         return
-    assert said == AskAgain("it was decided, and could not start within 15m")
+    assert said == AskAgain("it didn't start within 15m of the decision")
     run = run_of(await desk.record(1))
     assert run is not None
-    assert (run.state, "could not start" in run.text) == ("stopped", True)
+    assert (run.state, "didn't start" in run.text) == ("stopped", True)
     assert desk.attended == [f"apr_{1:032x}"]
     found = await story(desk.storage, approval_id=f"apr_{1:032x}")
     assert "lapsed" in [entry.action for entry in found]
@@ -225,7 +225,7 @@ async def test_f7_person_is_looked_up_again(desk: Desk, seconds: int, starts: bo
     desk.clock.forward(seconds=seconds)
     said = await desk.start(first)
     assert isinstance(said, dict) is starts
-    assert starts or said == AskAgain("who had approved it may not decide it any more")
+    assert starts or said == AskAgain("someone who approved it can no longer approve it")
 
 
 @pytest.mark.parametrize(("state", "starts"), [("running", True), ("failed", True), ("ran", False)])
@@ -235,7 +235,7 @@ async def test_i5_decision_whose_call_has_run_starts_nothing(
     run = Run(state=RunState(state), at_ms=desk.clock()).to_text()
     said = await desk.start(await desk.decided(1, run_json=run))
     assert isinstance(said, dict) is starts
-    assert starts or said == AskAgain("it has run once with that decision")
+    assert starts or said == AskAgain("it already ran once with that decision")
     assert (await desk.record(1)).run_json == run
 
 
@@ -317,7 +317,7 @@ async def test_f7_nothing_waits_for_a_decision_that_is_not_on_record(desk: Desk)
 
 
 async def test_f7_decision_without_a_record_starts_nothing(desk: Desk) -> None:
-    missing = AskAgain("there is no record that it was approved")
+    missing = AskAgain("there's no record that it was approved")
     assert await desk.start("00000000-0000-0000-0000-000000000009") == missing
     rejected = await desk.decided(1, status=Status.REJECTED)
     assert await desk.start(rejected) == missing

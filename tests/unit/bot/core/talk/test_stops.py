@@ -62,8 +62,8 @@ async def test_what_waits_is_cancelled_and_the_turn_is_over(storage: SqliteStora
     assert office.ran == []
     told = office.shown()[-1]
     assert told.startswith("Stopped by urosa.")
-    assert "Did not run: Pay 5 to Mia; Pay 7 to Ben." in told
-    assert "Nothing that needs approval had run." in told
+    assert "Didn't run: Pay 5 to Mia; Pay 7 to Ben." in told
+    assert "Nothing that needed approval ran." in told
     assert (await storage.threads.get(THREAD_ID)).turn_open is False
     assert [one.text for one in await storage.inbox.of_turn(THREAD_ID, NO_TURN)] == ["stop"]
     acts = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
@@ -78,8 +78,8 @@ async def test_what_ran_before_is_named(storage: SqliteStorage) -> None:
     await office.decide(await office.the_approval())
     await office.hear("stop", ts=ts(1))
     told = office.shown()[-1]
-    assert "Ran before that: Pay 5 to Mia." in told
-    assert "Did not run: Pay 7 to Ben." in told
+    assert "Already ran: Pay 5 to Mia." in told
+    assert "Didn't run: Pay 7 to Ben." in told
     assert [name for name, _ in office.ran] == ["pay"]
 
 

@@ -36,7 +36,7 @@ ASK = "<@UBOT> pay Mia"
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_MORE = call("pay", {"to": "Mia", "amount": 7}, id="c2")
 APPROVE = "countersign:approve"
-BACK = "My database went back to a copy that ends at 2027-01-15 08:00 UTC."
+BACK = "My database was restored to 2027-01-15 08:00 UTC."
 
 
 class Drill:
@@ -122,7 +122,7 @@ async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: D
     assert again.approval_id == approval.approval_id
     assert shown_buttons(office, approval)[0] == APPROVE
     assert BACK in drawn(office, approval)
-    assert "may have run. Please check before you approve" in drawn(office, approval)
+    assert "may have run. Check before you approve" in drawn(office, approval)
     assert office.notifier.posts == [approval.approval_id]
     assert office.ran == []
     assert again.expires_ms > office.clock()
@@ -232,7 +232,7 @@ async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) 
 
     assert office.ran == []
     assert office.model.calls == 0
-    assert "I ended it, and nothing more of it runs" in office.shown()[-1]
+    assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
     assert await office.open_approvals() == []
     thread = await office.storage.threads.get(THREAD_ID)
     assert (thread.turn_open, thread.restored_era, thread.due_ms) == (False, 0, None)
@@ -247,7 +247,7 @@ async def test_a_message_that_the_copy_has_as_unread_is_left_alone(drill: Drill)
     office = await drill.go_back(office, say("Hello."))
     await look(office)
     assert office.model.calls == 0
-    assert "Write again what you still want." in office.shown()[-1]
+    assert "If you still need something, send it again." in office.shown()[-1]
 
     await office.hear("<@UBOT> hello", ts="1800099999.000001")
     assert office.shown()[-1] == "Hello."
@@ -264,7 +264,7 @@ async def test_a_turn_that_the_copy_has_as_begun_and_not_open_is_ended(drill: Dr
     office = await drill.go_back(office, say("Hello."))
     await look(office)
     assert office.model.calls == 0
-    assert "I ended it, and nothing more of it runs" in office.shown()[-1]
+    assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
 
     await office.hear("<@UBOT> hello", ts="1800099999.000001")
     assert office.shown()[-1] == "Hello."

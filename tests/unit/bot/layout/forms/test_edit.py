@@ -297,11 +297,11 @@ def test_labels_and_hints_come_from_the_schema() -> None:
     node = {"type": "integer", "title": "How many", "description": "Copies.", "minimum": 1}
     block = form_of(one(node, required=False), {})[0]
     assert block["label"]["text"] == "How many"
-    assert block["hint"]["text"] == "Copies. At least 1. Not given so far."
+    assert block["hint"]["text"] == "Copies. At least 1. No value yet."
     assert (
         form_of(one({"type": "integer", "maximum": 9}), {"x": 1})[0]["hint"]["text"] == "At most 9."
     )
-    assert form_of(one({"type": "array"}), {"x": []})[0]["hint"]["text"] == "As JSON."
+    assert form_of(one({"type": "array"}), {"x": []})[0]["hint"]["text"] == "Enter JSON."
     empty = {"type": "object", "properties": {"": {"type": "string"}}}
     assert form_of(empty, {"": "a"})[0]["label"]["text"] == "(no name)"
 
@@ -316,20 +316,20 @@ def test_empty_text_stays_empty() -> None:
 @pytest.mark.parametrize(
     ("schema", "current", "reason"),
     [
-        (one({}), {f"a{i}": 1 for i in range(501)}, "There are more than 500 values."),
+        (one({}), {f"a{i}": 1 for i in range(501)}, "It has more than 500 fields."),
         (
             one({"type": "string"}),
             {"x": "a" * 30_001},
-            "There is nothing that could be changed.",
+            "Nothing in it can be changed.",
         ),
-        (one({}), {"x": "sk-abcdefghijklmnopqrst"}, "There is nothing that could be changed."),
-        ({"type": "object"}, {}, "There is nothing that could be changed."),
-        ({"type": "string"}, {}, "The tool doesn't say what its values may be."),
-        ({"type": 5}, {}, "The tool doesn't say what its values may be."),
+        (one({}), {"x": "sk-abcdefghijklmnopqrst"}, "Nothing in it can be changed."),
+        ({"type": "object"}, {}, "Nothing in it can be changed."),
+        ({"type": "string"}, {}, "The tool doesn't describe its fields."),
+        ({"type": 5}, {}, "The tool doesn't describe its fields."),
         (
             {"type": "object", "properties": []},
             {},
-            "The tool doesn't say what its values may be.",
+            "The tool doesn't describe its fields.",
         ),
     ],
 )
@@ -380,7 +380,7 @@ def test_errors_of_the_tool_stand_at_their_inputs() -> None:
         "argument_0": "other: wrong",
     }
     assert drawn_question(approval).place_errors(ResumeDataError("no")) == {
-        "argument_0": "The tool doesn't take these values"
+        "argument_0": "The tool doesn't accept these values"
     }
 
 
@@ -388,7 +388,7 @@ def test_answers_are_read_and_needed() -> None:
     approval = a_question()
     values = submitted(answer_modal(approval)["blocks"], answer_0=" 1.4.2 ", answer_1="  ")
     errors = errors_of(approval, ActionId.ANSWER_MODAL, values)
-    assert errors == {"answer_1": "Write an answer"}
+    assert errors == {"answer_1": "Enter an answer"}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
         ({"type": "integer"}, 3, "three", "Use a whole number, such as 3"),
         ({"type": "integer"}, 3, "3.5", "Use a whole number, such as 3"),
         ({"type": "integer"}, 3, "٣", "Use a whole number, such as 3"),
-        ({"type": "integer"}, 3, None, "Please fill this in"),
+        ({"type": "integer"}, 3, None, "This is required"),
         ({"type": "integer"}, 3, 7, "Use at most 3000 characters"),
         ({"type": "string"}, "a", "x" * 3_001, "Use at most 3000 characters"),
         ({"type": "integer", "minimum": 1}, 3, "0", "Use 1 or more"),
@@ -30,7 +30,7 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
             {"type": "number"},
             1.5,
             "0.12345678901234567890",
-            "Too many digits",
+            "Use fewer digits",
         ),
         ({"type": "number", "exclusiveMinimum": 0}, 3, "0", "Use more than 0"),
         ({"type": "number", "exclusiveMaximum": 9}, 3, "9", "Use less than 9"),
@@ -53,33 +53,33 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
             {"type": "string", "pattern": "^v"},
             "v1",
             "1",
-            "This doesn't have the form that the tool needs",
+            "Check the format: the tool doesn't accept this",
         ),
         (
             {"type": "string", "pattern": "^(v+)+$"},
             "v",
             "v" * 1_500 + "!",
-            "This doesn't have the form that the tool needs",
+            "Check the format: the tool doesn't accept this",
         ),
-        (ENUM, "a", pick(3), "Choose one of the list"),
-        (ENUM, "a", pick("a"), "Choose one of the list"),
-        (ENUM, "a", pick("nothing"), "Choose one of the list"),
-        (ENUM, "a", "forged", "Choose one of the list"),
-        ({"type": "boolean"}, True, pick(2), "Choose one of the list"),
-        ({"type": "array", "items": ENUM}, ["a"], [pick(9)], "Choose one of the list"),
-        ({"type": "array", "items": ENUM}, ["a"], ["a"], "Choose one of the list"),
-        ({"type": "array", "items": ENUM}, ["a"], pick(0), "Choose one of the list"),
+        (ENUM, "a", pick(3), "Choose one from the list"),
+        (ENUM, "a", pick("a"), "Choose one from the list"),
+        (ENUM, "a", pick("nothing"), "Choose one from the list"),
+        (ENUM, "a", "forged", "Choose one from the list"),
+        ({"type": "boolean"}, True, pick(2), "Choose one from the list"),
+        ({"type": "array", "items": ENUM}, ["a"], [pick(9)], "Choose one from the list"),
+        ({"type": "array", "items": ENUM}, ["a"], ["a"], "Choose one from the list"),
+        ({"type": "array", "items": ENUM}, ["a"], pick(0), "Choose one from the list"),
         (
             {"type": "array", "items": ENUM, "minItems": 1},
             ["a"],
             [],
-            "Give at least 1 entry",
+            "Add at least 1 entry",
         ),
         (
             {"type": "array", "items": ENUM, "maxItems": 1},
             ["a"],
             [pick(0), pick(1)],
-            "Give at most 1 entry",
+            "Use at most 1 entry",
         ),
         (
             {"type": "string", "format": "date"},
@@ -111,17 +111,22 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
             "soon",
             "Use a date and time, such as 2026-12-01T09:30:00Z",
         ),
-        ({"type": "object"}, {}, "{'a': 1}", "Not valid JSON: line 1. Texts need double quotes."),
+        (
+            {"type": "object"},
+            {},
+            "{'a': 1}",
+            "This isn't valid JSON (line 1). Put text in double quotes.",
+        ),
         (
             {"type": "object"},
             {},
             "[" * 2_900,
-            "Not valid JSON: too deep. Texts need double quotes.",
+            "This isn't valid JSON (nested too deeply). Put text in double quotes.",
         ),
-        ({"type": "object"}, {}, '{"a": NaN}', "NaN is no number in JSON"),
-        ({"type": "object"}, {}, '{"a": 1, "a": 2}', "The same name is here twice"),
+        ({"type": "object"}, {}, '{"a": NaN}', "NaN isn't a number in JSON"),
+        ({"type": "object"}, {}, '{"a": 1, "a": 2}', "Use each name only once"),
         ({"type": "object"}, {}, "[]", "Use a JSON object"),
-        ({"type": "array", "uniqueItems": True}, [], "[1, 1]", "The same entry is here twice"),
+        ({"type": "array", "uniqueItems": True}, [], "[1, 1]", "Each entry has to be different"),
         (
             {"type": "array", "items": {"type": "number"}},
             [],
@@ -132,13 +137,13 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
             {"type": "object", "required": ["a"]},
             {"a": 1},
             "{}",
-            "a: Please fill this in",
+            "a: This is required",
         ),
         (
             {"type": "object", "additionalProperties": False},
             {},
             '{"b": 1}',
-            "The tool doesn't know one of these names",
+            "The tool doesn't recognize one of these names",
         ),
         (
             {"anyOf": [{"type": "integer"}, {"type": "boolean"}, NULL]},
@@ -152,7 +157,7 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
             '"a"',
             "Use a whole number, such as 3, or choose yes or no",
         ),
-        ({"not": {"type": "string"}}, 1, '"a"', "This doesn't have the form that the tool needs"),
+        ({"not": {"type": "string"}}, 1, '"a"', "Check the format: the tool doesn't accept this"),
     ],
 )
 def test_fault_stands_at_its_input(
@@ -182,13 +187,13 @@ def test_fault_that_was_there_before_is_left_to_the_tool() -> None:
 def test_fault_of_the_whole_stands_at_the_first_input() -> None:
     schema = one({"type": "string"}, maxProperties=0)
     result = edit(schema, {"x": "a"}, "b")
-    assert result.errors == {"argument_0": "This doesn't have the form that the tool needs"}
+    assert result.errors == {"argument_0": "Check the format: the tool doesn't accept this"}
 
 
 def test_reference_that_leads_elsewhere_is_a_fault_and_is_not_fetched() -> None:
     schema = one({"$ref": "http://schemas.example/x.json"})
     result = edit(schema, {"x": 1}, "2")
-    assert result.errors == {"argument_0": "This can't be checked against the tool's schema"}
+    assert result.errors == {"argument_0": "I couldn't check this against what the tool accepts"}
 
 
 def test_pattern_of_another_engine_is_left_to_the_tool() -> None:
@@ -206,7 +211,7 @@ def test_alternatives_and_other_types_are_checked_too() -> None:
     loop = {**one({"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/A"}}}
     assert fields_of(loop, {"x": 1})
     both = one({"type": "object", "required": ["a", "b"]})
-    assert check_arguments(both, {"x": {"a": 1}}) == {"/x/b": "Please fill this in"}
+    assert check_arguments(both, {"x": {"a": 1}}) == {"/x/b": "This is required"}
 
 
 def test_limits_ignore_what_is_not_a_number() -> None:

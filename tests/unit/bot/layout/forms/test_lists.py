@@ -94,12 +94,12 @@ def test_new_value(node: dict[str, Any], typed: object, value: object) -> None:
 @pytest.mark.parametrize(
     ("node", "typed", "error"),
     [
-        ({"type": "string"}, None, "Please fill this in"),
-        ({"type": "integer"}, None, "Please fill this in"),
-        ({"type": "boolean"}, None, "Please fill this in"),
+        ({"type": "string"}, None, "This is required"),
+        ({"type": "integer"}, None, "This is required"),
+        ({"type": "boolean"}, None, "This is required"),
         ({"type": "integer", "minimum": 3}, "2", "Use 3 or more"),
-        ({**TEXTS, "minItems": 1}, None, "Give at least 1 entry"),
-        ({"type": "object"}, "{", "Not valid JSON: line 1. Texts need double quotes."),
+        ({**TEXTS, "minItems": 1}, None, "Add at least 1 entry"),
+        ({"type": "object"}, "{", "This isn't valid JSON (line 1). Put text in double quotes."),
     ],
 )
 def test_new_value_that_does_not_fit(node: dict[str, Any], typed: object, error: str) -> None:

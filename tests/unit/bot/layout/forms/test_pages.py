@@ -97,7 +97,7 @@ def test_an_object_that_is_not_given_stays_away_until_something_is_typed() -> No
     ]
     assert read_edit_form(schema, current, submitted(blocks)).arguments == current
     half = read_edit_form(schema, current, submitted(blocks, argument_1="Long Lane 1"))
-    assert half.errors == {"argument_2": "Please fill this in"}
+    assert half.errors == {"argument_2": "This is required"}
     whole = submitted(blocks, argument_1="Long Lane 1", argument_2="10115")
     assert read_edit_form(schema, current, whole).arguments == SENT
 
@@ -108,8 +108,8 @@ def test_an_object_that_is_emptied_goes() -> None:
     nothing = submitted(blocks, argument_1=None, argument_2=None)
     result = read_edit_form(schema, SENT, nothing)
     assert result.errors == {
-        "argument_1": "Please fill this in",
-        "argument_2": "Please fill this in",
+        "argument_1": "This is required",
+        "argument_2": "This is required",
     }
     loose = {**schema, "properties": {**ORDER["properties"], "to": {**ADDRESS, "required": []}}}  # type: ignore[dict-item]
     assert read_edit_form(loose, SENT, nothing).arguments == {"item": "book"}
@@ -165,7 +165,7 @@ def test_a_text_that_is_too_long_stays_as_it_is_beside_what_can_be_edited() -> N
     current = {"note": "hi", "body": "x" * 40_000}
     blocks = blocks_of(schema, current)
     assert labels(blocks) == ["Note"]
-    assert "It stays as it is." in json.dumps(blocks)
+    assert "You can't change this here." in json.dumps(blocks)
     edited = read_edit_form(schema, current, submitted(blocks, argument_0="bye"))
     assert edited.arguments == {**current, "note": "bye"}
 
@@ -326,15 +326,15 @@ def test_a_draft_comes_back_as_it_was(page: int, changes: dict[tuple[str, ...], 
         ),
         (
             {"type": "array", "items": {"type": "string"}, "maxItems": 1},
-            "At most 1 entry. One per line.",
+            "At most 1 entry. Enter one per line.",
         ),
         (
             {"type": "array", "items": {"type": "string"}, "minItems": 2},
-            "At least 2 entries. One per line.",
+            "At least 2 entries. Enter one per line.",
         ),
         (
             {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 3},
-            "From 2 to 3 entries. One per line.",
+            "From 2 to 3 entries. Enter one per line.",
         ),
     ],
 )
@@ -349,11 +349,11 @@ def test_a_hint_says_what_is_allowed(node: dict[str, Any], hint: str) -> None:
 @pytest.mark.parametrize(
     ("node", "hint"),
     [
-        ({"type": "integer", "default": 3}, "If left empty: 3."),
-        ({"type": "string", "default": "eu"}, "If left empty: eu."),
-        ({"type": "string"}, "Not given so far."),
+        ({"type": "integer", "default": 3}, "If you leave this empty: 3."),
+        ({"type": "string", "default": "eu"}, "If you leave this empty: eu."),
+        ({"type": "string"}, "No value yet."),
         ({"type": "string", "default": ""}, None),
-        ({"type": "string", "default": "xoxb-123456789-abcdefghij"}, "Not given so far."),
+        ({"type": "string", "default": "xoxb-123456789-abcdefghij"}, "No value yet."),
     ],
 )
 def test_a_hint_says_what_holds_when_nothing_is_given(

@@ -94,7 +94,7 @@ async def test_prompts_are_those_of_the_agents_and_who_they_are() -> None:
     prompts = [Prompt(title="Deploy", message="deploy payments")]
     await SuggestedPrompts(line, prompts).offer("D1")
     ((method, arguments),) = line.calls
-    assert (method, arguments["title"]) == (PROMPTS, "Things to begin with")
+    assert (method, arguments["title"]) == (PROMPTS, "Try asking")
     assert json.loads(arguments["prompts"]) == [
         {"title": "Deploy", "message": "deploy payments"},
         {"title": "What can you do?", "message": "who are you?"},

@@ -100,21 +100,25 @@ def test_an_alert_without_reasons_that_can_be_read_is_still_one() -> None:
 
 def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
     card = grant_card(GRANT, an_approval(), now_ms=NOW)
-    assert card.blocks[0]["text"]["text"] == "🔑 *Allowed without asking*"
+    assert card.blocks[0]["text"]["text"] == "🔑 *Standing permission*  ·  not used yet"
     title = "Deploy payments 1.4.2 to production"
-    assert card.text.startswith(f"Allowed without asking: {title}. By a grant of <@U0ADA>: 0 of 5")
+    assert card.text.startswith(
+        f"Standing permission, not used yet: {title}. Standing permission from <@U0ADA>: 0 of 5"
+    )
     assert [one["text"]["text"] for one in card.blocks[2]["accessory"]["options"]] == [
         "Details",
-        "Stop this grant…",
+        "Stop permission…",
     ]
-    assert "exactly like this" in str(card.blocks[-1])
+    assert "only this exact action" in str(card.blocks[-1])
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
 
 
 def test_a_grant_says_when_it_was_used_last() -> None:
     used = replace(GRANT, uses_json='["a", "b"]', used_ms=NOW)
     card = grant_card(used, an_approval(), now_ms=NOW)
-    assert card.blocks[0]["text"]["text"].startswith("🔑 *Allowed without asking*  ·  ran <!date^")
+    assert card.blocks[0]["text"]["text"].startswith(
+        "🔑 *Standing permission*  ·  last ran <!date^"
+    )
     assert "2 of 5 used, until <!date^" in card.blocks[2]["text"]["text"]
 
 
@@ -128,10 +132,10 @@ def test_a_grant_of_an_edited_call_has_the_title_of_what_ran() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"ended_ms": NOW, "ended_by": "U0BEN"}, "Stopped by <@U0BEN>: the agent asks again."),
-        ({"ended_ms": NOW}, "It has ended: the agent asks again."),
-        ({"max_uses": 0}, "All of it is used: the agent asks again."),
-        ({"until_ms": NOW}, "Its time is over: the agent asks again."),
+        ({"ended_ms": NOW, "ended_by": "U0BEN"}, "Stopped by <@U0BEN>, so the agent asks again."),
+        ({"ended_ms": NOW}, "It has ended, so the agent asks again."),
+        ({"max_uses": 0}, "It's used up, so the agent asks again."),
+        ({"until_ms": NOW}, "Its time is up, so the agent asks again."),
     ],
 )
 def test_a_grant_that_is_over_says_why_and_cannot_be_stopped(

@@ -68,7 +68,7 @@ def test_the_menu_has_what_decides_nothing() -> None:
     usual = ["Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…"]
     assert options(drawn(an_approval())) == usual
     claimed = replace(an_approval(), claim_json=CardClaim().taken("UADA", 1_000).to_text())
-    assert options(drawn(claimed)) == [*usual[:2], "Let go", *usual[3:]]
+    assert options(drawn(claimed)) == [*usual[:2], "I'm not on it", *usual[3:]]
     assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
 
 
@@ -81,7 +81,7 @@ def test_a_claim_that_has_ended_is_not_shown() -> None:
     ended = CardClaim().taken("UADA", 1_000).ended(2_000)
     card = drawn(replace(an_approval(), claim_json=ended.to_text()))
     assert "is on it" not in said(card)
-    assert "Let go" not in options(card)
+    assert "I'm not on it" not in options(card)
 
 
 def test_a_question_and_its_answer_stand_on_the_card() -> None:
@@ -121,20 +121,20 @@ def test_a_question_mentions_all_who_asked_for_it() -> None:
     assert "<@U0> <@U1>" in message.text
     assert "<@U11>" not in message.text
     assert links(message) == [("https://a.example/p1", "Deploy payments 1.4.2 to production")]
-    assert "<@UADA> asks about Deploy payments 1.4.2 to production: why?" in message.text
+    assert "<@UADA> has a question about Deploy payments 1.4.2 to production: why?" in message.text
 
 
 def test_a_question_to_the_agent_mentions_nobody_to_answer() -> None:
     message = question_message(an_approval(), by="UADA", text="why?", mentions=(), link="")
     assert message.text.count("<@") == 1
-    assert "<@UADA> asks the agent about Deploy payments" in message.text
-    assert "The agent's answer appears on the card" in str(message.blocks)
+    assert "<@UADA> asked the agent about Deploy payments" in message.text
+    assert "The agent's answer will appear on the card" in str(message.blocks)
 
 
 def test_a_card_says_what_the_agent_answers() -> None:
     asked = Exchange(by="UADA", text="why?", at_ms=1, ts="1.1", to=AGENT)
     card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
-    assert "The agent's answer appears here" in said(card)
+    assert "The agent's answer will appear here" in said(card)
     assert "reply in the thread to answer" not in said(card)
     answered = asked.answered(by=AGENT, text=ODD, ts=AGENT)
     card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
@@ -194,7 +194,7 @@ def test_the_dialog_says_what_changes(preview: str, more: str) -> None:
     alone = {"confirm": True, "stages": (Stage(approve=(SECURITY,)),)}
     terms = TERMS.model_copy(update=alone)
     card = drawn(under(terms, preview=preview, title="Deploy payments", arguments_json="{}"))
-    words = f"Deploy payments.{more} No one else is asked."
+    words = f"Deploy payments.{more} No one else has to approve."
     assert buttons(card)[ActionId.APPROVE]["confirm"]["text"]["text"] == words
 
 
@@ -207,7 +207,7 @@ def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
         arguments_json='{"tbl": "orders_2019"}',
         schema_json=ask.to_text(),
     )
-    assert "Type the table's name to approve" in str(confirmation_inputs(critical))
+    assert "To confirm, type the table" in str(confirmation_inputs(critical))
 
 
 def test_a_form_needs_no_dialog() -> None:
@@ -263,7 +263,7 @@ def test_a_card_in_doubt_says_who_had_approved_the_call() -> None:
 
 def test_a_notification_says_why_nobody_can_decide() -> None:
     card = drawn(an_approval(stuck="Nobody of sre is left.", escalate_ms=None))
-    assert card.text.startswith("Nobody can decide this: Deploy payments")
+    assert card.text.startswith("No one can decide this: Deploy payments")
     assert card.text.endswith("Nobody of sre is left.")
     assert set(buttons(card)) == {ActionId.ASK_ADMIN, *_LEFT}
     assert options(card) == ["Details", "Ask a question…"]

@@ -104,7 +104,7 @@ def test_an_edit_before_the_approval_is_one_too() -> None:
 
 def test_of_many_the_newest_are_named_and_the_others_counted() -> None:
     card = summary_card([ran()] * 50)
-    assert "And 30 before these" in seen(card)
+    assert "And 30 earlier" in seen(card)
     assert len(symbols(card)) == 20
     assert card.text == "Summary: 50 ran."
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []

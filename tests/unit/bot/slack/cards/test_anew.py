@@ -28,10 +28,10 @@ def test_card_that_was_never_edited_says_nothing_of_it() -> None:
 
 def test_f1_card_names_who_edited_and_what() -> None:
     told = text_of(EDITED)
-    assert "✏️ Edited by <@UADA>; you decide about what it says now." in told
+    assert "✏️ Edited by <@UADA>. You're approving the edited version." in told
     assert "Amount 5 → 500" in told
     assert "Edited by <@UADA>" in card_for(EDITED, approvers_text="Mia").text
-    assert "somebody else has to agree" in text_of(replace(EDITED, editors_excluded=True))
+    assert "Someone else has to approve" in text_of(replace(EDITED, editors_excluded=True))
 
 
 def test_final_card_tells_all_that_was_changed() -> None:
@@ -59,14 +59,14 @@ def test_rejected_card_tells_what_was_changed_before() -> None:
 
 def test_f7_card_says_why_people_are_asked_again() -> None:
     told = text_of(replace(an_approval(), asked_again="it is <!channel> too old"))
-    assert "You are asked again: it is <!channel> too old. Nothing has run." in told
+    assert "Asking again: it is <!channel> too old. Nothing has run." in told
     parts = card_for(replace(an_approval(), asked_again="<!channel>"), approvers_text="").blocks
     assert {name: one for name, one in parts[2]["elements"][0].items() if name != "text"} == {
         "type": "plain_text",
         "emoji": False,
     }
     doubt = replace(an_approval(), kind=Kind.DOUBT, asked_again="too old")
-    assert "asked again: too old" in str(card_for(doubt, approvers_text="Mia").blocks)
+    assert "Asking again: too old" in str(card_for(doubt, approvers_text="Mia").blocks)
 
 
 def test_changes_need_two_sides_that_can_be_read() -> None:

@@ -115,7 +115,7 @@ def test_more_options_than_a_menu_takes() -> None:
     card = draw(many(101))
     assert actions_of(card) == ["reject", "more"]
     assert "too many options" in said(card)
-    assert "no form" in json.dumps(choose_modal(many(101)))
+    assert "can't show this as a form" in json.dumps(choose_modal(many(101)))
 
 
 def test_yes_and_no_without_words_have_their_numbers() -> None:
@@ -207,8 +207,8 @@ def test_form_that_cannot_be_made() -> None:
     )
     card = draw(broken)
     assert actions_of(card) == ["reject", "more"]
-    assert "Can't be answered here" in said(card)
-    assert "Can't be answered here" in json.dumps(answer_modal(broken))
+    assert "can't be answered here" in said(card)
+    assert "can't be answered here" in json.dumps(answer_modal(broken))
 
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
@@ -346,7 +346,7 @@ def test_a_second_version_shows_what_changed_and_what_was_asked_for() -> None:
     assert styles["could:"] == {"bold": True}
     assert styles["you do what others never"] is None
     small = [one["text"] for one in card.blocks[3]["elements"]]
-    assert small == ["You asked for: “could, not <!here> would”", "Changed: 2 words"]
+    assert small == ["Requested change: “could, not <!here> would”", "Changed: 2 words"]
     assert "Compare versions" in menu_of(card)
 
 
@@ -377,12 +377,12 @@ def test_trip_form_names_what_is_missing() -> None:
     card = draw(a_form())
     assert '"Missing: "' in said(card)
     assert "Place, Days, Who, Direct" in said(card)
-    assert card.text.startswith("Something is missing: Book.")
+    assert card.text.startswith("Details needed: Book.")
 
 
 def test_a_node_asks_in_plain_words() -> None:
     asked = json.dumps({"questions": ["May <!here> 2.0.0 be released?", "Really?"]})
-    node = AnswerForm(form=Form.CALL, label="What it asks")
+    node = AnswerForm(form=Form.CALL, label="What it's asking")
     card = draw(asking(node, tool="", preview="", arguments_json=asked))
     quotes = [part for part in quotes_of(card) if "released" in part]
     assert quotes == ["May <!here> 2.0.0 be released?\nReally?"]
@@ -396,7 +396,7 @@ def test_a_node_asks_in_plain_words() -> None:
 def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
     tool: str, arguments: dict[str, Any]
 ) -> None:
-    node = AnswerForm(form=Form.CALL, label="What it asks")
+    node = AnswerForm(form=Form.CALL, label="What it's asking")
     card = draw(asking(node, tool=tool, preview="", arguments_json=json.dumps(arguments)))
     assert '"Questions "' in said(card)
 
@@ -404,8 +404,11 @@ def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
 @pytest.mark.parametrize(
     ("schema", "hint"),
     [
-        ({"type": "string", "title": "Answer"}, "<@U0BEN> can answer; a reply works, too."),
-        ({"type": "integer"}, "<@U0BEN> can answer; a whole number as a reply works, too."),
+        (
+            {"type": "string", "title": "Answer"},
+            "<@U0BEN> can answer. Replying in the thread works too.",
+        ),
+        ({"type": "integer"}, "<@U0BEN> can answer. Replying with a whole number works too."),
         ({"type": "integer", "minimum": 2}, "<@U0BEN> can answer."),
         ({"type": "boolean"}, "<@U0BEN> can answer."),
     ],

@@ -123,16 +123,16 @@ def third_line(card: Card) -> str:
 @pytest.mark.parametrize(
     ("status", "symbol", "next_step"),
     [
-        (Status.EXPIRED, "⏰ *5 expired*", "Nothing ran. Ask again if it is still needed."),
+        (Status.EXPIRED, "⏰ *5 expired*", "Nothing ran. If it's still needed, ask again."),
         (Status.WITHDRAWN, "↩️ *5 withdrawn*", "Nothing ran."),
-        (Status.SUPERSEDED, "⏩ *5 replaced*", "Nothing ran from this one."),
+        (Status.SUPERSEDED, "⏩ *5 replaced*", "Nothing ran from this request."),
         (
             Status.CANCELLED,
             "⏹️ *5 cancelled*",
             "The agent stopped before anyone decided. Nothing ran.",
         ),
-        (Status.UNDECIDABLE, "⚠️ *5 that nobody can decide*", "Nothing ran."),
-        (Status.DENIED, "⛔ *5 not allowed*", "Nothing ran."),
+        (Status.UNDECIDABLE, "⚠️ *5 no one can decide*", "Nothing ran."),
+        (Status.DENIED, "⛔ *5 blocked*", "Nothing ran."),
     ],
 )
 def test_an_end_that_all_share_has_its_own_symbol_and_says_that_nothing_ran(
@@ -168,7 +168,7 @@ def test_a_reason_that_all_share_is_said() -> None:
 def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> None:
     stuck = [replace(one, stuck="Nobody is left.") for one in refunds(an_approval())]
     card = card_of(stuck, BatchWords(title="5 refunds"))
-    assert card.text.startswith("Nobody can decide this: 5 refunds. Expires ")
+    assert card.text.startswith("No one can decide this: 5 refunds. Expires ")
     assert card.text.endswith(" Nobody is left.")
 
 
@@ -179,8 +179,8 @@ def test_that_backups_were_asked_is_the_state() -> None:
         for one in refunds(an_approval())
     ]
     card = card_of(items, BatchWords(title="5 refunds"))
-    assert first_line(card) == "📣 *Backup asked*  ·  5 need approval"
-    words = "Still needs approval, backup asked: 5 refunds. <!subteam^S0OPS> can decide now, too. "
+    assert first_line(card) == "📣 *Escalated to backup*  ·  5 need approval"
+    words = "Still needs approval: 5 refunds. <!subteam^S0OPS> can now decide too. "
     assert card.text.startswith(words)
 
 
@@ -189,8 +189,8 @@ def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     said = json.dumps([{"by": "U0ROSA", "text": "Wait", "at_ms": 1}])
     items = [replace(one, schema_json=ask, said_json=said) for one in refunds(an_approval())]
     text = card_of(items, BatchWords(title="5 refunds")).text
-    assert text.startswith("5 approvals needed, leaves the company: 5 refunds.")
-    assert text.endswith(" <@U0ROSA> wrote after this was posted; read it first.")
+    assert text.startswith("5 approvals needed, goes outside the company: 5 refunds.")
+    assert text.endswith(" <@U0ROSA> added a message after asking. Read it before you decide.")
 
 
 def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:

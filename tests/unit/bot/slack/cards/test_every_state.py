@@ -49,7 +49,7 @@ ENDED = {name: one for name, one in RECORDS.items() if one.status is not Status.
 WAITING = [name for name in CARDS if "pending" in name or name in RECORDS.keys() - ENDED.keys()]
 SYMBOLS = "⏳👀💬📣⚠️❓⚙️✅⛔✏️⏰↩️⏩⏹️🚨⏭️🔑"
 _LINE = re.compile(rf"[{SYMBOLS}]+ \*[^*]+\*")
-_DEADLINE = re.compile(r"Expires <!date\^\d+\^[^|]+\|[^>]+>; then [a-z' ]+\.")
+_DEADLINE = re.compile(r"Expires <!date\^\d+\^[^|]+\|[^>]+>; then [a-z'“” ]+\.")
 _MARKS = re.compile(r"  ·  (?:please check|version \d+|🔺.*|🛑.*|Low risk)")
 
 

@@ -75,7 +75,7 @@ def test_without_words_of_the_tool_the_old_title_is_never_shown() -> None:
     said = card_of(edited(title="", preview=""))
     assert OLD not in said
     assert "Replaces payments 1.4.1" not in said
-    assert "Run deploy with other arguments" in said
+    assert "Run deploy with other values" in said
 
 
 def test_details_of_an_edited_call_are_those_of_what_ran() -> None:
@@ -108,7 +108,7 @@ def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
     assert read_object(what_runs(chosen).arguments_json) == {"place": "rome", "seats": 2}
     assert what_runs(chosen).title == "Book Rome"
     untold = decided(asked, Status.APPROVED, answer_json='{"selected": ["a"]}')
-    assert what_runs(untold).title == "Run deploy with what was chosen"
+    assert what_runs(untold).title == "Run deploy with the chosen option"
     assert "Book Lima" not in card_of(untold)
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_choice_shows_that_nothing_is_known_of_it() -> None:
 def test_a_request_that_is_asked_anew_leads_to_the_newer_card() -> None:
     old = replace(decided(an_approval(), Status.SUPERSEDED, by=""), newer_ts="1.1")
     card = card_for(old, approvers_text="", newer=LINK)
-    assert f"⏩ *Replaced by a newer request*  ·  <{LINK}|open it>" in str(card.blocks[0])
-    assert "Nothing ran from this one." in str(card.blocks)
+    assert f"⏩ *Replaced by a newer request*  ·  <{LINK}|open the new one>" in str(card.blocks[0])
+    assert "Nothing ran from this request." in str(card.blocks)
     odd = card_for(old, approvers_text="", newer="https://x|y>")
-    assert "open it" not in str(odd.blocks)
+    assert "open the new one" not in str(odd.blocks)

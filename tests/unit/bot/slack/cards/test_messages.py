@@ -49,16 +49,16 @@ def test_a_reminder_says_who_what_and_until_when() -> None:
 def test_of_a_question_it_is_said_what_its_silence_means() -> None:
     card = reminder_text(an_approval(kind=Kind.QUESTION), [])
     assert card.text.startswith("Still waiting for you: ")
-    assert card.text.endswith("; then the agent hears that nobody answered.")
+    assert card.text.endswith("; then the agent is told no one answered.")
 
 
 @pytest.mark.parametrize(
     ("kind", "symbol", "words"),
     [
-        ("escalation", "mega", "<@U0ADA> You're the backup and can decide now: "),
-        ("mention", "bell", "<@U0ADA> You can decide now: "),
-        ("handover", "mega", "<@U0ADA> You're on duty now, and this waits: "),
-        ("snooze_over", "bell", "<@U0ADA> You wanted to be reminded now: "),
+        ("escalation", "mega", "<@U0ADA> No one has decided. As a backup, you can now: "),
+        ("mention", "bell", "<@U0ADA> This needs your decision: "),
+        ("handover", "mega", "<@U0ADA> You're on call now, and this is waiting for you: "),
+        ("snooze_over", "bell", "<@U0ADA> Here's your reminder: "),
         ("of tomorrow", "bell", "<@U0ADA> Still waiting for you: "),
     ],
 )
@@ -69,13 +69,13 @@ def test_each_message_says_why_it_comes(kind: str, symbol: str, words: str) -> N
 
 def test_of_quiet_hours_nobody_is_told() -> None:
     card = nudge_text(an_approval(), "quiet", ["U0ADA"], link=LINK)
-    assert card.text == f"{TITLE} expires during quiet hours. Nobody will be told in time."
+    assert card.text == f"{TITLE} expires during quiet hours, so no one gets a reminder."
     assert symbols(card) == ["zzz"]
 
 
 def test_a_channel_of_backups_is_named_in_words() -> None:
     card = escalation_text(an_approval(), ["channel", "U0BEN"], link=LINK)
-    words = "<@U0BEN> Everybody in this channel is a backup and can decide now: "
+    words = "<@U0BEN> No one has decided this yet. Anyone in this channel can now: "
     assert card.text.startswith(words)
     assert escalation_text(an_approval(), ["U0BEN"]) == nudge_text(
         an_approval(), "escalation", ["U0BEN"]
@@ -85,7 +85,7 @@ def test_a_channel_of_backups_is_named_in_words() -> None:
 def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
     edited = replace(an_approval(), edited_by="U0MIA")
     first = reminder_text(edited, ["U0ADA"]).text
-    assert first.startswith("<@U0MIA> edited this, so you're asked now. <@U0ADA> Still waiting")
+    assert first.startswith("<@U0MIA> edited this request. <@U0ADA> Still waiting")
     assert "edited" not in reminder_text(replace(edited, reminders=1), ["U0ADA"]).text
 
 
@@ -95,7 +95,7 @@ def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back(
     assert card.text.startswith(words)
     assert card.text.endswith("; then nothing runs.")
     assert [one["text"]["text"] for one in card.blocks[-1]["elements"]] == ["Withdraw…"]
-    assert "Asked: nobody yet." in line_card(an_approval(), []).text
+    assert "Asked: no one yet." in line_card(an_approval(), []).text
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back(
         (Status.ANSWERED, "U0BEN", "white_check_mark", "Answered by <@U0BEN>: "),
         (Status.REJECTED, "U0BEN", "no_entry", "Rejected by <@U0BEN>: "),
         (Status.WITHDRAWN, "U0BEN", "leftwards_arrow_with_hook", "Withdrawn by <@U0BEN>: "),
-        (Status.EXPIRED, "", "alarm_clock", "Expired, nobody decided: "),
+        (Status.EXPIRED, "", "alarm_clock", "Expired with no decision: "),
         (Status.SUPERSEDED, "", "fast_forward", "Replaced by a newer request: "),
-        (Status.UNDECIDABLE, "", "warning", "Nobody can decide this: "),
+        (Status.UNDECIDABLE, "", "warning", "No one can decide this: "),
         (Status.DENIED, "", "no_entry", "No longer needed: "),
         (Status.CANCELLED, "", "black_square_for_stop", "No longer needed: "),
     ],
@@ -171,8 +171,8 @@ def test_a_time_that_no_calendar_has_is_written_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("is_answered", "symbol", "words"),
     [
-        (True, "speech_balloon", "Answered: the answer stands on the card."),
-        (False, "checkered_flag", "That has ended. No answer is needed any more."),
+        (True, "speech_balloon", "Answered. See the answer on the card."),
+        (False, "checkered_flag", "This is closed, so no answer is needed."),
     ],
 )
 def test_a_question_that_needs_no_answer_asks_nobody(

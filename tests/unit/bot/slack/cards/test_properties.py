@@ -278,7 +278,7 @@ def test_a_20000_character_argument_is_whole_in_details() -> None:
     long = an_approval(arguments_json=json.dumps({"data": value}), schema_json="")
     card = card_for(long, approvers_text="<@U0BEN>")
     notes = json.dumps(card.blocks, ensure_ascii=False)
-    assert "*19,800 more characters.* Approve… shows all of them first." in notes
+    assert "*19,800 more characters.* Approve… opens the full text first." in notes
     assert "countersign:details" in notes
     boxes = [
         part["elements"][0]["text"]

@@ -91,10 +91,10 @@ STATES: dict[str, tuple[Approval, str]] = {
     ),
     "asked": (
         a_deploy(dialog_json=write_dialog([Exchange(by="UADA", text="Why?", at_ms=1)])),
-        "💬 *<@UADA> asked*",
+        "💬 *<@UADA> asked a question*",
     ),
-    "escalated": (a_deploy(backups_json='["UBEN"]', escalated_ms=1), "📣 *Backup asked*"),
-    "stuck": (a_deploy(stuck="nobody is left"), "⚠️ *Nobody can decide this*"),
+    "escalated": (a_deploy(backups_json='["UBEN"]', escalated_ms=1), "📣 *Escalated to backup*"),
+    "stuck": (a_deploy(stuck="nobody is left"), "⚠️ *No one can decide this*"),
     "in doubt": (a_doubt(), "❓ *May have run*"),
     "running": (ran(RunState.RUNNING), "⚙️ *Approved by <@U0BEN>*  ·  running"),
     "ran": (ran(RunState.RAN), "✅ *Approved by <@U0BEN>*  ·  ran"),
@@ -110,7 +110,7 @@ STATES: dict[str, tuple[Approval, str]] = {
         replace(decided(a_deploy(), Status.SUPERSEDED, by=""), newer_ts="1.1"),
         "⏩ *Replaced by",
     ),
-    "called off": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏹️ *Called off*"),
+    "called off": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏹️ *Cancelled*"),
     "cancelled": (decided(a_deploy(), Status.CANCELLED, by=""), "⏹️ *Cancelled*"),
     "overridden": (
         decided(a_deploy(), Status.APPROVED, emergency_json='{"what":"x","why_now":"y"}'),
@@ -210,10 +210,10 @@ def test_high_is_confirmed_and_critical_has_a_form() -> None:
 
 
 def test_anyone_else_only_where_the_requester_is_left_out_and_in_the_group() -> None:
-    assert "Anyone else in <#C1> can decide." in said(draw(a_deploy()))
-    assert "Anyone in <#C1> can decide." in said(draw(a_deploy(self_approval=True)))
+    assert "Anyone else in <#C1> can approve." in said(draw(a_deploy()))
+    assert "Anyone in <#C1> can approve." in said(draw(a_deploy(self_approval=True)))
     away = a_deploy(members_json='["UADA"]')
-    assert "Anyone in <#C1> can decide." in said(draw(away))
+    assert "Anyone in <#C1> can approve." in said(draw(away))
 
 
 def test_a_deadline_has_its_consequence() -> None:
@@ -311,9 +311,21 @@ def test_a_decided_card_is_short() -> None:
 @pytest.mark.parametrize(
     ("risk", "line", "spoken"),
     [
-        ("medium", "⏳ *Needs approval*  ·  Leaves the company", "needed, leaves the company:"),
-        ("low", "  ·  Leaves the company  ·  Low risk", "needed, low risk, leaves the company:"),
-        ("high", "  ·  🔺 *High risk*  ·  Leaves the company", ", high risk, leaves the company:"),
+        (
+            "medium",
+            "⏳ *Needs approval*  ·  Goes outside the company",
+            "needed, goes outside the company:",
+        ),
+        (
+            "low",
+            "  ·  Goes outside the company  ·  Low risk",
+            "needed, low risk, goes outside the company:",
+        ),
+        (
+            "high",
+            "  ·  🔺 *High risk*  ·  Goes outside the company",
+            ", high risk, goes outside the company:",
+        ),
     ],
 )
 def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) -> None:
@@ -327,10 +339,14 @@ def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) ->
 @pytest.mark.parametrize(
     ("name", "line", "spoken"),
     [
-        ("Acme GmbH ", "Leaves Acme GmbH", ", leaves Acme GmbH:"),
-        ("R&D <!here>", "Leaves R&amp;D &lt;!here&gt;", ", leaves R&amp;D &lt;!here&gt;:"),
-        ("x" * 99, f"Leaves {'x' * 20}… 79 more", f"leaves {'x' * 20}… 79 more"),
-        (" ", "Leaves the company", ", leaves the company:"),
+        ("Acme GmbH ", "Goes outside Acme GmbH", ", goes outside Acme GmbH:"),
+        (
+            "R&D <!here>",
+            "Goes outside R&amp;D &lt;!here&gt;",
+            ", goes outside R&amp;D &lt;!here&gt;:",
+        ),
+        ("x" * 99, f"Goes outside {'x' * 20}… 79 more", f"goes outside {'x' * 20}… 79 more"),
+        (" ", "Goes outside the company", ", goes outside the company:"),
     ],
 )
 def test_the_company_is_named_where_its_name_is_known(name: str, line: str, spoken: str) -> None:

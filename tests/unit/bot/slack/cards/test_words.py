@@ -60,14 +60,14 @@ def test_obstacle_to_editing_is_named() -> None:
         schema_json='{"type":"object","properties":{"note":{"type":"string"}}}',
     )
     said = shown(card_for(long, approvers_text="").blocks)
-    assert "Can't be edited here: There is nothing that could be changed." in said
+    assert "This can't be edited here. Nothing in it can be changed." in said
     assert "Edit…" not in said
 
 
 def test_hidden_characters_are_counted_and_can_be_opened() -> None:
     long = an_approval(title="t" * 300, why="w" * 2_000, arguments_json='{"a":"b"}', schema_json="")
     said = shown(card_for(long, approvers_text="").blocks)
-    assert "*150 more characters.* Approve… shows all of them first." in said
+    assert "*150 more characters.* Approve… opens the full text first." in said
     one = an_approval(title="t" * 151, arguments_json='{"a":"b"}')
     assert "more character" in shown(card_for(one, approvers_text="").blocks)
 
@@ -196,8 +196,8 @@ def test_doubt_is_read_carefully(answer: str) -> None:
 def test_expired_doubt_says_that_nobody_answered() -> None:
     card = card_for(decided(a_doubt(), Status.EXPIRED, by=""), approvers_text="")
     said = shown(card.blocks)
-    assert "·  nobody decided" in said
-    assert "It isn't known whether it ran" in said
+    assert "·  no one decided" in said
+    assert "It's unknown whether this ran" in said
 
 
 def test_long_doubt_has_details() -> None:
@@ -206,13 +206,13 @@ def test_long_doubt_has_details() -> None:
 
 
 def test_card_says_who_else_was_asked_and_since_when() -> None:
-    words = "; since <!date^"
+    words = "Since <!date^"
     assert words not in shown(_drawn(an_approval(backups_json='["U0BEN"]')))
     drawn = shown(_drawn(an_escalated()))
-    assert drawn.startswith("📣 *Backup asked*")
-    assert f"<@U0ADA> can decide{words}1764003600^{{time}}|2025-11-24 17:00 UTC> " in drawn
+    assert drawn.startswith("📣 *Escalated to backup*")
+    assert f"<@U0ADA> can decide. {words}1764003600^{{time}}|2025-11-24 17:00 UTC>, " in drawn
     # The channel was asked from the start.
-    assert "UTC> <@U0BEN> or anyone in <!subteam^S0OPS>, too.\n" in drawn
+    assert "UTC>, <@U0BEN> or anyone in <!subteam^S0OPS> can too.\n" in drawn
     assert words not in shown(_drawn(an_escalated(backups_json='["channel"]')))
     many = an_escalated(backups_json=json.dumps([f"U0BEN{number:04}" for number in range(200)]))
     assert not message_errors({"text": "x", "blocks": _drawn(many)})
@@ -226,7 +226,7 @@ def test_card_is_chosen_by_kind() -> None:
     for record, word in (
         (an_approval(), "Approve"),
         (a_question(), "Answer…"),
-        (a_doubt(), "Leave it"),
+        (a_doubt(), "Leave as is"),
     ):
         assert word in shown(card_for(record, approvers_text="").blocks)
 
@@ -235,7 +235,7 @@ def test_approvers_in_words() -> None:
     assert approvers_words(["channel", "U1", "S1", "x"]) == (
         "the members of this channel, <@U1>, <!subteam^S1>, x"
     )
-    assert approvers_words([]) == "nobody"
+    assert approvers_words([]) == "no one"
 
 
 def test_record_without_title_or_tool_has_a_title() -> None:

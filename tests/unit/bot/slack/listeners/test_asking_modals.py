@@ -64,7 +64,7 @@ async def test_button_of_another_card_does_nothing(
     if action in FITTING[agent]:
         assert not counter.office.notifier.whispers
         return
-    assert "isn't one of mine" in counter.told(ADA)
+    assert "isn't one I made" in counter.told(ADA)
     assert (await counter.office.the_approval()).status is Status.PENDING
     assert counter.views.opened == []
     assert RAN == []
@@ -91,7 +91,7 @@ async def test_form_of_another_card_does_nothing(
     counter, approval = await opened(agent)
     answer = body_of(await counter.send(a_submission(approval, modal, values)))
     assert answer["response_action"] == "update"
-    assert "isn't one of mine" in str(answer["view"])
+    assert "isn't one I made" in str(answer["view"])
     assert (await counter.office.the_approval()).status is Status.PENDING
     assert RAN == []
 

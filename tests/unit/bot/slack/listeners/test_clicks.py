@@ -32,7 +32,7 @@ async def test_a_value_that_is_not_ours(counter: Counter, value: object) -> None
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
     click["actions"][0]["value"] = value
     assert (await counter.send(click)).status == 200
-    assert "isn't one of mine" in counter.told(ADA)
+    assert "isn't one I made" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -40,7 +40,7 @@ async def test_another_digest(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     forged = replace(approval, digest="0" * 64)
     assert (await counter.send(a_click(forged, ActionId.APPROVE))).status == 200
-    assert "changed since" in counter.told(ADA)
+    assert "changed after you opened it" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -49,7 +49,7 @@ async def test_an_approval_that_is_not_known(counter: Counter) -> None:
     forged = replace(approval, approval_id="apr_" + "0" * 32)
     for action in (ActionId.APPROVE, ActionId.DETAILS):
         assert (await counter.send(a_click(forged, action))).status == 200
-        assert re.search("known here|know this request", counter.told(ADA))
+        assert re.search("known here|find this request", counter.told(ADA))
     await is_untouched(counter)
 
 
@@ -60,7 +60,7 @@ async def test_an_approval_that_is_not_known(counter: Counter) -> None:
 async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
     click = a_click(await counter.office.the_approval(), action)
     assert (await counter.send(click)).status == 200
-    assert "isn't one of mine" in counter.told(ADA)
+    assert "isn't one I made" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -70,7 +70,7 @@ async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
 async def test_a_button_of_another_card(counter: Counter, action: ActionId) -> None:
     click = a_click(await counter.office.the_approval(), action)
     assert (await counter.send(click)).status == 200
-    assert "isn't one of mine" in counter.told(ADA)
+    assert "isn't one I made" in counter.told(ADA)
     await is_untouched(counter)
 
 

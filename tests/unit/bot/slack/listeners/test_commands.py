@@ -65,17 +65,15 @@ async def current(counter: Counter) -> list[DelegationRecord]:
 
 
 async def test_a_right_is_handed_on_listed_and_ended(counter: Counter) -> None:
-    assert "may use your right." in await told(
-        counter, f"delegate <@{TOM}|tom> until tomorrow 9:00"
-    )
+    assert "can decide for you" in await told(counter, f"delegate <@{TOM}|tom> until tomorrow 9:00")
     (made,) = await current(counter)
     assert (made.owner_id, made.delegate_id, made.group_name) == (MIA, TOM, "")
-    assert f"<@{TOM}> may use your right until" in await told(counter, "delegate")
-    assert f"You may use the right of <@{MIA}>" in await told(counter, "delegate", by=TOM)
-    assert "can't use your right any more" in await told(counter, "delegate off")
+    assert f"<@{TOM}> can decide for you until" in await told(counter, "delegate")
+    assert f"You can decide for <@{MIA}>" in await told(counter, "delegate", by=TOM)
+    assert "can no longer decide for you" in await told(counter, "delegate off")
     assert await current(counter) == []
-    assert await told(counter, "DELEGATE OFF") == "You have handed nothing on."
-    assert "Nothing is handed on" in await told(counter, "delegate")
+    assert await told(counter, "DELEGATE OFF") == "You haven't delegated to anyone."
+    assert "You have no delegations" in await told(counter, "delegate")
 
 
 async def test_a_second_delegation_says_whose_it_takes_the_place_of(counter: Counter) -> None:
@@ -86,13 +84,13 @@ async def test_a_second_delegation_says_whose_it_takes_the_place_of(counter: Cou
     away = await told(counter, f"away until tomorrow 9:00 for <@{TOM}>")
 
     assert all("in place of" not in one for one in (first, again, group))
-    assert second.endswith(f"This is in place of <@{TOM}>.")
-    assert away.endswith(f"This is in place of <@{BEN}>.")
+    assert second.endswith(f"This replaces <@{TOM}>.")
+    assert away.endswith(f"This replaces <@{BEN}>.")
 
 
 async def test_one_group_can_be_handed_on(counter: Counter) -> None:
     words = await told(counter, f"delegate <@{TOM}> until fri 18:00 for security")
-    assert "your right in the group “security”" in words
+    assert "for you on requests for “security”" in words
     (made,) = await current(counter)
     assert made.group_name == "security"
 
@@ -106,41 +104,41 @@ async def test_times_are_those_of_the_person(counter: Counter) -> None:
 
 
 async def test_who_is_away_can_come_back(counter: Counter) -> None:
-    assert "You aren't mentioned until" in await told(counter, "away until tomorrow")
+    assert "You won't be mentioned until" in await told(counter, "away until tomorrow")
     (made,) = await current(counter)
     assert (made.owner_id, made.delegate_id) == (MIA, "")
     assert "mentioned again" in await told(counter, "away off")
-    assert await told(counter, "away off") == "You are not away."
+    assert await told(counter, "away off") == "You're not away."
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("help", "asks people before an AI agent acts"),
-        ("approve everything", "I don't know “approve”"),
-        ("<!channel>", "I don't know “&lt;!channel&gt;”"),
+        ("approve everything", "“approve”"),
+        ("<!channel>", "“&lt;!channel&gt;”"),
         ("delegate @tom until fri 18:00", "I don't know @tom. Mention a person"),
         ("delegate off now", "I don't know off. Mention a person"),
-        (f"delegate <@{TOM}>", "Say until when"),
-        (f"delegate <@{TOM}> fri 18:00", "Say until when"),
+        (f"delegate <@{TOM}>", "Add an end"),
+        (f"delegate <@{TOM}> fri 18:00", "Add an end"),
         (f"delegate <@{TOM}> until", "I couldn't read “until”"),
         (f"delegate <@{TOM}> until someday", "I couldn't read “until someday”"),
-        (f"delegate <@{TOM}> until fri 18:00 for", "name of one group"),
-        (f"delegate <@{TOM}> until fri 18:00 for sre security", "name of one group"),
+        (f"delegate <@{TOM}> until fri 18:00 for", "name one group"),
+        (f"delegate <@{TOM}> until fri 18:00 for sre security", "name one group"),
         (f"delegate <@{TOM}> until fri 18:00 for nobody", "no group “nobody”"),
-        (f"delegate <@{TOM}> until fri 18:00 for <!here>", "no group of that name"),
-        (f"delegate <@{TOM}> until 2020-01-01", "time is over"),
-        (f"delegate <@{TOM}> until 9000-01-01", "30 days at most"),
-        (f"delegate <@{MIA}> until tomorrow", "Choose another active member"),
-        (f"delegate <@{GUS}> until tomorrow", "Choose another active member"),
+        (f"delegate <@{TOM}> until fri 18:00 for <!here>", "no group with that name"),
+        (f"delegate <@{TOM}> until 2020-01-01", "time has passed"),
+        (f"delegate <@{TOM}> until 9000-01-01", "30 days or less"),
+        (f"delegate <@{MIA}> until tomorrow", "Choose an active member"),
+        (f"delegate <@{GUS}> until tomorrow", "Choose an active member"),
         ("delegate <@UNOBODY> until tomorrow", "couldn't check"),
-        ("away", "Say until when"),
+        ("away", "Add an end"),
         (
             "away for ever",
             "I couldn't read “for ever”. Try `until Fri`, `until 27 Nov` or `for 3 days`.",
         ),
         ("away until", "I couldn't read “until”"),
-        ("x" * 100_000, "I don't know “xxx"),
+        ("x" * 100_000, "“xxx"),
     ],
 )
 async def test_what_is_typed_wrongly_is_answered_in_clear_words(
@@ -158,7 +156,7 @@ async def test_nobody_who_does_not_belong_here_does_anything(counter: Counter) -
 
 async def test_a_command_without_a_workspace_does_nothing(counter: Counter) -> None:
     answer = await send(counter, "away until tomorrow", team_id="")
-    assert "isn't one of mine" in answer.body
+    assert "isn't one I made" in answer.body
     assert await current(counter) == []
 
 
@@ -179,10 +177,10 @@ async def stop_rows(counter: Counter, by: str) -> list[dict[str, Any]]:
 
 async def test_stop_lists_ones_own_threads_each_with_a_button(counter: Counter) -> None:
     (row,) = await stop_rows(counter, ROSA)
-    assert row["text"]["text"].endswith("Waits for people #c1")
+    assert row["text"]["text"].endswith("Waiting for people #c1")
     assert row["accessory"]["action_id"] == ActionId.STOP_AGENT
     assert row["accessory"]["value"] == THREAD_ID
-    assert "No agent works for you now" in await told(counter, "stop")
+    assert "No agent is working for you" in await told(counter, "stop")
     assert "don't know “stop now”" in await told(counter, "stop now")
     assert "Guests" in await told(counter, "stop", by=GUS)
 
@@ -238,7 +236,7 @@ async def test_the_button_stops_the_agent(counter: Counter) -> None:
 
 async def test_the_button_of_somebody_else_stops_nothing(counter: Counter) -> None:
     await counter.send(a_stop_click(by=GUS))
-    assert "You can't stop this" in counter.told(GUS)
+    assert "can stop this" in counter.told(GUS)
     assert len(await counter.office.open_approvals()) == 1
 
 

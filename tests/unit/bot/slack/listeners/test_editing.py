@@ -154,7 +154,7 @@ async def test_too_much_to_carry_is_said(storage: SqliteStorage, counter: Counte
     noise = {f"argument_{n}": dice.randbytes(700).hex() for n in range(6)}
     await counter.send(turning(wide, opened(wide), "1", **noise))
     view = counter.views.updated[0]["view"]
-    assert view["blocks"][0]["text"]["text"].startswith("Too much was changed to turn the page.")
+    assert view["blocks"][0]["text"]["text"].startswith("Too many changes for one form.")
 
 
 async def test_choices_are_searched(storage: SqliteStorage, counter: Counter) -> None:

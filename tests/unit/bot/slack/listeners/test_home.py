@@ -130,7 +130,7 @@ def buttons(home: dict[str, Any]) -> dict[str, str]:
 
 async def test_what_waits_stands_there_with_one_button(counter: Counter) -> None:
     home = await home_of(counter)
-    assert "1 waits for you" in texts(home)
+    assert "1 waiting for you" in texts(home)
     (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
     # 08:00 UTC of 15 January 2027, and eight hours: 11 AM in New York, on the same day there.
     assert item == "Pay 5 to Mia\nToday 11:00 AM · Rosa Ortiz in #c1"
@@ -139,13 +139,13 @@ async def test_what_waits_stands_there_with_one_button(counter: Counter) -> None
 
 async def test_who_may_not_decide_has_an_empty_home(counter: Counter) -> None:
     home = await home_of(counter, ADA)
-    assert "Nothing waits for you" in texts(home)
+    assert "Nothing is waiting for you" in texts(home)
     assert buttons(home)["Send me a test card"] == view.TEST
 
 
 async def test_who_asked_sees_it_as_their_own(counter: Counter) -> None:
     home = await home_of(counter, ROSA)
-    assert texts(home)[0] == "Nothing waits for you"
+    assert texts(home)[0] == "Nothing is waiting for you"
     assert "Requested by you" in texts(home)
     (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
     assert "⏳ Needs approval · #c1" in item
@@ -156,19 +156,19 @@ async def test_who_has_voted_waits_no_more(storage: SqliteStorage) -> None:
     office = await asked(storage, TWO)
     office.directory.add(MIA)
     counter = Counter.on(office)
-    assert "1 waits for you" in texts(await home_of(counter))
+    assert "1 waiting for you" in texts(await home_of(counter))
     await office.decide(await office.the_approval(), Status.APPROVED, by=MIA)
     office.clock.forward(seconds=6)
-    assert "Nothing waits for you" in texts(await home_of(counter))
+    assert "Nothing is waiting for you" in texts(await home_of(counter))
     assert "⏳ 1 of 3 approvals" in " ".join(texts(await home_of(counter, ROSA)))
 
 
 async def test_the_right_of_somebody_else_counts_when_it_was_handed_on(counter: Counter) -> None:
-    assert "Nothing waits for you" in texts(await home_of(counter, ADA))
+    assert "Nothing is waiting for you" in texts(await home_of(counter, ADA))
     submitted = away(until="2027-01-20", who=ADA, by=MIA)
     assert json.loads((await counter.send(submitted)).body or "{}") == {}
     counter.office.clock.forward(seconds=6)
-    assert "1 waits for you" in texts(await home_of(counter, ADA))
+    assert "1 waiting for you" in texts(await home_of(counter, ADA))
 
 
 def away(*, until: str | None, who: str | None, by: str = MIA) -> dict[str, Any]:
@@ -201,8 +201,8 @@ async def test_decided_requests_are_of_who_decided_and_of_who_asked(counter: Cou
     await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
     lines = texts(await home_of(counter))
     assert "Recently decided" in lines
-    assert "⛔ Pay 5 to Mia. Rejected by you, Today 3:00 AM" in lines
-    assert "⛔ Pay 5 to Mia. Rejected by Mia Chen, Today 8:00 AM" in texts(
+    assert "⛔ Pay 5 to Mia. Rejected by you · Today 3:00 AM" in lines
+    assert "⛔ Pay 5 to Mia. Rejected by Mia Chen · Today 8:00 AM" in texts(
         await home_of(counter, ROSA)
     )
     assert "Recently decided" not in texts(await home_of(counter, BEN))
@@ -298,7 +298,7 @@ async def test_what_expires_first_stands_first(counter: Counter) -> None:
 async def test_twenty_stand_on_a_page(counter: Counter) -> None:
     await with_many(counter, 44)
     home = await home_of(counter)
-    assert "45 wait for you" in texts(home)
+    assert "45 waiting for you" in texts(home)
     assert "1\N{EN DASH}20 of 45" in texts(home)
     assert "Pay 5" in texts(home)[2]
     assert set(buttons(home)) >= {"Next 20"}
@@ -337,7 +337,7 @@ async def test_filters_leave_out_what_does_not_fit(counter: Counter) -> None:
     await counter.send(picked(view.ONLY, f"channel:{CHANNEL}"))
     assert "Pay 5" in " ".join(texts(newest(counter)))
     await counter.send(picked(view.ONLY, "channel:C0OTHER"))
-    assert "Nothing fits this filter." in texts(newest(counter))
+    assert "Nothing matches this filter." in texts(newest(counter))
     await counter.send(picked(view.ONLY, "today"))
     assert "Pay 5" in " ".join(texts(newest(counter)))
     await counter.send(picked(view.ONLY, "all", state=HomeState(only="risk")))
@@ -468,7 +468,7 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
     counter.office.clock.forward(seconds=6)
     home = await home_of(counter)
     (row,) = [one for one in texts(home) if one.startswith("🌴")]
-    assert row == "🌴 You are here\nSet who decides while you are away."
+    assert row == "🌴 You're available\nChoose who decides while you're away."
 
 
 @pytest.mark.parametrize(
@@ -477,10 +477,10 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
         (None, None, UNTIL, "Use a date"),
         ("soon", None, UNTIL, "Use a date"),
         ("9999-12-31", None, UNTIL, "Use a date"),
-        ("2026-01-01", None, UNTIL, "time is over"),
-        ("2029-01-01", None, UNTIL, "30 days at most"),
-        ("2027-01-20", MIA, WHO, "Choose another active member"),
-        ("2027-01-20", GUS, WHO, "Choose another active member"),
+        ("2026-01-01", None, UNTIL, "time has passed"),
+        ("2029-01-01", None, UNTIL, "30 days or less"),
+        ("2027-01-20", MIA, WHO, "Choose an active member"),
+        ("2027-01-20", GUS, WHO, "Choose an active member"),
         ("2027-01-20", "x", WHO, "Choose one"),
     ],
 )
@@ -498,7 +498,7 @@ async def test_admins_see_how_the_bot_is(counter: Counter) -> None:
     counter.office.clock.forward(seconds=6)
     lines = " ".join(texts(await home_of(counter)))
     assert "✅ Slack is connected." in lines
-    assert "1 request waits. The first expires Today 4:00 PM" in lines
+    assert "1 request is waiting. First to expire: Today 4:00 PM" in lines
     assert "Only admins see this. Version" in lines
 
 
@@ -528,7 +528,7 @@ class TestPace:
         counter.office.clock.forward(seconds=5)
         await homes(counter).refresh()
         assert len(counter.views.published) == 2
-        assert "Nothing waits for you" in texts(newest(counter))
+        assert "Nothing is waiting for you" in texts(newest(counter))
 
     async def test_what_has_not_changed_is_not_published(self, counter: Counter) -> None:
         await home_of(counter)
@@ -560,7 +560,7 @@ class TestPace:
         assert len(counter.views.published) == 1
         counter.office.clock.forward(seconds=31)
         await homes(counter).refresh()
-        assert "2 wait for you" in texts(newest(counter))
+        assert "2 waiting for you" in texts(newest(counter))
 
     async def test_as_many_homes_are_kept_as_there_is_room_for(self, counter: Counter) -> None:
         client = cast(AsyncWebClient, counter.views)
@@ -576,7 +576,7 @@ class TestPace:
         counter.views.failing = False
         counter.office.clock.forward(seconds=5)
         await homes(counter).refresh()
-        assert "1 waits for you" in texts(newest(counter))
+        assert "1 waiting for you" in texts(newest(counter))
 
     async def test_a_look_up_that_fails_shows_nothing(self, counter: Counter) -> None:
         counter.office.directory.is_down = True
@@ -611,7 +611,7 @@ def messages(
 
 async def test_home_says_when_messages_come_and_its_form_changes_that(counter: Counter) -> None:
     home = await home_of(counter)
-    assert "🔔 Direct messages\nAt any time. One list a day of what waits." in texts(home)
+    assert "🔔 Direct messages\nAt any time. You get a daily list of what's waiting." in texts(home)
     assert buttons(home)["Change…"] == view.MESSAGES
 
     await counter.send(clicked(view.MESSAGES))
@@ -620,7 +620,7 @@ async def test_home_says_when_messages_come_and_its_form_changes_that(counter: C
     counter.office.clock.forward(seconds=6)
     assert (await counter.send(messages("22:00", "07:00", wants=False))).body in {"", "{}"}
     home = await home_of(counter)
-    words = "Not from 10:00 PM to 7:00 AM; high risk at any time. No daily list."
+    words = "Muted from 10:00 PM to 7:00 AM, except high-risk requests. No daily list."
     assert f"🔔 Direct messages\n{words}" in texts(home)
 
     await counter.send(clicked(view.MESSAGES))
@@ -629,14 +629,17 @@ async def test_home_says_when_messages_come_and_its_form_changes_that(counter: C
     assert "initial_options" not in shown
     counter.office.clock.forward(seconds=6)
     await counter.send(messages(None, None))
-    assert "🔔 Direct messages\nAt any time. One list a day of what waits." in texts(
+    assert "🔔 Direct messages\nAt any time. You get a daily list of what's waiting." in texts(
         await home_of(counter)
     )
 
 
 async def test_cards_by_direct_message_are_asked_for_in_that_form(counter: Counter) -> None:
     await counter.send(messages(None, None, copies=True))
-    words = "At any time. Cards that ask you come here, too. One list a day of what waits."
+    words = (
+        "At any time. Requests you can decide are sent here too. "
+        "You get a daily list of what's waiting."
+    )
     assert f"🔔 Direct messages\n{words}" in texts(await home_of(counter))
     await counter.send(clicked(view.MESSAGES))
     form = counter.views.opened[-1]
@@ -654,7 +657,7 @@ async def test_cards_by_direct_message_are_asked_for_in_that_form(counter: Count
     [
         ("22:00", None, QUIET_UNTIL, "Set both times, or neither"),
         (None, "07:00", FROM, "Set both times, or neither"),
-        ("22:00", "22:00", QUIET_UNTIL, "Use another time than the one above"),
+        ("22:00", "22:00", QUIET_UNTIL, "Use a different time from the one above"),
     ],
 )
 async def test_hours_that_are_none_are_told_at_their_field(

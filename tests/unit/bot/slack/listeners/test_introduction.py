@@ -40,15 +40,15 @@ def test_it_says_what_it_does_alone_and_what_it_asks_about() -> None:
     text = introduction(FACTS, terms_text="", at_ms=1)
     assert text.splitlines() == [
         "I'm *deployer*: Puts &lt;!channel&gt; services live.",
-        "On my own I can: get status.",
-        "I ask people before I: deploy, roll back.",
-        "Write *stop* to stop me.",
+        "Without asking, I can: get status.",
+        "With approval, I can: deploy, roll back.",
+        "To stop me, type *stop*.",
     ]
 
 
 def test_it_says_who_decides() -> None:
     text = introduction(FACTS, terms_text=TERMS.to_text(), at_ms=1)
-    assert "decided by <@U0ADA>, the members of this channel." in text
+    assert "<@U0ADA>, the members of this channel can approve." in text
 
 
 @pytest.mark.parametrize("damaged", ["{", '{"stages": 7}', "[]"])
@@ -58,7 +58,7 @@ def test_damaged_terms_name_nobody(damaged: str) -> None:
 
 def test_an_agent_without_words_of_its_own_has_a_name() -> None:
     text = introduction(AgentFacts(name="A"), terms_text="", at_ms=1)
-    assert text.splitlines() == ["I'm *A*.", "Write *stop* to stop me."]
+    assert text.splitlines() == ["I'm *A*.", "To stop me, type *stop*."]
 
 
 def test_many_tools_are_cut() -> None:

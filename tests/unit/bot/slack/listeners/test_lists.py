@@ -50,19 +50,19 @@ def read(body: dict[str, Any]) -> str:
 @pytest.mark.parametrize("text", ["", "list", "LIST", "  list  "])
 async def test_the_list_has_what_waits_with_its_button(counter: Counter, text: str) -> None:
     body = await answered(counter, text)
-    assert body["text"] == "1 waits for you"
+    assert body["text"] == "1 waiting for you"
     assert "Pay 5 to Mia\nToday 11:00 AM · Rosa Ortiz in #c1" in read(body)
     assert body["blocks"][1]["accessory"]["text"]["text"] == "Review"
 
 
 async def test_nothing_waits_for_who_may_not_decide(counter: Counter) -> None:
-    assert (await answered(counter, "list", by=ADA))["text"] == "Nothing waits for you."
+    assert (await answered(counter, "list", by=ADA))["text"] == "Nothing is waiting for you."
 
 
 async def test_a_long_list_says_that_there_is_more(counter: Counter) -> None:
     await with_many(counter, 30)
     body = await answered(counter, "list")
-    assert body["text"] == "31 wait for you"
+    assert body["text"] == "31 waiting for you"
     assert body["blocks"][-1]["elements"][0]["text"] == "1\N{EN DASH}20 of 31"
     assert len(body["blocks"]) == 22
 
@@ -70,13 +70,13 @@ async def test_a_long_list_says_that_there_is_more(counter: Counter) -> None:
 async def test_own_requests_are_listed(counter: Counter) -> None:
     body = await answered(counter, "mine", by=ROSA)
     assert "Pay 5 to Mia\nToday 4:00 PM · ⏳ Needs approval · #c1" in read(body)
-    assert (await answered(counter, "mine"))["text"] == "Nothing that you requested waits."
+    assert (await answered(counter, "mine"))["text"] == "None of your requests are waiting."
 
 
 async def test_what_was_decided_is_listed(counter: Counter) -> None:
     assert (await answered(counter, "decided"))["text"] == "Nothing has been decided yet."
     await counter.office.decide(await counter.office.the_approval(), Status.APPROVED, by=MIA)
-    assert "✅ Approved by you, Today 3:00 AM" in read(await answered(counter, "decided"))
+    assert "✅ Approved by you · Today 3:00 AM" in read(await answered(counter, "decided"))
     assert "Approved by Mia Chen" in read(await answered(counter, "decided", by=ROSA))
 
 
@@ -94,7 +94,7 @@ async def test_nobody_is_shown_what_they_may_not_see(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     counter.office.directory.channels[CHANNEL] = frozenset({ROSA})
     body = await answered(counter, f"show {short_id(approval.approval_id)}", by=BEN)
-    assert "There is no request" in body["text"]
+    assert "There's no request" in body["text"]
     assert "Pay" not in json.dumps(body)
     counter.office.directory.channels[CHANNEL] = frozenset({ROSA, BEN})
     body = await answered(counter, f"show {short_id(approval.approval_id)}", by=BEN)
@@ -136,25 +136,27 @@ async def with_grant(counter: Counter, **changes: Any) -> None:
 
 
 async def test_grants_are_listed_and_ended_by_their_numbers(counter: Counter) -> None:
-    assert (await answered(counter, "grants"))["text"] == "Nothing runs without asking."
+    assert (await answered(counter, "grants"))["text"] == "No standing permissions."
     await with_grant(counter)
     body = await answered(counter, "grants")
-    assert body["text"] == "1 grant is active."
+    assert body["text"] == "1 standing permission is active."
     assert "1. Pay 5 to Mia\n🔑 Runs without asking · 1 of 5 used · until Today 4:00 AM" in read(
         body
     )
     assert body["blocks"][1]["accessory"]["text"]["text"] == "Stop…"
-    assert (await answered(counter, "grants", by=BEN))["text"] == "Nothing runs without asking."
+    assert (await answered(counter, "grants", by=BEN))["text"] == "No standing permissions."
     assert (await answered(counter, "revoke 1"))["text"] == (
         "Stopped: Pay 5 to Mia. The agent asks again."
     )
-    assert (await answered(counter, "grants"))["text"] == "Nothing runs without asking."
+    assert (await answered(counter, "grants"))["text"] == "No standing permissions."
 
 
 async def test_nobody_ends_the_grant_of_others(counter: Counter) -> None:
     await with_grant(counter)
-    assert "There is no grant 1." in (await answered(counter, "revoke 1", by=BEN))["text"]
-    assert (await answered(counter, "grants"))["text"] == "1 grant is active."
+    assert (
+        "There's no standing permission 1." in (await answered(counter, "revoke 1", by=BEN))["text"]
+    )
+    assert (await answered(counter, "grants"))["text"] == "1 standing permission is active."
 
 
 async def test_health_is_for_admins(counter: Counter) -> None:
@@ -162,7 +164,7 @@ async def test_health_is_for_admins(counter: Counter) -> None:
     counter.office.directory.add(MIA, is_admin=True)
     text = (await answered(counter, "health"))["text"]
     assert "Slack is connected." in text
-    assert "1 request waits." in text
+    assert "1 request is waiting." in text
 
 
 async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None:
@@ -193,44 +195,44 @@ async def test_each_command_that_the_page_of_questions_has_to_copy_works(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("aprove", "A request is approved on its card"),
-        ("approve apr_1", "A request is approved on its card"),
-        ("yes", "A request is approved on its card"),
+        ("aprove", "Approve or reject on the request's card"),
+        ("approve apr_1", "Approve or reject on the request's card"),
+        ("yes", "Approve or reject on the request's card"),
         ("lst", "Did you mean `list`?"),
         ("helpp", "Did you mean `help`?"),
-        ("decide", "A request is approved on its card"),
+        ("decide", "Approve or reject on the request's card"),
         ("gants", "Did you mean `grants`?"),
         ("zzzz", "Did you mean `list`?"),
-        ("list all", "I don't know “list all”. Did you mean `list`?"),
-        ("show", "There is no request …"),
-        ("show a&lt;b&amp;&gt;c", "There is no request a&lt;b&amp;&gt;c"),
-        ("show <!channel>", "There is no request &lt;!channel&gt;"),
-        ("show ????", "There is no request ????"),
-        ("show 0000", "There is no request 0000"),
-        ("show apr_", "There is no request"),
-        ("show " + "4" * 400, "There is no request"),
-        ("revoke", "There is no grant …"),
-        ("revoke 0", "There is no grant 0."),
-        ("revoke -1", "There is no grant -1."),
-        ("revoke 99999999", "There is no grant 99999999."),
-        ("revoke two", "There is no grant two."),
+        ("list all", "“list all”. Did you mean `list`?"),
+        ("show", "There's no request …"),
+        ("show a&lt;b&amp;&gt;c", "There's no request a&lt;b&amp;&gt;c"),
+        ("show <!channel>", "There's no request &lt;!channel&gt;"),
+        ("show ????", "There's no request ????"),
+        ("show 0000", "There's no request 0000"),
+        ("show apr_", "There's no request"),
+        ("show " + "4" * 400, "There's no request"),
+        ("revoke", "There's no standing permission …"),
+        ("revoke 0", "There's no standing permission 0."),
+        ("revoke -1", "There's no standing permission -1."),
+        ("revoke 99999999", "There's no standing permission 99999999."),
+        ("revoke two", "There's no standing permission two."),
         ("away until untill freitag", "I couldn't read “until untill freitag”. Try `until Fri`"),
         ("away for 3", "I couldn't read “for 3”"),
         ("away for 0 days", "I couldn't read “for 0 days”"),
-        ("away for 9999 weeks", "30 days at most"),
+        ("away for 9999 weeks", "30 days or less"),
         ("away until fri for @ben", "I don't know @ben. Mention a person, such as @ben."),
-        (f"away until fri <@{BEN}>", "Name one person at the end"),
-        (f"away for <@{BEN}>", "Say until when"),
+        (f"away until fri <@{BEN}>", "Put one person at the end"),
+        (f"away for <@{BEN}>", "Add an end"),
         ("quiet 22", "I couldn't read “22”. Try `/countersign quiet 22:00-07:00`"),
         ("quiet at night", "I couldn't read “at night”"),
         ("quiet 25:00-07:00", "I couldn't read “25:00-07:00”"),
         ("quiet 22:60-07:00", "I couldn't read “22:60-07:00”"),
         ("quiet 13pm-7am", "I couldn't read “13pm-7am”"),
         ("quiet 22:00-07:00 please", "I couldn't read “22:00-07:00 please”"),
-        ("quiet 22:00-22:00", "10:00 PM stands there twice."),
-        ("quiet 0-24", "12:00 AM stands there twice."),
+        ("quiet 22:00-22:00", "Both times are 10:00 PM."),
+        ("quiet 0-24", "Both times are 12:00 AM."),
         ("quiet <!here>", "I couldn't read “&lt;!here&gt;”"),
-        ("<@U0|x>", "I don't know “&lt;@U0|x&gt;”"),
+        ("<@U0|x>", "“&lt;@U0|x&gt;”"),
         ("*bold* _x_ `code`", "I don't know"),
     ],
 )
@@ -246,10 +248,10 @@ async def test_what_is_wrong_gets_an_answer_of_at_most_two_lines(
 async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> None:
     body = await answered(counter, f"away for 3 days for <@{BEN}|ben>")
     assert f"<@{BEN}> decides for you until" in body["text"]
-    assert (await answered(counter, "list", by=BEN))["text"] == "1 waits for you"
-    assert "you decide again" in (await answered(counter, "back"))["text"]
-    assert (await answered(counter, "back"))["text"] == "You are not away."
-    assert (await answered(counter, "list", by=BEN))["text"] == "Nothing waits for you."
+    assert (await answered(counter, "list", by=BEN))["text"] == "1 waiting for you"
+    assert "You decide again" in (await answered(counter, "back"))["text"]
+    assert (await answered(counter, "back"))["text"] == "You're not away."
+    assert (await answered(counter, "list", by=BEN))["text"] == "Nothing is waiting for you."
 
 
 @pytest.mark.parametrize(
@@ -267,18 +269,18 @@ async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> N
 async def test_quiet_hours_are_read_as_people_write_them(
     counter: Counter, typed: str, words: str
 ) -> None:
-    told = f"No direct messages {words}. High risk still comes through."
+    told = f"Direct messages muted {words}, except high-risk requests."
     assert (await answered(counter, f"quiet {typed}"))["text"] == told
     assert (await answered(counter, "quiet"))["text"] == told
     again = (await answered(counter, "quiet off"))["text"]
-    assert again == "You get direct messages at any time again."
-    assert (await answered(counter, "quiet"))["text"].startswith("You get direct messages at any")
+    assert again == "Direct messages are back on."
+    assert (await answered(counter, "quiet"))["text"].startswith("Direct messages are on")
 
 
 async def test_a_word_about_quiet_hours_is_answered_in_a_thread_too(counter: Counter) -> None:
     await counter.send(mentioned("<@UBOT> quiet 22:00-07:00"))
     (told,) = counter.views.whispered
-    assert told["text"].startswith("No direct messages from 10:00 PM")
+    assert told["text"].startswith("Direct messages muted from 10:00 PM")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +326,7 @@ async def test_a_word_in_a_thread_is_answered_once_and_privately(counter: Counte
         assert (await counter.send(mentioned("<@UBOT> list", kind=kind))).status == 200
     (told,) = counter.views.whispered
     assert (told["user"], told["channel"], told["thread_ts"]) == (MIA, CHANNEL, ROOT)
-    assert told["text"] == "1 waits for you"
+    assert told["text"] == "1 waiting for you"
     assert await counter.office.storage.inbox.new(THREAD_ID, limit=9) == []
 
 

@@ -75,14 +75,14 @@ async def test_a_modal_that_is_not_ours(counter: Counter, changes: dict[str, Any
     answer = await counter.send(form)
     assert answer.status == 200
     assert json.loads(answer.body)["response_action"] == "update"
-    assert "isn't one of mine" in answer.body
+    assert "isn't one I made" in answer.body
     await is_untouched(counter)
 
 
 async def test_a_modal_without_state(counter: Counter) -> None:
     form = a_submission(await counter.office.the_approval(), ActionId.EDIT_MODAL, {})
     del form["view"]["state"]
-    assert "isn't one of mine" in (await counter.send(form)).body
+    assert "isn't one I made" in (await counter.send(form)).body
     await is_untouched(counter)
 
 

@@ -74,7 +74,7 @@ CONNECT: dict[str, Any] = {
     "user": {"id": EVE, "username": "eve", "name": "eve", "team_id": "T9"},
 }
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
-NOT_OURS = "Only people of this workspace can do this."
+NOT_OURS = "Only people in this workspace can do this."
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ async def test_home_and_shortcuts_of_the_organisation_have_what_waits(
     await counter.send(event)
     await counter.send({**clicked(view.ALL_MINE), **GRID, **INSTALLED[where]})
     first, second = [json.dumps(one) for who, one in counter.views.published if who == WIM]
-    assert "1 waits for you" in first
+    assert "1 waiting for you" in first
     assert "Pay 5 to Mia" in first
     assert first != second
     await counter.send({**everywhere(WIM), **GRID, **INSTALLED[where]})
@@ -197,7 +197,9 @@ async def test_what_is_done_from_elsewhere_is_on_record_for_this_workspace(
     await commanded(counter, "quiet 22:00-07:00", user_id=WIM, team_id="T2", **more)
     assert WIM in await counter.office.storage.people.of("T1", [WIM])
     await counter.send({**chosen(WIM), **AWAY, **OTHER})
-    assert "An agent is at work in this thread" in counter.told(WIM), "it is the same thread"
+    assert "An agent is already working in this thread" in counter.told(WIM), (
+        "it is the same thread"
+    )
     assert counter.views.posted == []
 
 
@@ -261,7 +263,7 @@ async def test_another_company_has_no_home_no_shortcuts_and_no_commands(counter:
 )
 async def test_nobody_hands_a_right_to_another_company(counter: Counter, words: str) -> None:
     answer = await commanded(counter, words.format(EVE), user_id=WIM, team_id="T1")
-    assert "Choose another active member" in answer["text"]
+    assert "Choose an active member" in answer["text"]
     current = counter.office.storage.delegations.current("T1", now_ms=counter.office.clock())
     assert list(await current) == []
 

@@ -106,7 +106,7 @@ async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: 
     (view,) = counter.views.opened
     assert (view["title"]["text"], label(view)) == ("Details", "")
     alerts = [one["text"]["text"] for one in view["blocks"] if one["type"] == "alert"]
-    assert alerts == ["You can't approve your own request. Anyone else in <#C1> can decide."]
+    assert alerts == ["You can't approve your own request. Anyone else in <#C1> can approve."]
     assert inputs(view) == {}
     assert actions(view) == ["page", "withdraw"]
 
@@ -115,7 +115,7 @@ async def test_who_asked_reads_which_group_can_decide(storage: SqliteStorage) ->
     counter, approval = await a_ruled(storage)
     await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
     (view,) = counter.views.opened
-    words = "You can't approve your own request. Anyone in <!subteam^S0SRE> can decide."
+    words = "You can't approve your own request. Anyone in <!subteam^S0SRE> can approve."
     assert words in [one["text"]["text"] for one in view["blocks"] if one["type"] == "alert"]
 
 
@@ -228,7 +228,7 @@ async def test_a_forged_page_shows_nothing(storage: SqliteStorage, value: object
     view = counter.views.opened[-1]
     click = a_click_inside(approval, ActionId.PAGE_NEXT, view, value=given)
     assert (await counter.send(click)).status == 200
-    assert "isn't one of mine" in str(counter.views.opened[-1])
+    assert "isn't one I made" in str(counter.views.opened[-1])
     assert pages_read(await counter.office.the_approval(), ADA) == 0
 
 
@@ -239,7 +239,7 @@ async def test_a_form_whose_metadata_was_altered_is_refused(
     approval = await counter.office.the_approval()
     sent = a_submission(approval, ActionId.REVIEW_MODAL, {})
     sent["view"]["private_metadata"] = about
-    assert "isn't one of mine" in (await counter.send(sent)).body
+    assert "isn't one I made" in (await counter.send(sent)).body
     await is_untouched(counter)
 
 
@@ -327,7 +327,7 @@ async def test_the_next_time_is_asked_about_or_allowed(
     assert [one["text"]["text"] for one in options] == [
         "Ask again every time",
         "Allow this for 1h",
-        "Allow this 5 times",
+        "Allow this 5 more times",
     ]
     sent = a_submission(approval, ActionId.REVIEW_MODAL, picked("next_time", value))
     assert (await counter.send(sent)).body == ""
@@ -345,7 +345,7 @@ async def test_where_it_is_not_offered_a_forged_wish_approves_nothing(
     await counter.send(a_click(approval, ActionId.DETAILS))
     assert "next_time" not in inputs(counter.views.opened[-1])
     sent = a_submission(approval, ActionId.REVIEW_MODAL, picked("next_time", "time"))
-    assert "isn't one of mine" in (await counter.send(sent)).body
+    assert "isn't one I made" in (await counter.send(sent)).body
     assert counter.office.ran == []
 
 
@@ -368,8 +368,8 @@ async def test_a_grant_is_as_narrow_as_its_ticks(storage: SqliteStorage) -> None
     ("value", "words", "reason"),
     [
         ("later", "after the sale", "Not now, ask again later: after the sale"),
-        ("fix", "", "Wrong details, ask again with other values"),
-        ("never", "", "Should not be done, don't ask again"),
+        ("fix", "", "Wrong details, ask again with other details"),
+        ("never", "", "Shouldn't be done, don't ask again"),
         ("other", "we moved on", "we moved on"),
     ],
 )
@@ -388,7 +388,7 @@ async def test_a_rejection_tells_the_agent_what_it_may_do(
 async def test_a_forged_reason_rejects_nothing(counter: Counter, value: object) -> None:
     approval = await counter.office.the_approval()
     sent = a_submission(approval, ActionId.REJECT_MODAL, picked("canned", value))
-    assert "isn't one of mine" in (await counter.send(sent)).body
+    assert "isn't one I made" in (await counter.send(sent)).body
     await is_untouched(counter)
 
 
@@ -416,9 +416,9 @@ async def test_a_right_is_handed_over_from_the_card(storage: SqliteStorage) -> N
     await counter.send(a_click(approval, ActionId.HAND_OVER))
     assert counter.views.opened[-1]["callback_id"] == ActionId.HAND_OVER_MODAL
     sent = a_submission(approval, ActionId.HAND_OVER_MODAL, handing("UTOM"))
-    assert "Handed over" in (await counter.send(sent)).body
+    assert "Delegated" in (await counter.send(sent)).body
     await counter.send(a_click(approval, ActionId.DETAILS, "UTOM"))
-    assert "You can decide because <@UADA> handed it to you." in str(counter.views.opened[-1])
+    assert "You can decide because you're <@UADA>'s delegate." in str(counter.views.opened[-1])
     await counter.send(a_click(approval, ActionId.APPROVE, "UTOM"))
     assert len(counter.office.ran) == 1
 
@@ -426,13 +426,13 @@ async def test_a_right_is_handed_over_from_the_card(storage: SqliteStorage) -> N
 @pytest.mark.parametrize(
     ("values", "place", "words"),
     [
-        (handing(ADA), "to", "hand over to yourself"),
+        (handing(ADA), "to", "delegate to yourself"),
         (handing(ROSA), "to", "requested this"),
         (handing(None), "to", "Choose a person"),
         (handing("<!here>"), "to", "Choose a person"),
         (handing(BEN, "soon"), "day", "Use a date"),
         (handing(BEN, None), "day", "Use a date"),
-        (handing(BEN, "2020-01-01"), "day", "still to come"),
+        (handing(BEN, "2020-01-01"), "day", "in the future"),
         (handing(BEN, "2029-01-01"), "day", "30 days"),
     ],
 )
@@ -449,7 +449,7 @@ async def test_a_ring_of_rights_is_refused(storage: SqliteStorage) -> None:
     counter, approval = await a_ruled(storage)
     await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(BEN)))
     answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(ADA), BEN))
-    assert "handed over to you" in json.loads(answer.body)["errors"]["to"]
+    assert "delegated to you" in json.loads(answer.body)["errors"]["to"]
 
 
 async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
@@ -461,13 +461,13 @@ async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
 
     await counter.send(a_click(approval, ActionId.HAND_OVER))
     shown = json.dumps(counter.views.opened[-1], ensure_ascii=False)
-    assert "1 request waits for you now, and is handed over, too:" in shown
+    assert "1 request waiting for you now is delegated too:" in shown
     assert f"• {approval.title}" in shown
-    assert "<@UTOM> decides for you now, until" in shown
+    assert "<@UTOM>, your delegate until" in shown
 
     counter.office.clock.forward(seconds=1)
     answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(BEN)))
-    assert "in place of <@UTOM>." in answer.body
+    assert "instead of <@UTOM>." in answer.body
 
 
 async def test_who_has_no_right_hands_nothing_over(counter: Counter) -> None:
@@ -508,10 +508,10 @@ async def test_nobody_outside_of_the_channel_is_asked(counter: Counter, to: obje
 @pytest.mark.parametrize(
     ("form", "unused"),
     [
-        (ActionId.EDIT_MODAL, "Your changes were not used."),
-        (ActionId.REJECT_MODAL, "Your rejection was not used."),
-        (ActionId.REVIEW_MODAL, "Your approval was not used."),
-        (ActionId.SNOOZE_MODAL, "What you wrote was not used."),
+        (ActionId.EDIT_MODAL, "Your changes weren't applied."),
+        (ActionId.REJECT_MODAL, "Your rejection wasn't counted."),
+        (ActionId.REVIEW_MODAL, "Your approval wasn't counted."),
+        (ActionId.SNOOZE_MODAL, "What you wrote wasn't sent."),
     ],
 )
 async def test_a_form_that_comes_late_says_who_was_first(
@@ -526,7 +526,7 @@ async def test_a_form_that_comes_late_says_who_was_first(
     text = answer["view"]["blocks"][0]["text"]["text"]
     assert "Already rejected by <@UBEN>" in text
     assert unused in text
-    assert "is not kept" in str(answer["view"]["blocks"][1])
+    assert "isn't saved" in str(answer["view"]["blocks"][1])
 
 
 async def test_a_form_that_came_after_the_deadline_says_that_nothing_ran(counter: Counter) -> None:

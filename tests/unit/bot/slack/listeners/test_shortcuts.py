@@ -114,7 +114,7 @@ async def test_of_more_than_a_page_the_form_says_how_many_there_are(
 
 async def test_without_approvals_the_form_says_so(counter: Counter) -> None:
     await counter.send(everywhere(ADA))
-    assert counter.views.opened[-1]["blocks"][0]["text"]["text"] == "Nothing waits for you"
+    assert counter.views.opened[-1]["blocks"][0]["text"]["text"] == "Nothing is waiting for you"
 
 
 async def test_a_guest_sees_why_there_is_nothing(counter: Counter) -> None:
@@ -133,7 +133,7 @@ async def test_an_agent_works_where_the_message_stands(counter: Counter) -> None
     assert (await counter.send(chosen())).status == 200
     (posted,) = counter.views.posted
     assert (posted["channel"], posted["thread_ts"]) == (CHANNEL, ROOT)
-    assert posted["text"] == f"<@{ADA}> asks an agent about this message."
+    assert posted["text"] == f"<@{ADA}> asked an agent about this message."
     approval = await counter.office.the_approval()
     assert approval.thread_id == THREAD
 
@@ -147,7 +147,7 @@ async def test_the_agent_reads_the_message(counter: Counter) -> None:
     await counter.send(chosen())
     read = await counter.office.storage.inbox.of_turn(THREAD, 1)
     assert [one.user_id for one in read] == [ROSA, ADA]
-    assert read[0].text == "Please see to this message: “pay Mia, please”"
+    assert read[0].text == "Please handle this message: “pay Mia, please”"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ async def nothing_began(counter: Counter) -> bool:
 async def test_where_the_bot_is_not_it_says_how_to_invite_it(counter: Counter) -> None:
     counter.office.directory.channels[CHANNEL] = frozenset({ADA, ROSA})
     assert (await counter.send(chosen())).status == 200
-    assert "Invite me: `/invite @countersign`" in told(counter)
+    assert "Invite me with `/invite @countersign`, then try again." in told(counter)
     assert counter.views.posted == []
     assert await nothing_began(counter)
 
@@ -212,14 +212,14 @@ async def test_guests_and_strangers_begin_nothing(counter: Counter, by: str) -> 
 @pytest.mark.parametrize("text", ["", "   ", f"<@{BOT}>"])
 async def test_a_message_without_words_begins_nothing(counter: Counter, text: str) -> None:
     await counter.send(chosen(text=text))
-    assert "no words" in told(counter)
+    assert "no text" in told(counter)
     assert await nothing_began(counter)
 
 
 async def test_a_thread_at_work_is_left_alone(counter: Counter) -> None:
     await counter.send(chosen())
     await counter.send(chosen(ts="1800000005.000001", thread_ts=ROOT, text="yes"))
-    assert "at work in this thread" in told(counter)
+    assert "working in this thread" in told(counter)
     assert len(counter.views.posted) == 1
 
 

@@ -145,7 +145,7 @@ async def test_with_the_last_try_people_are_told(counter: Counter, number: str, 
     await down.office.queue.run()
     texts = [text for who, text in down.office.notifier.whispers if who == ROSA]
     assert len(texts) == told
-    assert all("may not have kept this message" in text for text in texts)
+    assert all("may not have saved this message" in text for text in texts)
     assert all("within a minute" in text for text in texts)
 
 
@@ -173,8 +173,8 @@ FULL = StoreBrokenError("database or disk is full", Fault.FULL)
     ("error", "words", "never"),
     [
         (StoreUnavailableError("refused"), "can't reach my database", "An admin"),
-        (FULL, "My database has a fault", "can't reach"),
-        (UNREADABLE, "can't read what is on record of this", "try again"),
+        (FULL, "My database has a problem", "can't reach"),
+        (UNREADABLE, "can't read this record", "try again"),
     ],
 )
 async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
@@ -192,8 +192,8 @@ async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (StoreUnavailableError("refused"), "may not have kept"),
-        (FULL, "An admin has to repair it"),
+        (StoreUnavailableError("refused"), "may not have saved"),
+        (FULL, "After an admin repairs it"),
         (UNREADABLE, "didn't act on this message"),
     ],
 )

@@ -301,7 +301,7 @@ async def test_a_whisper_carries_the_buttons_of_a_card_that_still_waits(scene: S
     assert buttons == [(one["action_id"], one.get("value")) for one in drawn[0]["elements"]]
     assert first["blocks"][1]["text"]["text"] == title_of(waits)
     assert [one["type"] for one in second["blocks"]] == ["section"]
-    assert "2 more wait" in str(third["blocks"][-1])
+    assert "2 more are waiting" in str(third["blocks"][-1])
 
 
 async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:

@@ -58,7 +58,7 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here
     words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
     assert f"> in <#{scene.approval.channel_id}>. <http" in words
     assert "|Open the thread>" in words
-    assert "You can decide because you're named for this." in words
+    assert "You can decide because you're listed by name." in words
     assert "; then nothing runs." in words
 
 

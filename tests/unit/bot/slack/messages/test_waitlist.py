@@ -108,7 +108,7 @@ def test_the_lines_say_what_became_of_them() -> None:
     shown = a_list(waiting(1))
     shown = replace(shown, items=[*shown.items, ListItem(approval=ended, waits=False), voted])
     message = drawn(replace(shown, total=3))
-    assert "*1 of 3 still wait for you*" in message["blocks"][0]["text"]["text"]
+    assert "*1 of 3 still waiting for you*" in message["blocks"][0]["text"]["text"]
     assert "⛔ Rejected by you" in message["blocks"][2]["text"]["text"]
     labels = [one["accessory"]["text"]["text"] for one in message["blocks"][1:4]]
     assert labels == ["Review", "Open", "Open"]
@@ -120,14 +120,14 @@ def test_a_list_that_is_over_says_so_and_offers_no_decision() -> None:
     shown = replace(a_list(ended), items=[ListItem(approval=ended, waits=False)])
     message = drawn(shown)
     assert shown.is_over
-    assert message["text"] == "None of these waits for you any more"
+    assert message["text"] == "Nothing here is waiting for you now"
     assert "Review" not in json.dumps(message)
 
 
 def test_a_list_of_before_only_says_that_there_is_a_newer_one() -> None:
     message = drawn(a_list(waiting(), is_replaced=True))
     assert len(message["blocks"]) == 1
-    assert message["text"] == "There is a newer list below."
+    assert message["text"] == "See the newer list below."
 
 
 def test_what_is_left_of_a_long_list_is_counted() -> None:
@@ -135,7 +135,7 @@ def test_what_is_left_of_a_long_list_is_counted() -> None:
     ended = waiting(1, status=Status.APPROVED, decision=decision)
     shown = replace(a_list(ended), items=[ListItem(approval=ended, waits=False)], total=4)
     message = drawn(shown)
-    assert "*3 of 4 still wait for you*" in message["blocks"][0]["text"]["text"]
+    assert "*3 of 4 still waiting for you*" in message["blocks"][0]["text"]["text"]
     assert "And 3 more" in str(message["blocks"][-1])
 
 

@@ -70,7 +70,7 @@ async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Sta
     await go_to(stage, await planned(stage))
     await stage.sandbox.until(lambda: len(lists(stage)) == 1)
     (shown,) = lists(stage)
-    assert shown["text"].startswith("1 request waits for you. The first expires <!date^")
+    assert shown["text"].startswith("1 request is waiting for you. The first expires <!date^")
     assert "Deploy payments 1.4.2 to production" in str(shown["blocks"])
     assert "|Open the card>" in str(shown["blocks"])
     assert lists(stage, "Ben") == []
@@ -91,7 +91,7 @@ async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Sta
     await stage.rest()
     stage.clock.forward(minutes=2)
     await stage.tick()
-    await stage.sandbox.until(lambda: "None of these" in lists(stage)[0]["text"])
+    await stage.sandbox.until(lambda: "Nothing here" in lists(stage)[0]["text"])
     assert "Approved by" in str(lists(stage)[0]["blocks"])
     await stage.rest()
     person = await kept(stage)
@@ -118,10 +118,10 @@ async def test_a_restart_sends_no_second_one(stage: Stage) -> None:
 
 async def test_quiet_hours_are_set_by_a_command_and_kept_over_a_restart(stage: Stage) -> None:
     await stage.sandbox.command(ADA, stage.channel, "/countersign", "quiet 22:00-07:00")
-    await stage.whispered("Ada", "No direct messages from 10:00 PM to 7:00 AM")
+    await stage.whispered("Ada", "Direct messages muted from 10:00 PM to 7:00 AM")
     await stage.stop_bot()
     await stage.start_bot()
     await stage.sandbox.command(ADA, stage.channel, "/countersign", "quiet")
     await stage.sandbox.until(
-        lambda: str(stage.sandbox.ephemerals(ADA)).count("No direct messages from") >= 2
+        lambda: str(stage.sandbox.ephemerals(ADA)).count("Direct messages muted from") >= 2
     )
