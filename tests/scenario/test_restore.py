@@ -148,7 +148,7 @@ async def test_i5_a_clock_that_is_behind_the_copy_makes_nothing_of_it_run(
     said = await back_to_copy(stage, place)
     assert "The clock of this machine is behind that moment" in said
 
-    again = await stage.card(word="Asked again", within=30)
+    again = await stage.card(word="Asking again", within=30)
     await stage.said("Write again what you still want", within=30)
     assert buttons(again)[0] == APPROVE
     await stage.rest()
@@ -176,7 +176,7 @@ async def test_i5_a_bot_does_not_run_on_a_copy_that_was_put_in_place_by_hand(
         assert await asyncio.to_thread(main, ["restore"], environ=dict(place.environ)) == 0
         stage.clock.follow()
         await stage.start_bot()
-        again = await stage.card(word="Asked again", within=30)
+        again = await stage.card(word="Asking again", within=30)
         assert buttons(again)[0] == APPROVE
 
 
