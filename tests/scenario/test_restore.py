@@ -149,7 +149,7 @@ async def test_i5_a_clock_that_is_behind_the_copy_makes_nothing_of_it_run(
     assert "The clock of this machine is behind that moment" in said
 
     again = await stage.card(word="Asking again", within=30)
-    await stage.said("Write again what you still want", within=30)
+    await stage.said("If you still need something", within=30)
     assert buttons(again)[0] == APPROVE
     await stage.rest()
     assert len([text for text in stage.texts() if re.search(LIVE, text)]) == 1

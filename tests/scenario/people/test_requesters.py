@@ -48,7 +48,7 @@ async def submit(stage: Stage, user: str, **given: str) -> dict[str, Any]:
 
 async def reject(stage: Stage, user: str, card: dict[str, Any], words: str) -> None:
     await stage.click(user, card, REJECT)
-    assert "errors" not in await submit(stage, user, **{"in your words": words})
+    assert "errors" not in await submit(stage, user, **{"in your own words": words})
 
 
 async def stays_refused(stage: Stage, user: str, card: dict[str, Any]) -> None:
