@@ -23,6 +23,7 @@ from bot.config.settings import Settings
 from bot.core.scheduler import Scheduler, TimeLapse, give_back
 from bot.core.talk.roster import Roster, load_roster
 from bot.core.tasks import Closings, Tasks
+from bot.core.upkeep.clocks import check_clock
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import CopyInPlaceError, FaultyPolicyError, SettingsError
 from bot.observability import logs
@@ -233,6 +234,7 @@ async def _open(storage: Storage, last: Closings) -> None:
     await storage.open()
     if await storage.restoring.is_copy():
         raise CopyInPlaceError
+    await check_clock(storage)
     await storage.reconsider()
 
 

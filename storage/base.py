@@ -135,6 +135,14 @@ class Storage(Protocol):
         """
         ...
 
+    async def server_ms(self) -> int | None:
+        """Read the clock of the database's server; None where it is the clock of this machine.
+
+        Raises:
+            StoreUnavailableError: The server does not answer.
+        """
+        ...
+
     async def examine(self) -> Sequence[Remark]:
         """Try out what decisions rest on; for people, and slow. Leaves nothing behind.
 
@@ -184,6 +192,7 @@ class SameStorage:
         self.open_to_read = storage.open_to_read
         self.reconsider = storage.reconsider
         self.ping = storage.ping
+        self.server_ms = storage.server_ms
         self.examine = storage.examine
         self.count_unreadable = storage.count_unreadable
         self.unreadable = storage.unreadable

@@ -42,6 +42,7 @@ class Fault(StrEnum):
     MISSING = "missing"  # the file is gone, or empty, and was there before
     REPLACED = "replaced"  # the file is not the one that was opened
     ADDRESS = "address"  # what names it cannot be used
+    CLOCK = "clock"  # its clock, or ours, is far from right
     UNSUITED = "unsuited"  # a server that lacks what we rely on
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 from bot.commands.findings import Finding
 from bot.config.settings import Settings
-from bot.errors import CopyInPlaceError
+from bot.core.upkeep.clocks import clock_difference, say_difference
 from storage.base import Storage
 from storage.errors import (
     Fault,
@@ -40,6 +40,7 @@ SHARED: Mapping[Fault, str] = {
     Fault.REFUSED: "give this user the role readWrite on that database; name authSource in the "
     "address when the user was made in another one, such as ?authSource=admin",
     Fault.ADDRESS: "correct the address as said",
+    Fault.CLOCK: "set the clocks of this machine and of the database server by NTP",
     Fault.UNSUITED: "use MongoDB 4.4 or newer, as a replica set or a sharded cluster",
 }
 _NEWER = (
@@ -61,12 +62,7 @@ async def look_at_storage(
         await storage.open()
         await storage.ping()
         yield Finding(subject="database", text=f"{_kind(settings)}; it answers and takes writes")
-        if await storage.restoring.is_copy():
-            error = CopyInPlaceError()
-            yield Finding(subject=subject, text=error.fault, remedy=error.remedy)
-        for remark in await storage.examine():
-            yield Finding(subject="server", text=remark.text, remedy=remark.remedy)
-        async for finding in _unreadable(storage):
+        async for finding in _examined(storage):
             yield finding
     except StoreBusyError as error:
         yield _busy(error)
@@ -78,6 +74,16 @@ async def look_at_storage(
         yield Finding(subject=subject, text=str(error), remedy=remedy)
     finally:
         await storage.close()
+
+
+async def _examined(storage: Storage) -> AsyncIterator[Finding]:
+    if ahead_ms := await clock_difference(storage):
+        remedy = SHARED[Fault.CLOCK]
+        yield Finding(subject="clock", text=say_difference(ahead_ms), remedy=remedy)
+    for remark in await storage.examine():
+        yield Finding(subject="server", text=remark.text, remedy=remark.remedy)
+    async for finding in _unreadable(storage):
+        yield finding
 
 
 def remedy_for(error: StorageError, *, is_embedded: bool) -> str:

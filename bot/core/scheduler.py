@@ -20,6 +20,7 @@ from bot.core.attendance.visits import Attendance
 from bot.core.decisions.grants import Grants
 from bot.core.outbox import Outbox
 from bot.core.tasks import Tasks
+from bot.core.upkeep.clocks import ClockWatch
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
 from bot.core.work import TakenLeases, ThreadWorker
@@ -59,6 +60,7 @@ class Sweep:
         grants: Draws the messages of standing grants; None where there are none.
         lists: Brings lists that people look at up to date; None where there are none.
         digests: Sends people lists of what waits; None where nobody is sent one.
+        clocks: Compares clocks with the database's server; None where nobody has to.
         taken: The leases of approvals that writes took along.
         woken: Those of threads.
 
@@ -77,6 +79,7 @@ class Sweep:
     grants: Grants | None = None
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
     digests: Digests | None = None
+    clocks: ClockWatch | None = None
     taken: TakenLeases[Approval] | None = None
     woken: TakenLeases[Thread] | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
@@ -180,6 +183,8 @@ class Sweep:
             self.spawn(self.lists())
         if self.digests is not None:
             self.spawn(self.digests.step())
+        if self.clocks is not None:
+            self.spawn(self.clocks.step())
 
 
 async def give_back(sweep: Sweep) -> None:

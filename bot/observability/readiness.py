@@ -26,6 +26,7 @@ FAULTS: Mapping[Fault, str] = {
     Fault.MISSING: "the database file is missing or empty",
     Fault.REPLACED: "the database file was deleted or replaced",
     Fault.ADDRESS: "the address of the database cannot be used",
+    Fault.CLOCK: "the clock differs from the clock of the database",
     Fault.UNSUITED: "the database server lacks what is needed",
 }
 """The answers to a probe; whoever may ask sees no path and no host."""

@@ -39,6 +39,7 @@ from bot.core.talk.summaries import Summaries
 from bot.core.tasks import Tasks, make_room
 from bot.core.threads import Threads
 from bot.core.turns import Turns
+from bot.core.upkeep.clocks import ClockWatch
 from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.upkeep.sealing import Sealer
 from bot.core.work import ExpectedEnds, TakenLeases
@@ -390,6 +391,7 @@ class Parts:
             clock=clock,
             spawn=self.tasks.spawn,
             retention=self._retention(),
+            clocks=ClockWatch(storage=self.storage, clock=clock),
             sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
             grants=self.grants,
             lists=self.lists.homes.refresh,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from functools import partial
 
 from storage.chain import NO_KEY, Seal
+from storage.errors import StoreBrokenError
 from storage.mongo.approvals.store import MongoApprovalStore
 from storage.mongo.audit.store import MongoAuditStore
 from storage.mongo.audit.trail import MongoTrailStore
@@ -103,6 +104,13 @@ class MongoStorage:
     async def ping(self) -> None:
         await self._client.ping()
         await self._client.write()
+
+    async def server_ms(self) -> int | None:
+        try:
+            found = (await self._client.command("hello")).get("localTime")
+        except StoreBrokenError:
+            return None  # a compatible server that does not know the command
+        return None if found is None else int(found.replace(tzinfo=UTC).timestamp() * 1_000)
 
     async def examine(self) -> Sequence[Remark]:
         return await self_test(self._client)

@@ -97,6 +97,9 @@ class SqliteStorage:
     async def ping(self) -> None:
         await self._database.fetch(_WRITE)
 
+    async def server_ms(self) -> int | None:
+        return None
+
     async def examine(self) -> Sequence[Remark]:
         rows = await self._database.fetch_unlimited("PRAGMA quick_check(3)")
         faults = "; ".join(str(row["quick_check"]) for row in rows)

@@ -1,0 +1,101 @@
+"""The clock of the database's server, and that of a machine that differs from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bot.commands.database import look_at_storage
+from bot.config.settings import Settings
+from bot.core.upkeep.clocks import LOOK_EVERY, ClockWatch
+from bot.main import start
+from storage.base import SameStorage, Storage
+from storage.errors import Fault, StoreBrokenError
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeClock
+from tests.support.pace import BRISK
+
+SETTINGS = {
+    "COUNTERSIGN_APPROVERS": "U0123456789",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_SIGNING_SECRET": "s" * 32,
+    "SLACK_API_URL": "http://127.0.0.1:9/",
+}
+
+
+class Skewed(SameStorage):
+    """A database whose server has a clock of its own.
+
+    Args:
+        storage: The database.
+        ahead: How far that clock is ahead of ours.
+    """
+
+    def __init__(self, storage: Storage, ahead: timedelta) -> None:
+        super().__init__(storage)
+        self.ahead = ahead
+        self.server_ms = self._server_ms
+
+    async def _server_ms(self) -> int:
+        return int((time.time() + self.ahead.total_seconds()) * 1_000)
+
+
+@pytest.mark.mongo
+async def test_a_server_tells_its_time(new_storage: Callable[[], Storage]) -> None:
+    storage = new_storage()
+    await storage.open()
+    before_s = time.time()
+    found = await storage.server_ms()
+    if not isinstance(storage, SqliteStorage):
+        assert found is not None
+        assert abs(found / 1_000 - before_s) < 5  # it is on this machine
+    else:
+        assert found is None  # its clock is ours
+    await storage.close()
+
+
+@pytest.mark.parametrize("seconds", [-16, 16, 180])
+async def test_a_bot_whose_clock_differs_by_more_than_a_lease_does_not_start(
+    tmp_path: Path, seconds: float
+) -> None:
+    storage = Skewed(SqliteStorage(tmp_path), timedelta(seconds=seconds))
+    outside = replace(BRISK, storage=storage)
+    async with AsyncExitStack() as stack:
+        with pytest.raises(StoreBrokenError, match="the clock of this machine is") as caught:
+            await start(Settings.load(SETTINGS), stack, outside=outside)
+    assert caught.value.fault is Fault.CLOCK
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, ""), (0.5, ""), (-3, "3.0 s ahead of"), (4, "4.0 s behind")]
+)
+async def test_a_smaller_difference_is_said_every_hour_and_by_the_doctor(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: float, told: str
+) -> None:
+    storage = Skewed(SqliteStorage(tmp_path), timedelta(seconds=seconds))
+    await storage.open()
+    clock = FakeClock(now_ms=1)
+    watch = ClockWatch(storage=storage, clock=clock)
+    for _ in range(3):
+        await watch.step()  # the start has compared them
+    assert caplog.messages == []
+    clock.forward(seconds=LOOK_EVERY.total_seconds())
+    for _ in range(3):
+        await watch.step()
+    assert len(caplog.messages) == bool(told)
+    assert told in "".join(caplog.messages)
+    await storage.close()
+
+    settings = Settings.load({**SETTINGS, "COUNTERSIGN_DATA_DIR": str(tmp_path)})
+    made = cast(Callable[[Settings], Storage], lambda _: storage)
+    findings = [one async for one in look_at_storage(settings, made)]
+    clocks = [one for one in findings if one.subject == "clock"]
+    assert len(clocks) == bool(told)
+    assert all(told in one.text and "NTP" in one.remedy for one in clocks)
