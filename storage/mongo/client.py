@@ -41,6 +41,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["status", "expires_ms"],
         ["requester_id"],
         ["requester_id", "created_ms"],
+        ["requester_id", "status", "expires_ms"],
         ["decided_by"],
         ["decided_by", "created_ms"],
         ["thread_id"],

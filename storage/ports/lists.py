@@ -1,6 +1,7 @@
 """The lists that people are shown: what waits, what ended, which grants last. They decide nothing.
 
-All are bounded, and read by an index. A record that cannot be read is passed over.
+All are bounded, and read by an index. A record that cannot be read is passed over, and keeps no
+other from its list: a page says where it ended, and what has no pages is filled up.
 """
 
 from __future__ import annotations
@@ -10,20 +11,34 @@ from typing import Protocol
 
 from storage.records import Approval, Grant
 
+Place = tuple[int, str]
+"""`expires_ms` and id of an approval: where a page ended."""
+START: Place = (0, "")
+"""Before the first page."""
+
 
 class ListStore(Protocol):
     """Reads approvals and grants in the order in which people look at them."""
 
     async def waiting(
-        self, *, now_ms: int, limit: int, after: tuple[int, str] = (0, "")
-    ) -> Sequence[Approval]:
+        self, *, now_ms: int, limit: int, after: Place = START
+    ) -> tuple[Sequence[Approval], Place | None]:
         """Pending approvals that expire after `now_ms`, the earliest deadline first.
 
         Args:
             now_ms: The time now.
-            limit: How many at most.
-            after: `expires_ms` and id of the last one of the page before.
+            limit: How many at most, of all that are read; what cannot be read is not among them.
+            after: Where the page before ended.
+
+        Returns:
+            They, and where the page ended; None where nothing comes after it.
         """
+        ...
+
+    async def asked_by(
+        self, user_id: str, *, now_ms: int, limit: int, after: Place = START
+    ) -> tuple[Sequence[Approval], Place | None]:
+        """The same, of those that somebody asked for: as the first, where several did."""
         ...
 
     async def ended_of(self, user_id: str, *, limit: int) -> Sequence[Approval]:

@@ -15,6 +15,7 @@ KEYS: Mapping[str, str] = {
     "posts": "post_id",
     "whispers": "whisper_id",
     "audit": "entry_id",
+    "grants": "grant_id",
     "checkpoints": "checkpoint_id",
     "log": "log_id",
 }

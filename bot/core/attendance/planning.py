@@ -7,6 +7,7 @@ was first, and the reminder leaves them out where the list is.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import StorageError
+from storage.ports.lists import START, Place
 from storage.records import Approval, Kind, PersonRecord
 
 logger = logging.getLogger(__name__)
@@ -42,7 +44,9 @@ LATE = timedelta(minutes=5)
 """A first mention that comes so long after the request is one of many."""
 _SPARE = timedelta(minutes=5)
 """The least time that a list must leave before a deadline, to take the place of a reminder."""
-_PAGE, _MOST = 100, 500
+_PAGE = 100
+_MOST = 100
+"""Approvals that are looked at for one person, those that expire first."""
 _MOST_MARKED = 100
 
 
@@ -174,7 +178,7 @@ class ListPlans:
         return len(await look.among(approvals)) >= MANY
 
     async def _named(self) -> dict[str, list[Approval]]:
-        """All whom something waits for by name, each with what that is."""
+        """All whom something waits for by name, each with the first of what that is."""
         now, found = self.clock(), dict[str, list[Approval]]()
         records = await self.storage.delegations.current(self.team_id, now_ms=now)
         handed, away = delegations_of(records), absent_of(records)
@@ -187,21 +191,19 @@ class ListPlans:
                 continue
             lent = {one.delegate for one in handed if terms.delegation and one.owner in people}
             for user_id in sorted((people | lent) - away.keys()):
-                found.setdefault(user_id, []).append(approval)
+                if len(of_person := found.setdefault(user_id, [])) < _MOST:
+                    of_person.append(approval)
         return found
 
     async def _pending(self, now: int) -> AsyncIterator[Approval]:
-        """All that waits for a decision, the earliest deadline first; of very much, the first."""
-        looked, after = 0, (0, "")
-        while looked < _MOST:
-            page = await self.storage.lists.waiting(now_ms=now, limit=_PAGE, after=after)
+        """All that waits for a decision, the earliest deadline first."""
+        after: Place | None = START
+        while after:
+            page, after = await self.storage.lists.waiting(now_ms=now, limit=_PAGE, after=after)
             for approval in page:
                 if approval.kind is not Kind.QUESTION and approval.team_id == self.team_id:
                     yield approval
-            if len(page) < _PAGE:
-                return
-            looked += len(page)
-            after = (page[-1].expires_ms, page[-1].approval_id)
+            await asyncio.sleep(0)  # others have their turn
 
     async def _people(
         self, approval: Approval, terms: Terms, known: dict[str, frozenset[str]]

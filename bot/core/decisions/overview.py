@@ -5,6 +5,7 @@ Nothing here decides. Lists are bounded; of what is longer, it is said that ther
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -21,12 +22,14 @@ from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
+from storage.ports.lists import START, Place
 from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Status, Thread
 
 PAGE = 100
-MOST_LOOKED = 500
+MOST_LOOKED = 5_000
 """Pending approvals that are looked through for one person, those that expire first."""
 MOST_WAITING = 100
+MOST_MINE = 500
 MOST_ENDED = 20
 MOST_GRANTS = 100
 MOST_STOPPABLE = 10
@@ -214,7 +217,7 @@ class Overviews:
             await self.storage.ping()
             database_ms = round(steady_clock() - begin)
             pending = await self.storage.approvals.count_pending()
-            first = await self.storage.lists.waiting(now_ms=now, limit=1)
+            first_ms = await self._first_ms(now)
             unreadable = await self.storage.count_unreadable(now_ms=now)
         except StorageError:
             return Vitals(database_ms=None, has_slack=has_slack)
@@ -222,9 +225,17 @@ class Overviews:
             database_ms=database_ms,
             has_slack=has_slack,
             pending=pending,
-            first_ms=first[0].expires_ms if first else 0,
+            first_ms=first_ms,
             unreadable=unreadable,
         )
+
+    async def _first_ms(self, now: int) -> int:
+        after: Place | None = START
+        while after:
+            page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+            if page:
+                return page[0].expires_ms
+        return 0
 
     async def named(self, prefix: str, actor: Actor, *, team_id: str) -> list[Approval]:
         """Find the requests whose ids begin so, as far as somebody may see them.
@@ -253,17 +264,28 @@ class Overviews:
         """Look through what waits: theirs to decide, their own, and whether there is more."""
         look = await self._waits().look(actor, team_id)
         waiting: list[Approval] = []
-        mine: list[Approval] = []
-        after, looked = (0, ""), 0
-        while looked < MOST_LOOKED and len(waiting) < MOST_WAITING:
-            page = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
-            mine += [one for one in page if is_requester(one, actor.user_id)]
+        mine, has_more = await self._asked_by(actor, now)
+        after: Place | None = START
+        looked = 0
+        while after and looked < MOST_LOOKED and len(waiting) < MOST_WAITING:
+            page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+            mine |= {one.approval_id: one for one in page if is_requester(one, actor.user_id)}
             waiting += await look.among(page)
-            if len(page) < PAGE:
-                return sorted(waiting, key=_urgency), mine, False
-            looked += len(page)
-            after = (page[-1].expires_ms, page[-1].approval_id)
-        return sorted(waiting, key=_urgency), mine, True
+            looked += PAGE
+            await asyncio.sleep(0)  # others have their turn
+        own = sorted(mine.values(), key=_urgency)
+        return sorted(waiting, key=_urgency), own, has_more or after is not None
+
+    async def _asked_by(self, actor: Actor, now: int) -> tuple[dict[str, Approval], bool]:
+        """Find what waits of all that somebody asked for, and whether there is more."""
+        found: dict[str, Approval] = {}
+        after: Place | None = START
+        while after and len(found) < MOST_MINE:
+            page, after = await self.storage.lists.asked_by(
+                actor.user_id, now_ms=now, limit=PAGE, after=after
+            )
+            found |= {one.approval_id: one for one in page}
+        return found, after is not None
 
     async def _given(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
         """Read what grants were given with; one that was deleted since is not there."""

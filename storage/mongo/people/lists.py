@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 from storage.codec import APPROVALS, GRANTS
-from storage.mongo.collection import Collection
-from storage.mongo.documents import Filter, legible
+from storage.mongo.collection import Collection, Sort
+from storage.mongo.documents import Document, Filter, legible
+from storage.pages import end_of, filled
+from storage.ports.lists import START, Place
 from storage.records import Approval, Grant, Kind, Status
 from storage.uses import is_used_up
 
@@ -27,31 +29,43 @@ class MongoListStore:
         self._grants = grants
 
     async def waiting(
-        self, *, now_ms: int, limit: int, after: tuple[int, str] = (0, "")
-    ) -> Sequence[Approval]:
+        self, *, now_ms: int, limit: int, after: Place = START
+    ) -> tuple[Sequence[Approval], Place | None]:
+        return await self._page({}, now_ms, limit, after)
+
+    async def asked_by(
+        self, user_id: str, *, now_ms: int, limit: int, after: Place = START
+    ) -> tuple[Sequence[Approval], Place | None]:
+        return await self._page({"requester_id": user_id}, now_ms, limit, after)
+
+    async def _page(
+        self, where: Filter, now_ms: int, limit: int, after: Place
+    ) -> tuple[Sequence[Approval], Place | None]:
         expires_ms, approval_id = after
-        is_pending: Filter = {"status": Status.PENDING.value}
+        is_pending: Filter = {**where, "status": Status.PENDING.value}
         same: Filter = {**is_pending, "expires_ms": expires_ms, "_id": {"$gt": approval_id}}
         later: Filter = {**is_pending, "expires_ms": {"$gt": max(expires_ms, now_ms)}}
         order = [("expires_ms", 1), ("_id", 1)]
-        found = []
+        found: list[Document] = []
         if expires_ms > now_ms:
             found += await self._approvals.find(same, order, limit)
         found += await self._approvals.find(later, order, limit - len(found))
-        return legible(APPROVALS, found)
+        return legible(APPROVALS, found), end_of(found, "_id", limit=limit)
 
     async def ended_of(self, user_id: str, *, limit: int) -> Sequence[Approval]:
-        found = {}
+        found: dict[str, Approval] = {}
         for name in ("decided_by", "requester_id"):
             where: Filter = {name: user_id, "status": _ENDED}
-            for document in await self._approvals.find(where, [("created_ms", -1)], limit):
-                found[document["_id"]] = document
-        read = legible(APPROVALS, [*found.values()])
-        return sorted(read, key=lambda one: (one.created_ms, one.approval_id), reverse=True)[:limit]
+            for one in await self._filled(where, [("created_ms", -1)], limit):
+                found[one.approval_id] = one
+        newest_first = sorted(
+            found.values(), key=lambda one: (one.created_ms, one.approval_id), reverse=True
+        )
+        return newest_first[: max(limit, 0)]
 
     async def named(self, prefix: str, *, limit: int) -> Sequence[Approval]:
         where: Filter = {"_id": {"$regex": f"^{re.escape(prefix)}"}}
-        return legible(APPROVALS, await self._approvals.find(where, [("_id", 1)], limit))
+        return await self._filled(where, [("_id", 1)], limit)
 
     async def calls_of(
         self, thread_id: str, *, tool: str, since_ms: int, limit: int
@@ -63,10 +77,21 @@ class MongoListStore:
             "kind": Kind.APPROVAL.value,
         }
         order = [("created_ms", -1), ("position", -1)]
-        return legible(APPROVALS, await self._approvals.find(where, order, limit))
+        return await self._filled(where, order, limit)
 
     async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         where: Filter = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-        found = legible(GRANTS, await self._grants.find(where, [("until_ms", 1)], limit))
-        lasting = [one for one in found if not is_used_up(one)]
+
+        async def read(rows: int) -> tuple[Sequence[Grant], int]:
+            found = await self._grants.find(where, [("until_ms", 1)], rows)
+            return [one for one in legible(GRANTS, found) if not is_used_up(one)], len(found)
+
+        lasting = await filled(limit, read)
         return sorted(lasting, key=lambda one: (one.created_ms, one.grant_id))
+
+    async def _filled(self, where: Filter, order: Sort, limit: int) -> Sequence[Approval]:
+        async def read(rows: int) -> tuple[Sequence[Approval], int]:
+            found = await self._approvals.find(where, order, rows)
+            return legible(APPROVALS, found), len(found)
+
+        return await filled(limit, read)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from storage.codec import APPROVALS, GRANTS
+from storage.pages import end_of, filled
+from storage.ports.lists import START, Place
 from storage.records import Approval, Grant
 from storage.sqlite.database import Database
 from storage.uses import is_used_up
@@ -12,6 +14,13 @@ from storage.uses import is_used_up
 _WAITING = """
 SELECT * FROM approvals
 WHERE status = 'pending' AND expires_ms > :now AND (expires_ms, approval_id) > (:expires_ms, :id)
+ORDER BY expires_ms, approval_id LIMIT :limit
+"""
+
+_ASKED_BY = """
+SELECT * FROM approvals
+WHERE requester_id = :user AND status = 'pending' AND expires_ms > :now
+    AND (expires_ms, approval_id) > (:expires_ms, :id)
 ORDER BY expires_ms, approval_id LIMIT :limit
 """
 
@@ -54,28 +63,49 @@ class SqliteListStore:
         self._database = database
 
     async def waiting(
-        self, *, now_ms: int, limit: int, after: tuple[int, str] = (0, "")
-    ) -> Sequence[Approval]:
-        expires_ms, approval_id = after
-        values = {"now": now_ms, "limit": limit, "expires_ms": expires_ms, "id": approval_id}
-        return APPROVALS.legible(await self._database.read(_WAITING, values))
+        self, *, now_ms: int, limit: int, after: Place = START
+    ) -> tuple[Sequence[Approval], Place | None]:
+        return await self._page(_WAITING, {"now": now_ms}, limit, after)
+
+    async def asked_by(
+        self, user_id: str, *, now_ms: int, limit: int, after: Place = START
+    ) -> tuple[Sequence[Approval], Place | None]:
+        return await self._page(_ASKED_BY, {"user": user_id, "now": now_ms}, limit, after)
 
     async def ended_of(self, user_id: str, *, limit: int) -> Sequence[Approval]:
-        values = {"user": user_id, "limit": limit}
-        return APPROVALS.legible(await self._database.read(_ENDED_OF, values))
+        return await self._filled(_ENDED_OF, {"user": user_id}, limit)
 
     async def named(self, prefix: str, *, limit: int) -> Sequence[Approval]:
-        values = {"prefix": prefix, "limit": limit}
-        return APPROVALS.legible(await self._database.read(_NAMED, values))
+        return await self._filled(_NAMED, {"prefix": prefix}, limit)
 
     async def calls_of(
         self, thread_id: str, *, tool: str, since_ms: int, limit: int
     ) -> Sequence[Approval]:
-        values = {"thread": thread_id, "tool": tool, "since": since_ms, "limit": limit}
-        return APPROVALS.legible(await self._database.read(_CALLS_OF, values))
+        values = {"thread": thread_id, "tool": tool, "since": since_ms}
+        return await self._filled(_CALLS_OF, values, limit)
 
     async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        values = {"team": team_id, "now": now_ms, "limit": limit}
-        found = GRANTS.legible(await self._database.read(_GRANTS, values))
-        lasting = [one for one in found if not is_used_up(one)]
+        async def read(rows: int) -> tuple[Sequence[Grant], int]:
+            values = {"team": team_id, "now": now_ms, "limit": rows}
+            found = await self._database.read(_GRANTS, values)
+            return [one for one in GRANTS.legible(found) if not is_used_up(one)], len(found)
+
+        lasting = await filled(limit, read)
         return sorted(lasting, key=lambda one: (one.created_ms, one.grant_id))
+
+    async def _page(
+        self, sql: str, values: Mapping[str, object], limit: int, after: Place
+    ) -> tuple[Sequence[Approval], Place | None]:
+        expires_ms, approval_id = after
+        where = {**values, "limit": limit, "expires_ms": expires_ms, "id": approval_id}
+        rows = await self._database.read(sql, where)
+        return APPROVALS.legible(rows), end_of(rows, APPROVALS.key, limit=limit)
+
+    async def _filled(
+        self, sql: str, values: Mapping[str, object], limit: int
+    ) -> Sequence[Approval]:
+        async def read(rows: int) -> tuple[Sequence[Approval], int]:
+            found = await self._database.read(sql, {**values, "limit": rows})
+            return APPROVALS.legible(found), len(found)
+
+        return await filled(limit, read)

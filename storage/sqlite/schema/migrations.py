@@ -141,6 +141,8 @@ CREATE INDEX whispers_due
     ON whispers (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS whispers_leased ON whispers (leased_until_ms) WHERE leased_until_ms > 0;
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS approvals_asked
+    ON approvals (requester_id, expires_ms, approval_id) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS approvals_deadline
     ON approvals (expires_ms, approval_id) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS approvals_decider

@@ -268,6 +268,8 @@ CREATE INDEX IF NOT EXISTS approvals_open
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS approvals_deadline
     ON approvals (expires_ms, approval_id) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS approvals_asked
+    ON approvals (requester_id, expires_ms, approval_id) WHERE status = 'pending';
 CREATE INDEX IF NOT EXISTS approvals_decider
     ON approvals (json_extract(decision, '$.by'), created_ms)
     WHERE decision IS NOT NULL AND json_valid(decision);

@@ -1,15 +1,19 @@
 """The lists that people are shown: in order, bounded, and by an index; on each database."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from storage.base import Storage
+from storage.ports.lists import START, Place
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from storage.sqlite.people import lists
 from tests.contract.builders import DIGEST, THREAD_ID, a_decision, a_grant, an_approval
+from tests.contract.spoiling import spoil
 
 
 def numbered(number: int, **changes: object) -> Approval:
@@ -41,22 +45,85 @@ async def test_what_waits_comes_by_its_deadline(storage: Storage) -> None:
     for number, expires_ms in times.items():
         await storage.approvals.add(numbered(number, expires_ms=expires_ms))
 
-    found = await storage.lists.waiting(now_ms=1_000, limit=9)
+    found, after = await storage.lists.waiting(now_ms=1_000, limit=9)
 
     assert [one.approval_id for one in found] == ["apr_002", "apr_004", "apr_003", "apr_001"]
+    assert after is None
 
 
 async def test_what_waits_comes_page_by_page_and_once(storage: Storage) -> None:
     for number in range(7):
         await storage.approvals.add(numbered(number, expires_ms=9_000 + number // 3))
     seen: list[str] = []
-    after = (0, "")
-    while page := await storage.lists.waiting(now_ms=1_000, limit=2, after=after):
+    after: Place | None = START
+    while after is not None:
+        page, after = await storage.lists.waiting(now_ms=1_000, limit=2, after=after)
         assert len(page) <= 2
         seen += [one.approval_id for one in page]
-        after = (page[-1].expires_ms, page[-1].approval_id)
 
     assert seen == [f"apr_{number:03}" for number in range(7)]
+
+
+async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Storage) -> None:
+    """Each list is read to its end, whether its records are damaged or of another release."""
+    for number in range(9):
+        await storage.approvals.add(numbered(number, expires_ms=9_000 + number, requester_id="U1"))
+    for number, harm in ((0, {"v": 2}), (1, {"position": "x"}), (4, {"v": 2}), (5, {"v": 2})):
+        await spoil(storage, "approvals", f"apr_{number:03}", **harm)
+    good = [f"apr_{number:03}" for number in (2, 3, 6, 7, 8)]
+
+    async def all_pages(
+        read: Callable[..., Awaitable[tuple[Sequence[Approval], Place | None]]],
+    ) -> list[str]:
+        seen: list[str] = []
+        after: Place | None = START
+        while after is not None:
+            page, after = await read(now_ms=1_000, limit=2, after=after)
+            seen += [one.approval_id for one in page]
+        return seen
+
+    assert await all_pages(storage.lists.waiting) == good
+    assert await all_pages(partial(storage.lists.asked_by, "U1")) == good
+    assert [one.approval_id for one in await storage.lists.named("apr_", limit=3)] == good[:3]
+    calls = await storage.lists.calls_of(THREAD_ID, tool="deploy", since_ms=0, limit=4)
+    assert [one.approval_id for one in calls] == good[:0:-1]
+
+
+async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Storage) -> None:
+    for number in range(6):
+        await storage.approvals.add(numbered(number, created_ms=10 * number))
+        await decide(storage, f"apr_{number:03}", "U2")
+    for number in (5, 4):
+        await spoil(storage, "approvals", f"apr_{number:03}", v=2)
+
+    for user_id in ("U1", "U2"):
+        found = await storage.lists.ended_of(user_id, limit=2)
+        assert [one.approval_id for one in found] == ["apr_003", "apr_002"]
+
+
+async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Storage) -> None:
+    for number in range(5):
+        await storage.grants.add(a_grant(grant_id=f"g{number}", until_ms=9_000 + number))
+    for number in (0, 1):
+        await spoil(storage, "grants", f"g{number}", v=2)
+
+    found = await storage.lists.grants("T1", now_ms=1_000, limit=2)
+
+    assert sorted(one.grant_id for one in found) == ["g2", "g3"]
+
+
+async def test_own_requests_come_page_by_page(storage: Storage) -> None:
+    for number in range(6):
+        asked = "U1" if number % 2 else "U9"
+        await storage.approvals.add(
+            numbered(number, expires_ms=9_000 + number // 4, requester_id=asked)
+        )
+    await decide(storage, "apr_001", "U2")
+    first, after = await storage.lists.asked_by("U1", now_ms=1_000, limit=1)
+    assert after is not None
+    second, after = await storage.lists.asked_by("U1", now_ms=1_000, limit=2, after=after)
+    assert [one.approval_id for one in (*first, *second)] == ["apr_003", "apr_005"]
+    assert after is None
 
 
 async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Storage) -> None:
@@ -64,7 +131,7 @@ async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Stora
         await storage.approvals.add(numbered(number, expires_ms=expires_ms))
     await decide(storage, "apr_000", "U2")
 
-    found = await storage.lists.waiting(now_ms=3_000, limit=9)
+    found, _ = await storage.lists.waiting(now_ms=3_000, limit=9)
 
     assert [one.approval_id for one in found] == ["apr_001"]
 
@@ -169,6 +236,7 @@ async def test_grants_that_last_are_those_of_the_workspace(storage: Storage) -> 
 
 _LISTS = {
     "waiting": ("approvals_deadline",),
+    "asked_by": ("approvals_asked",),
     "ended_of": ("approvals_decider", "approvals_requester"),
     "named": ("sqlite_autoindex_approvals_1",),
     "calls_of": ("approvals_thread",),

@@ -1,0 +1,91 @@
+"""What one person sees where much waits for others: nothing of theirs is hidden behind it (I14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.base import Storage
+from storage.records import Approval
+from tests.contract.spoiling import spoil
+from tests.support.mongo import MongoServer
+from tests.support.stage import Stage, a_stage
+
+ASK = "@countersign deploy payments 1.4.2 to production"
+ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
+OF_BEN, OF_ADA = 600, 30
+
+
+@pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
+def environ(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    if request.param == "sqlite":
+        return {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
+    server: MongoServer = request.getfixturevalue("mongo_server")
+    return {"MONGODB_URI": server.new_uri()}
+
+
+def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> Approval:
+    """Another request like the first, with a later deadline."""
+
+    def named(text: str) -> str:
+        return text.replace(ADA, decider)
+
+    return replace(
+        first,
+        approval_id=f"apr_{number:032x}",
+        interrupt_id=f"{number:016x}",
+        position=number,
+        title=f"Deploy {number}",
+        terms_json=named(first.terms_json),
+        approvers_json=named(first.approvers_json),
+        requester_id=requester,
+        requesters_json=f'["{requester}"]',
+        expires_ms=first.expires_ms + number,
+        due_ms=None,
+    )
+
+
+async def with_many(stage: Stage, fill: Callable[[Storage, Approval], Any]) -> None:
+    """Ask once, and put the rest on record while the bot is stopped."""
+    await stage.say("Rosa", ASK)
+    await stage.card(word="countersign:approve")
+    await stage.rest()
+    await stage.stop_bot()
+    storage = stage.settings().make_storage()
+    await storage.open()
+    try:
+        (first,), _ = await storage.lists.waiting(now_ms=stage.clock(), limit=9)
+        await fill(storage, first)
+    finally:
+        await storage.close()
+    await stage.start_bot()
+
+
+async def home_of(stage: Stage, user: str, text: str) -> str:
+    stage.sandbox.open_home(user)
+    await stage.sandbox.until(lambda: text in str(stage.sandbox.home(user)), timeout=30)
+    return str(stage.sandbox.home(user))
+
+
+async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    async def fill(storage: Storage, first: Approval) -> None:
+        many = [a_copy(first, one, decider=BEN, requester="UELSE") for one in range(1, OF_BEN + 1)]
+        many += [
+            a_copy(first, OF_BEN + one, decider=ADA, requester=BEN) for one in range(1, OF_ADA + 1)
+        ]
+        await storage.approvals.add_all(many)
+        for number in (2, 3, 50, 150):  # of a newer release, and damaged
+            harm = {"v": 2} if number % 2 else {"position": "x"}
+            await spoil(storage, "approvals", f"apr_{number:032x}", **harm)
+
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_APPROVERS=ADA, **environ) as stage:
+        await with_many(stage, fill)
+
+        assert f"{OF_ADA + 1} wait for you" in await home_of(stage, ADA, "wait for you")
+        assert f"Deploy {OF_BEN + 1}" in await home_of(stage, BEN, "Requested by you")
