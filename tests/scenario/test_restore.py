@@ -66,8 +66,12 @@ def a_shared(server: MongoServer, driver: str) -> Place:
 
     def copy() -> None:
         with MongoClient[dict[str, Any]](server.uri) as client:
-            for collection in client[name].list_collection_names():
-                kept[collection] = list(client[name][collection].find())
+            for _ in range(200):  # one with a lease in it is refused for as long as that lasts
+                for collection in client[name].list_collection_names():
+                    kept[collection] = list(client[name][collection].find())
+                found = [one for part in ("threads", "approvals") for one in kept[part]]
+                if not any(one["leased_until_ms"] for one in found):
+                    return
 
     def put_back() -> None:
         with MongoClient[dict[str, Any]](server.uri) as client:

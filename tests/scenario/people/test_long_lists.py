@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bot.words import say
 from storage.base import Storage
 from storage.records import Approval
 from tests.contract.spoiling import spoil
@@ -87,5 +88,5 @@ async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
     async with a_stage(tmp_path, "socket", COUNTERSIGN_APPROVERS=ADA, **environ) as stage:
         await with_many(stage, fill)
 
-        assert f"{OF_ADA + 1} wait for you" in await home_of(stage, ADA, "wait for you")
-        assert f"Deploy {OF_BEN + 1}" in await home_of(stage, BEN, "Requested by you")
+        await home_of(stage, ADA, say("home.waiting", n=OF_ADA + 1))
+        assert f"Deploy {OF_BEN + 1}" in await home_of(stage, BEN, say("home.mine"))
