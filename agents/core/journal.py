@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import TypeVar, cast
 
 from agents.core.checkpoint import CheckpointStore
 from agents.core.codec import Json, from_text, to_text
@@ -26,6 +26,8 @@ from agents.core.observers import (
     WorkStarted,
     WorkStarting,
 )
+
+T = TypeVar("T")
 
 MODEL = "model"
 STARTED = "started"
@@ -171,14 +173,14 @@ class Journal:
                 self._failure = error
                 raise
 
-    async def depend_on(self, record: Awaitable[None]) -> None:
-        """Wait for something that has to be on record before the run goes on.
+    async def depend_on(self, work: Awaitable[T]) -> T:
+        """Wait for the application, which has to do its part before the run goes on.
 
         Raises:
-            Exception: It could not be kept: stop at once.
+            Exception: It could not: stop at once. No tool has failed, and no answer is used up.
         """
         try:
-            await record
+            return await work
         except Exception as error:
             self._failure = error
             raise

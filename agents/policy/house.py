@@ -163,7 +163,8 @@ class House:
     async def _waits(self, decisions: Sequence[str], tries: int) -> bool:
         if not decisions or not isinstance(self.policy, PatientPolicy):
             return False
-        return await self.policy.wait(decisions, tries)
+        journal = current_scope("a house").run.journal
+        return await journal.depend_on(self.policy.wait(decisions, tries))
 
     async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
         """Use a standing grant for a call about which people would be asked.

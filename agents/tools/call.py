@@ -263,12 +263,10 @@ class _Execution:
         except _StoppedError:
             scope.run.journal.raise_failure()
             await self._stand(tool, arguments)
-        except AgentError as error:
-            if not _is_result(error, scope):
+        except Exception as error:
+            if not self._is_result(tool, error):
                 raise
             failed = self._unanswered(error) or _failed(error)
-        except Exception as error:  # noqa: BLE001 - the runner's tool call: the model is told
-            failed = _failed(error)
         except BaseExceptionGroup as group:
             return _failed(unpack_group(group))
         scope.run.journal.raise_failure()
@@ -278,7 +276,7 @@ class _Execution:
             return failed
         return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
 
-    def _unanswered(self, error: AgentError) -> ToolReturn | None:
+    def _unanswered(self, error: Exception) -> ToolReturn | None:
         """Return the result of a call that ended as nobody answered it; None for another error."""
         outcome = error.outcome if isinstance(error, NotAnsweredError) else None
         if not is_unanswered(outcome):
@@ -291,6 +289,21 @@ class _Execution:
         is_expired = isinstance(outcome, Expired)
         end = ToolOutcome.EXPIRED if is_expired else ToolOutcome.CANCELLED
         return ToolReturn(unanswered_text(outcome), end)
+
+    def _is_result(self, tool: Tool, error: Exception) -> bool:
+        """Whether an error is the tool's own, which the model is told.
+
+        What comes out of a gate before an answered call has started is none: the answer still
+        counts when the run is repeated.
+        """
+        run = self.scope.run
+        has_started = run.journal.has_started(self.at)
+        if isinstance(error, ResumeError):
+            return has_started
+        if isinstance(error, AgentError):
+            return isinstance(error, ToolError)
+        is_let = bool(tool.definition.gates) and run.is_answered(self.scope.address)
+        return has_started or not is_let
 
     async def _until_stopped(self, tool: Tool, arguments: dict[str, Json]) -> object:
         """Call a tool in a task of its own: only so its own cancellation differs from ours.
@@ -361,12 +374,6 @@ def _unanswered(point: Point, answers: Mapping[str, object]) -> tuple[Point, ...
         return () if point.id in answers else (point,)
     below = tuple(left for child in point.children for left in _unanswered(child, answers))
     return (replace(point, children=below),) if below else ()
-
-
-def _is_result(error: AgentError, scope: Scope) -> bool:
-    """Whether an error of the runtime is a tool's own, which the model is told."""
-    has_started = scope.run.journal.has_started(str(scope.address))
-    return isinstance(error, ToolError) or (isinstance(error, ResumeError) and has_started)
 
 
 def _failed(error: Exception) -> ToolReturn:

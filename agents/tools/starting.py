@@ -62,6 +62,9 @@ async def may_start(
 
     Returns:
         What is to be noted with the start; or why people have to be asked anew.
+
+    Raises:
+        Exception: It could not be found out: the run ends, and what people decided still counts.
     """
     scope = current_scope("may_start()")
     if scope.run.before_start is None:
@@ -74,7 +77,7 @@ async def may_start(
         decisions=decisions,
         goes_on=goes_on,
     )
-    return await scope.run.before_start(call)
+    return await scope.run.journal.depend_on(scope.run.before_start(call))
 
 
 async def begin_call(

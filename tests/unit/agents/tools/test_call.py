@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
 from agents.core.address import Address
+from agents.core.asking.infos import CallInfo
 from agents.core.calls import BreakLoop, Exit, ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
 from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
 from agents.core.observers import RunEvent, ToolOutcome
-from agents.gates.approval import approval_gate
+from agents.core.scope import StartingCall
+from agents.gates.approval import Gate, approval_gate
 from agents.memory import MemoryCheckpointStore
+from agents.middlewares import Middleware, RetryTools, SafeTools
 from agents.models import call, say
 from agents.runs.document import ResumeParams
 from tests.unit.agents.support import (
@@ -43,6 +47,10 @@ class ToolNews:
         assert event.address == Address.parse(f"agent:A;tool:{event.call.name}:{event.call.id}")
         outcome = f" {event.outcome}" if isinstance(event, ToolFinished) else ""
         self.lines.append(f"{type(event).__name__} {event.call.name}#{event.call.id}{outcome}")
+
+
+async def no_sleep(_: float) -> None:
+    await asyncio.sleep(0)
 
 
 def die(_: dict[str, Json]) -> str:
@@ -257,3 +265,55 @@ async def test_a_call_whose_task_is_cancelled_by_somebody_else_ends_the_run() ->
 
     with pytest.raises(asyncio.CancelledError):
         await world.run()
+
+
+class Unsure:
+    """A look before the start that fails the first time."""
+
+    def __init__(self) -> None:
+        self.faults: list[Exception] = [ConnectionError("reset")]
+
+    async def __call__(self, _: StartingCall) -> dict[str, Json]:
+        if self.faults:
+            raise self.faults.pop()
+        return {}
+
+
+@pytest.mark.parametrize("middlewares", [[], [SafeTools()], [RetryTools(sleep=no_sleep)]])
+async def test_an_error_before_the_start_is_no_result_of_the_tool(
+    middlewares: list[Middleware],
+) -> None:
+    """R3: the run ends with it, and the same answer lets the call run when it is repeated."""
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done")], [approval_gate(pay)])
+    world.options["middlewares"] = middlewares
+    world.before_start = Unsure()
+    waits = contexts(await world.run())["c1"]
+
+    with pytest.raises(ConnectionError):
+        await world.resume({waits.id: yes(waits)})
+    assert pay.calls == []
+
+    assert brief(await world.recover())[-1] == "says done"
+    assert len(pay.calls) == 1
+
+
+async def test_a_gate_that_fails_after_the_answer_keeps_it() -> None:
+    faults: list[Exception] = [ConnectionError("reset")]
+
+    class Failing(Gate):
+        def _wanted(self, info: CallInfo, answer: object, arguments: dict[str, Json]) -> Any:
+            if faults:
+                raise faults.pop()
+            return super()._wanted(info, answer, arguments)
+
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done")], [Failing(pay, "approval")])
+    waits = contexts(await world.run())["c1"]
+
+    with pytest.raises(ConnectionError):
+        await world.resume({waits.id: yes(waits)})
+    assert pay.calls == []
+
+    assert brief(await world.resume({waits.id: yes(waits)}))[-1] == "says done"
+    assert len(pay.calls) == 1

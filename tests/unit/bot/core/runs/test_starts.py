@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -19,6 +21,7 @@ from bot.core.runs.starts import Starts
 from bot.core.story import story
 from bot.errors import NotApproverError
 from bot.questions.record import deciders_from
+from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory
@@ -351,3 +354,36 @@ async def test_f7_who_has_left_the_workspace_lets_it_lapse(desk: Desk) -> None:
     desk.directory.add(ADA, team_id="T2", is_external=True)
     desk.clock.forward(minutes=2)
     assert isinstance(await desk.start(first), AskAgain)
+
+
+# ---- errors before the start ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [StoreUnavailableError("connection reset"), ValueError("ours")])
+async def test_an_error_before_the_start_keeps_the_decision(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """R3: nothing runs, nothing has failed, and the same decision lets the call run later."""
+    first = Office(storage, [PAY], make_agent=paying(BEN_DECIDES))
+    await first.hear(ASK)
+    await first.decide_meanwhile(await first.the_approval(), by=BEN)
+    first.queue.drop()
+    second = Office(storage, [say("Paid.")], clock=first.clock, make_agent=paying(BEN_DECIDES))
+    second.clock.forward(seconds=90)
+    faults, current = [fault], storage.delegations.current
+
+    async def once(*args: Any, **kwargs: Any) -> Any:
+        if faults and any(frame.function == "_gone" for frame in inspect.stack()):
+            raise faults.pop()
+        return await current(*args, **kwargs)
+
+    monkeypatch.setattr(storage.delegations, "current", once)
+    for _ in range(4):
+        await second.sweep.tick()
+        with suppress(StoreUnavailableError):
+            await second.queue.run()
+        second.clock.forward(seconds=20)
+
+    assert faults == []
+    assert RAN == [5]
+    assert second.shown()[-1] == "Paid."
