@@ -51,6 +51,7 @@ from bot.main import Outside, start
 from bot.slack.bot import Countersign
 from bot.slack.cards.choose import card_for
 from bot.slack.intake.http import web_app
+from bot.slack.ratelimit import Pacer
 from bot.slack.reach import reach_slack
 from storage.base import Storage
 from storage.records import Decision, Status
@@ -459,7 +460,7 @@ async def compare(name: str, environ: dict[str, str], stack: AsyncExitStack, api
         }
     )
     storage = settings.make_storage()
-    outside = Outside(storage=storage, slack=await reach_slack(settings), limits={})
+    outside = Outside(storage=storage, slack=await reach_slack(settings), pacer=Pacer(limits={}))
     stores = {BARE: await own_store(stack), SAME: await own_store(stack), OURS: storage}
     setattr(main_module, "web_app", timed_web_app)  # noqa: B010 - its own name for it
     bot = await start(settings, stack, outside=outside)

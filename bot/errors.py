@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import timedelta
+from math import ceil
 
 from bot.words import say
 from bot.words.mrkdwn import date, mention
@@ -211,13 +212,18 @@ class DirectoryError(UserFacingError):
 
     Attributes:
         detail: What failed, for the log; not part of the text.
+        again: How long until Slack allows the look-up; None when that is not known.
     """
 
     code = "lookup_failed"
 
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(say("refuse.lookup"))
+    def __init__(self, detail: str = "", *, again: timedelta | None = None) -> None:
+        if again is None:
+            super().__init__(say("refuse.lookup"))
+        else:
+            super().__init__(say("refuse.lookup_later", s=ceil(again.total_seconds())))
         self.detail = detail
+        self.again = again
 
 
 class NotRecordedError(UserFacingError):

@@ -37,14 +37,14 @@ from bot.policy.world import PolicyWorld, world_of
 from bot.ports.process import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
-from bot.slack.app import STOP_PATIENCE, build
+from bot.slack.app import STOP_PATIENCE, build, directory_of
 from bot.slack.around import Process
 from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
 from bot.slack.intake.http import LAST_ANSWER_S, serve, web_app
 from bot.slack.intake.socketmode import SocketMode
-from bot.slack.ratelimit import SLACK_LIMITS, Limits
-from bot.slack.reach import Slack, facts_of_slack, lookup_session, reach_slack
+from bot.slack.ratelimit import Pacer
+from bot.slack.reach import Slack, lookup_session, reach_slack
 from bot.words import working_for, workspace_language
 from storage.base import Storage
 from storage.errors import StorageError
@@ -136,13 +136,13 @@ class Outside:
     Attributes:
         storage: The database, not open yet; the one that the settings name when None.
         slack: How Slack is reached; as the settings say when None.
-        limits: What Slack allows, by method.
+        pacer: Keeps Slack's rate limits.
         sleep: Waits, in seconds; see `Process`.
     """
 
     storage: Storage | None = None
     slack: Slack | None = None
-    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    pacer: Pacer = field(default_factory=Pacer)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
@@ -181,7 +181,7 @@ async def start(
     storage = outside.storage or settings.make_storage()
     await _open(storage, last)
     tell, show = _listeners(settings, stack, last)
-    slack = outside.slack or await reach_slack(settings)
+    slack = outside.slack or await reach_slack(settings, sleep=outside.pacer.sleep)
     stack.enter_context(working_for(settings.company or slack.identity.team))
     lookups = lookup_session()
     last.add("the look-ups", lookups.close)
@@ -189,7 +189,7 @@ async def start(
         owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         clock=clock,
         tell=tell,
-        limits=outside.limits,
+        pacer=outside.pacer,
         sleep=outside.sleep,
         retention=settings.retention,
         era=str(await storage.restoring.era() or ""),
@@ -211,10 +211,13 @@ async def _joined(
     is_demo: bool,
 ) -> Countersign:
     """Load the policy, and join all parts under it; nothing is at work yet."""
+    directory = directory_of(slack, process)
     policy = await load_policy(
         settings,
         world_of(roster.agents.values()),
-        facts_of_slack(slack, process.clock, tell=process.tell, session=process.lookups),
+        SlackFacts(
+            lookups=directory, bot_user_id=slack.identity.bot_user_id, sleep=process.pacer.sleep
+        ),
         _recorder(process, storage, slack.identity.team_id),
         is_demo=is_demo,
     )
@@ -223,7 +226,7 @@ async def _joined(
         storage=storage,
         roster=roster,
         rules=_rules(settings),
-        process=replace(process, policy=policy),
+        process=replace(process, policy=policy, directory=directory),
         policy=lambda: policy.held,
     )
 

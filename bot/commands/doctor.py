@@ -31,6 +31,7 @@ from bot.ports.people import CHANNEL
 from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
+from bot.slack.ratelimit import Pacer
 from bot.words.mrkdwn import is_person
 from storage.base import Storage
 
@@ -177,7 +178,8 @@ async def _look_at_slack(
         )
         granted = _header(answer.headers, "x-oauth-scopes")
         yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
-        directory = SlackDirectory(client, team_id=str(answer.get("team_id")), clock=clock)
+        team_id = str(answer.get("team_id"))
+        directory = SlackDirectory(client, team_id=team_id, clock=clock, pacer=Pacer())
         named = tuple(dict.fromkeys(one for agent in agents for one in people_named(agent)))
         if settings.policy is not None:
             slack = SlackFacts(lookups=directory, bot_user_id=str(answer.get("user_id")))

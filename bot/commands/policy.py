@@ -137,8 +137,9 @@ async def _read(path: Path) -> bytes:
 @asynccontextmanager
 async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     # It takes a second, and only a look at Slack needs it.
-    from bot.observability.events import nobody  # noqa: PLC0415
     from bot.slack import reach  # noqa: PLC0415
+    from bot.slack.directory import SlackDirectory  # noqa: PLC0415
+    from bot.slack.ratelimit import Pacer  # noqa: PLC0415
 
     names = ("SLACK_BOT_TOKEN", "SLACK_API_URL")
     given = {name: environ[name] for name in names if environ.get(name, "").strip()}
@@ -147,4 +148,8 @@ async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
     slack = await reach.reach_slack(settings)
     async with reach.lookup_session() as session:
-        yield reach.facts_of_slack(slack, system_clock, tell=nobody, session=session)
+        client = slack.client(timeout_s=reach.LOOKUP_S, session=session)
+        directory = SlackDirectory(
+            client, team_id=slack.identity.team_id, clock=system_clock, pacer=Pacer()
+        )
+        yield SlackFacts(lookups=directory, bot_user_id=slack.identity.bot_user_id)

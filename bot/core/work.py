@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 RECORD_PATIENCE = timedelta(milliseconds=400)
 """Somebody waits for an acknowledgement: an answer that cannot be recorded is told without."""
-LOOKUP_PATIENCE = timedelta(seconds=2)
+LOOKUP_PATIENCE = timedelta(seconds=1.5)
 """In which a call may be tried again that says who somebody is: a click waits for it."""
 CLICK_PATIENCE = timedelta(seconds=2.5)
 """The longest that a click may take in all: Slack gives up after three seconds."""

@@ -61,20 +61,11 @@ class Access:
         """
         return _checked(await self.directory.person(actor.user_id), actor, team_id)
 
-    async def check_writer(self, actor: Actor, *, team_id: str) -> Person:
-        """Refuse messages of the same people; what is known of them may be a minute old.
-
-        Raises:
-            NotApproverError: With the reason, in words that the person may read.
-            DirectoryError: The look-up failed.
-        """
-        return _checked(await self.directory.writer(actor.user_id), actor, team_id)
-
     async def locale(self, user_id: str) -> str:
         """The locale of a person; empty where it makes no difference, or cannot be looked up."""
         if len(languages()) > 1:
             with suppress(DirectoryError):
-                return (await self.directory.writer(user_id)).locale
+                return (await self.directory.person(user_id)).locale
         return ""
 
     async def _check_answerer(self, approval: Approval, user_id: str) -> None:

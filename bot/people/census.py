@@ -1,12 +1,12 @@
-"""Looks up, at a click, who people are and which groups they are in (2.7, 2.10, 1.5)."""
+"""Finds out, at a click, who people are and which groups they are in (2.7, 2.10, 1.5)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from bot.errors import DirectoryError
@@ -33,12 +33,12 @@ _DIRECT = "D"
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Finds out the standing of people: anew each time, and never longer than two seconds.
+    """Finds out the standing of people, in two seconds at most.
 
     What could not be looked up is not in the result; whoever judges by it has to refuse then.
 
     Args:
-        directory: Where people are looked up; it shares look-ups that are on their way.
+        directory: Where people are looked up.
         policy: The policy in force: who is in no group of it any more does not count.
         clock: The time now.
         delegations: Where rights that people handed on are kept; None where they do not matter.
@@ -97,6 +97,7 @@ class Census:
             persons=found.people,
             read_ms=view.at_ms,
             delegations=tuple(handed),
+            again=found.again,
         )
 
     async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
@@ -139,11 +140,19 @@ def is_direct(approval: Approval) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """The results of look-ups, by id; what failed is not there."""
+    """The results of look-ups, by id; what failed is not there.
+
+    Attributes:
+        people: By user id.
+        usergroups: Their members.
+        channels: Their members.
+        again: How long until Slack allows those that failed; None when that is not known.
+    """
 
     people: Mapping[str, Person]
     usergroups: Mapping[str, frozenset[str]]
     channels: Mapping[str, frozenset[str]]
+    again: timedelta | None
 
     @classmethod
     async def look_up(
@@ -155,17 +164,23 @@ class _Found:
         channels: Iterable[str],
         patience_s: float,
     ) -> _Found:
+        waits: list[timedelta] = []
         by_person, by_group, by_channel = await asyncio.gather(
-            _each(people, directory.person, patience_s),
-            _each(usergroups, directory.group_members, patience_s),
-            _each(channels, directory.channel_members, patience_s),
+            _each(people, directory.person, patience_s, waits),
+            _each(usergroups, directory.group_members, patience_s, waits),
+            _each(channels, directory.channel_members, patience_s, waits),
         )
-        return cls(people=by_person, usergroups=by_group, channels=by_channel)
+        again = max(waits, default=None)
+        return cls(people=by_person, usergroups=by_group, channels=by_channel, again=again)
 
 
 async def _each(
-    names: Iterable[str], look: Callable[[str], Coroutine[Any, Any, T]], patience_s: float
+    names: Iterable[str],
+    look: Callable[[str], Coroutine[Any, Any, T]],
+    patience_s: float,
+    waits: list[timedelta],
 ) -> dict[str, T]:
+    """Look up each; add to `waits` how long Slack asks to wait for those that failed."""
     tasks = {name: asyncio.ensure_future(look(name)) for name in names}
     if not tasks:
         return {}
@@ -177,8 +192,10 @@ async def _each(
     results: dict[str, T] = {}
     for name, task in tasks.items():
         if task.done() and not task.cancelled():
-            with suppress(DirectoryError):
+            try:
                 results[name] = task.result()
+            except DirectoryError as error:
+                waits.extend([error.again] if error.again is not None else [])
     return results
 
 

@@ -43,12 +43,12 @@ async def why_not_break(census: Census, approval: Approval, actor: Actor) -> Ref
         return RefusalCode(problem.value)
     is_among = standing.is_among(groups, actor.user_id)
     if actor.user_id not in standing.people or is_among is None:
-        raise DirectoryError("an emergency")
+        raise DirectoryError("an emergency", again=standing.again)
     if not is_among:
         return RefusalCode.NOT_APPROVER
     is_barred = standing.is_among(barred, actor.user_id)
     if is_barred is None:
-        raise DirectoryError("an emergency")
+        raise DirectoryError("an emergency", again=standing.again)
     return RefusalCode.EXCLUDED if is_barred else _bar(terms, standing, actor.user_id)
 
 

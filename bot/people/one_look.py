@@ -32,10 +32,6 @@ class OneLook:
         """See `Directory.person`."""
         return await self._once("person", user_id, self.directory.person)
 
-    async def writer(self, user_id: str) -> Person:
-        """See `Directory.writer`."""
-        return await self.directory.writer(user_id)
-
     async def channel_members(self, channel_id: str) -> frozenset[str]:
         """See `Directory.channel_members`."""
         return await self._once("channel", channel_id, self.directory.channel_members)

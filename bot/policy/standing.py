@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 
 from bot.policy.terms import Requirement, Terms
@@ -72,7 +73,8 @@ class Standing:
         counted: Who was counted for a gate outside of this one, and on whose behalf (3.13).
         delegations: Those that hold now.
         persons: By Slack user id, the person as looked up: evidence, nobody judges by it.
-        read_ms: When all of it was looked up.
+        read_ms: When all of it was looked up; the directory's answers are at most ten minutes old.
+        again: How long until Slack allows a look-up that failed; None when that is not known.
     """
 
     people: Mapping[str, Problem | None]
@@ -83,6 +85,7 @@ class Standing:
     delegations: tuple[Delegation, ...] = ()
     persons: Mapping[str, Person] = field(default_factory=dict, compare=False)
     read_ms: int = 0
+    again: timedelta | None = field(default=None, compare=False)
 
     def knows(self, *, people: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
         """Whether all of these were looked up."""

@@ -72,15 +72,11 @@ class Person:
 class Directory(Protocol):
     """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses.
 
-    What decides is looked up anew each time: who was removed a moment ago is not found any more.
+    An answer is at most ten minutes old, and newer than any change that Slack has told the bot of.
     """
 
     async def person(self, user_id: str) -> Person:
         """Read a user."""
-        ...
-
-    async def writer(self, user_id: str) -> Person:
-        """Read a user who writes a message; what is known may be a minute old."""
         ...
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:

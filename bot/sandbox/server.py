@@ -53,6 +53,8 @@ DEFAULT_SCOPES = frozenset(
         "im:history",
         "im:read",
         "im:write",
+        "mpim:history",
+        "mpim:read",
         "reactions:write",
         "usergroups:read",
         "users:read",
@@ -79,6 +81,8 @@ class Sandbox(Arrangements):
     """Seconds since 1970. Apps check signatures by their own clock: over HTTP it must be near."""
     time: Skippable | None = None
     """The clock behind `clock`, when people may put it forward, and the app goes by it, too."""
+    pace: Callable[[], float] | None = None
+    """Seconds, by which calls are counted against Slack's rate limits; `clock` when None."""
     host: str = "127.0.0.1"
     port: int = 0
     """0 takes any free one."""
@@ -117,7 +121,7 @@ class Sandbox(Arrangements):
         self._tasks = BackgroundTasks(self.workspace.changes)
         self._hub = PageHub(self.workspace, self._tasks, self.surfaces)
         self.faults = Faults(self._hub.refresh)
-        self.limits = RateLimits(self.clock)
+        self.limits = RateLimits(self.pace or self.clock)
         self.stats = Statistics()
         self.workspace.on_change.append(self.stats.changed)
         self._build_ways_out()

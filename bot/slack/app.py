@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,8 +47,7 @@ from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.messages.waitlists import SlackLists
 from bot.slack.parts import Parts
-from bot.slack.ratelimit import Pacer
-from bot.slack.reach import PATIENT_S, QUICK_S, Slack
+from bot.slack.reach import LOOKUP_S, PATIENT_S, QUICK_S, Slack
 from storage.base import Storage
 
 
@@ -103,20 +101,31 @@ def build(
     )
 
 
+def directory_of(slack: Slack, process: Process) -> SlackDirectory:
+    """Make the directory of a process."""
+    client = slack.client(timeout_s=LOOKUP_S, tell=process.tell, session=process.lookups)
+    return SlackDirectory(
+        client,
+        team_id=slack.identity.team_id,
+        clock=process.clock,
+        pacer=process.pacer,
+        max_age=process.lookup_age,
+    )
+
+
 def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> SlackSide:
     """Slack as the parts reach it: quick where somebody waits, patient where records are shown."""
     clock, team_id = process.clock, slack.identity.team_id
     quick, patient = (
         slack.client(timeout_s=seconds, tell=process.tell) for seconds in (QUICK_S, PATIENT_S)
     )
-    looking = slack.client(timeout_s=QUICK_S, tell=process.tell, session=process.lookups)
     notifier = SlackNotifier(
         patient,
         clock=clock,
-        pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
+        pacer=process.pacer,
         healed=healed,
     )
-    directory = SlackDirectory(looking, team_id=team_id, clock=clock)
+    directory = process.directory or directory_of(slack, process)
     return SlackSide(
         team_id=team_id,
         client=quick,

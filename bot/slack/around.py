@@ -23,9 +23,9 @@ from bot.ports.process import Clock
 from bot.ports.threads import Notices
 from bot.ports.tools import BatchWords
 from bot.slack.calls import Poster
-from bot.slack.directory import SlackDirectory
+from bot.slack.directory import MAX_AGE, SlackDirectory
 from bot.slack.messages.signs import SignCalls
-from bot.slack.ratelimit import SLACK_LIMITS, Limits
+from bot.slack.ratelimit import Pacer
 from storage.records import Approval
 
 
@@ -37,11 +37,13 @@ class Process:
         owner: Name of this process in leases.
         clock: The time now.
         tell: Takes the events of its work.
-        limits: What Slack allows, by method.
+        pacer: Keeps Slack's rate limits, for all calls that can wait.
         retention: How long threads are kept; None for ever.
         era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
         lookups: A session with open connections, for calls that only read: a click waits for
             them, and a new connection each time costs most of that. None: a session for each call.
+        directory: Where people are looked up; None: a new one.
+        lookup_age: The oldest that a fact of the directory may be which decides.
         sleep: Waits, in seconds: before a start that could not be checked is tried again, before
             and between the words of a status, and before a card of several is drawn once more.
         patience: The longest that a click may take in all.
@@ -52,10 +54,12 @@ class Process:
     owner: str
     clock: Clock
     tell: TellEvent = nobody
-    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    pacer: Pacer = field(default_factory=Pacer)
     retention: timedelta | None = None
     era: str = ""
     lookups: ClientSession | None = None
+    directory: SlackDirectory | None = None
+    lookup_age: timedelta = MAX_AGE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     patience: timedelta = CLICK_PATIENCE
     policy: PolicyInForce | None = None

@@ -18,8 +18,10 @@ from storage.records import Approval
 
 BATCH_EVENT = "countersign_batch"
 """The event type of a card of several calls, in its metadata."""
-MOST_PATIENCE = timedelta(minutes=5)
-"""The longest wait that Slack may ask for; more is believed to be a fault."""
+MOST_PATIENCE = timedelta(days=1)
+"""The longest wait that Slack may ask for."""
+_UNCLEAR = timedelta(minutes=1)
+"""The wait where Slack's word for it is no number of seconds."""
 
 _PARTLY = frozenset(
     {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "unknown_error"}
@@ -119,10 +121,10 @@ def retry_after(error: BaseException) -> timedelta | None:
     try:
         seconds = float(found[0] if isinstance(found, list) else found)
     except (TypeError, ValueError, IndexError):
-        seconds = 1.0
-    if not 0 <= seconds <= MOST_PATIENCE.total_seconds():
-        return MOST_PATIENCE
-    return timedelta(seconds=max(seconds, 1.0))
+        return _UNCLEAR
+    if not seconds >= 0:
+        return _UNCLEAR
+    return timedelta(seconds=min(max(seconds, 1.0), MOST_PATIENCE.total_seconds()))
 
 
 def _status(error: SlackApiError) -> int:

@@ -1,85 +1,132 @@
-"""Looks people up in Slack, anew for each decision; never guesses when a look-up fails."""
+"""The directory: what Slack says of people, user groups and channels, kept for a short time.
+
+Whatever decides is at most `MAX_AGE` old, and events make the bot forget what has changed. Each
+fact is asked for once, however many wait for it. The calls keep to Slack's rate limits. What cannot
+be looked up is an error: the directory never guesses.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from aiohttp import ClientError
-from cachetools import TTLCache
+from cachetools import LRUCache
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import milliseconds
 from bot.core.work import LOOKUP_PATIENCE
 from bot.errors import DirectoryError
-from bot.ports.people import Directory, Person
+from bot.ports.people import Person
 from bot.ports.process import Clock
 from bot.slack.calls import may_pass, retry_after, slack_fault
+from bot.slack.ratelimit import Pacer, TooSoonError
 
 T = TypeVar("T")
 
 _FAULTS = (SlackClientError, ClientError, OSError, TimeoutError)
 _UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
 
-FRESH = timedelta(seconds=60)
-"""The oldest that facts may be which decide nothing: names, and who writes a message."""
+MAX_AGE = timedelta(minutes=10)
+"""The oldest that a fact may be which decides."""
+NAME_AGE = timedelta(minutes=1)
+"""The oldest that the name of a channel may be, and that a group may be called unknown by."""
+LATE = timedelta(seconds=2)
+"""When to ask again for an answer that is still on its way."""
 MAX_KEPT = 10_000
 PAUSES_S = (0.2, 0.4)
 """The pauses before the second and the third try, unless Slack says how long to wait."""
+FEW = 3
+"""People who are looked up one by one; for more of them, the list of all people is read first."""
+PAGE = 1_000
+"""People, or members of a channel, in one answer."""
+_ALL = ""
+"""The key of a list of all groups, or of all people."""
+_OF_GROUPS = {"subteam_created", "subteam_updated", "subteam_members_changed"}
+_OF_CHANNELS = {"member_joined_channel", "member_left_channel"}
 
 
-class Fresh(Generic[T]):
-    """Values by key, each kept for a minute.
+class LookupCache(Generic[T]):
+    """Answers by key: each is asked for once at a time, and again when it is too old.
 
     Args:
         clock: The time now.
+        max_age: The oldest that an answer may be, from the moment when it was asked for.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self._kept: TTLCache[str, T] = TTLCache(MAX_KEPT, ttl=milliseconds(FRESH), timer=clock)
+    def __init__(self, clock: Clock, max_age: timedelta) -> None:
+        self._clock = clock
+        self._max_age = max_age
+        self._answers: LRUCache[str, tuple[int, T]] = LRUCache(MAX_KEPT)
+        self._asked: dict[str, asyncio.Task[T]] = {}
 
-    async def get(self, key: str, load: Callable[[str], Awaitable[T]]) -> T:
-        """The kept value, or a newly loaded one; what `load` raises is not kept."""
-        with suppress(KeyError):
-            return self._kept[key]
-        value = await load(key)
-        self._kept[key] = value
-        return value
+    def known(self, key: str, max_age: timedelta | None = None) -> T | None:
+        """Return the kept answer; None when there is none, or when it is too old."""
+        kept = self._answers.get(key)
+        if kept is None:
+            return None
+        age_ms = self._clock() - kept[0]  # negative when the clock was set back
+        is_fresh = 0 <= age_ms < milliseconds(self._max_age if max_age is None else max_age)
+        return kept[1] if is_fresh else None
 
+    async def get(
+        self,
+        key: str,
+        load: Callable[[str], Coroutine[None, None, T]],
+        max_age: timedelta | None = None,
+    ) -> T:
+        """Return the answer, from Slack if none is kept.
 
-class Shared(Generic[T]):
-    """Look-ups that are on their way: who asks meanwhile gets the same answer. None is kept."""
+        The call to Slack goes on when its waiters have lost their patience.
 
-    def __init__(self) -> None:
-        self._running: dict[str, asyncio.Task[T]] = {}
-
-    async def get(self, key: str, load: Callable[[str], Coroutine[None, None, T]]) -> T:
-        """The value, as it is loaded now; nobody who stops waiting stops it for the others."""
-        task = self._running.get(key)
+        Raises:
+            DirectoryError: It could not be looked up, or not in time.
+        """
+        known = self.known(key, max_age)
+        if known is not None:
+            return known
+        task = self._asked.get(key)
         if task is None:
-            task = asyncio.get_running_loop().create_task(load(key))
-            self._running[key] = task
-            task.add_done_callback(lambda done: self._end(key, done))
-        return await asyncio.shield(task)
+            task = self._asked[key] = asyncio.get_running_loop().create_task(load(key))
+            task.add_done_callback(partial(self._end, key, self._clock()))
+        done, _ = await asyncio.wait({task}, timeout=LOOKUP_PATIENCE.total_seconds())
+        if not done:
+            raise DirectoryError("no answer in time", again=LATE)
+        return task.result()
 
-    def _end(self, key: str, task: asyncio.Task[T]) -> None:
-        del self._running[key]
-        if not task.cancelled():
-            task.exception()  # nobody may wait for it any more
+    def put(self, key: str, answer: T, *, asked_ms: int) -> None:
+        """Keep an answer that came in another way, unless a newer one is kept."""
+        kept = self._answers.get(key)
+        if kept is None or kept[0] <= asked_ms:
+            self._answers[key] = (asked_ms, answer)
+
+    def drop(self, key: str) -> None:
+        """Forget an answer, also one that is on its way: it may be of the time before a change."""
+        self._answers.pop(key, None)
+        self._asked.pop(key, None)
+
+    def _end(self, key: str, asked_ms: int, task: asyncio.Task[T]) -> None:
+        is_wanted = self._asked.get(key) is task
+        if is_wanted:
+            del self._asked[key]
+        if not task.cancelled() and task.exception() is None and is_wanted:
+            self.put(key, task.result(), asked_ms=asked_ms)
 
 
 class SlackDirectory:
     """The directory of one workspace.
 
     Args:
-        client: Makes the calls; with a short time-out, as people wait for the answer.
+        client: Makes the calls.
         team_id: The workspace where the app is installed.
         clock: The time now.
-        sleep: Waits for some seconds, before a call is tried again.
+        pacer: Keeps Slack's rate limits.
+        max_age: The oldest that a fact may be which decides.
     """
 
     def __init__(
@@ -88,29 +135,34 @@ class SlackDirectory:
         *,
         team_id: str,
         clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pacer: Pacer,
+        max_age: timedelta = MAX_AGE,
     ) -> None:
         self._client = client
         self._team_id = team_id
-        self._sleep = sleep
-        self._people: Shared[Person] = Shared()
-        self._channels: Shared[frozenset[str]] = Shared()
-        self._groups: Shared[frozenset[str]] = Shared()
-        self._writers: Fresh[Person] = Fresh(clock)
-        self._channel_names: Shared[str] = Shared()
-        self._names: Fresh[str] = Fresh(clock)
+        self._clock = clock
+        self._pacer = pacer
+        self._people: LookupCache[Person] = LookupCache(clock, max_age)
+        self._lists: LookupCache[int] = LookupCache(clock, max_age)
+        self._groups: LookupCache[Mapping[str, frozenset[str]]] = LookupCache(clock, max_age)
+        self._channels: LookupCache[frozenset[str]] = LookupCache(clock, max_age)
+        self._names: LookupCache[str] = LookupCache(clock, min(NAME_AGE, max_age))
+        self._one_by_one: list[int] = []
+        self._changed: set[str] | None = None
 
     async def person(self, user_id: str) -> Person:
         return await self._people.get(user_id, self._load_person)
-
-    async def writer(self, user_id: str) -> Person:
-        return await self._writers.get(user_id, self.person)
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
         return await self._channels.get(channel_id, self._load_members)
 
     async def group_members(self, group_id: str) -> frozenset[str]:
-        return await self._groups.get(group_id, self._load_group)
+        groups = await self._groups.get(_ALL, self._load_groups)
+        if group_id not in groups:  # it may be new
+            groups = await self._groups.get(_ALL, self._load_groups, NAME_AGE)
+        if group_id not in groups:
+            raise DirectoryError("usergroups.list: no_such_subteam")
+        return groups[group_id]
 
     async def channel_name(self, channel_id: str) -> str:
         """The name of a channel, without `#`; empty for a direct message, which has none.
@@ -120,12 +172,44 @@ class SlackDirectory:
         """
         if channel_id.startswith("D"):
             return ""
-        return await self._names.get(channel_id, self._share_name)
+        return await self._names.get(channel_id, self._load_name)
 
-    async def _share_name(self, channel_id: str) -> str:
-        return await self._channel_names.get(channel_id, self._load_name)
+    def hear(self, event: Mapping[str, Any]) -> bool:
+        """Forget what an event says has changed.
+
+        Returns:
+            Whether it was an event about people, groups or the members of a channel.
+
+        Source:
+            https://docs.slack.dev/reference/events (user_change, subteam_members_changed,
+            subteam_updated, subteam_created, member_joined_channel, member_left_channel)
+        """
+        match event:
+            case {"type": "user_change", "user": {"id": str(user_id)}}:
+                self._people.drop(user_id)
+                if self._changed is not None:
+                    self._changed.add(user_id)
+            case {"type": str(kind)} if kind in _OF_GROUPS:
+                self._groups.drop(_ALL)
+            case {"type": str(kind), "channel": str(channel_id)} if kind in _OF_CHANNELS:
+                self._channels.drop(channel_id)
+            case _:
+                return False
+        return True
+
+    # ---- people -----------------------------------------------------------------------------
 
     async def _load_person(self, user_id: str) -> Person:
+        """Look up one person; when many are looked up, by the list of all people."""
+        now = self._clock()
+        since = now - milliseconds(MAX_AGE)
+        self._one_by_one = [at_ms for at_ms in self._one_by_one if since < at_ms <= now]
+        if len(self._one_by_one) >= FEW:
+            with suppress(DirectoryError):
+                await self._lists.get(_ALL, self._load_people)
+            if (listed := self._people.known(user_id)) is not None:
+                return listed
+        self._one_by_one.append(now)
         try:
             wanted = {"user": user_id, "include_locale": "true"}
             answer = await self._call("users.info", wanted)
@@ -135,6 +219,21 @@ class SlackDirectory:
             raise
         with _well_formed("users.info"):
             return self._person(user_id, answer["user"])
+
+    async def _load_people(self, _: str) -> int:
+        """Keep the people of the first page of the list; of a larger workspace, the rest is not."""
+        asked_ms = self._clock()
+        changed = self._changed = set()
+        try:
+            answer = await self._call("users.list", {"limit": PAGE, "include_locale": "true"})
+        finally:
+            self._changed = None
+        with _well_formed("users.list"):
+            found = {str(one["id"]): self._person(str(one["id"]), one) for one in answer["members"]}
+        for user_id, person in found.items():
+            if user_id not in changed:
+                self._people.put(user_id, person, asked_ms=asked_ms)
+        return len(found)
 
     def _person(self, user_id: str, user: dict[str, Any]) -> Person:
         grid = user.get("enterprise_user") or {}
@@ -156,13 +255,19 @@ class SlackDirectory:
             is_admin=bool(user.get("is_admin") or user.get("is_owner")),
         )
 
+    # ---- groups and channels ----------------------------------------------------------------
+
+    async def _load_groups(self, _: str) -> Mapping[str, frozenset[str]]:
+        answer = await self._call("usergroups.list", {"include_users": "true"})
+        with _well_formed("usergroups.list"):
+            return {str(one["id"]): _members_of(one) for one in answer["usergroups"]}
+
     async def _load_members(self, channel_id: str) -> frozenset[str]:
         members: set[str] = set()
         cursor = ""
         while True:
-            answer = await self._call(
-                "conversations.members", {"channel": channel_id, "limit": 1000, "cursor": cursor}
-            )
+            wanted = {"channel": channel_id, "limit": PAGE, "cursor": cursor}
+            answer = await self._call("conversations.members", wanted)
             with _well_formed("conversations.members"):
                 members.update(_ids(answer["members"]))
                 cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
@@ -175,28 +280,32 @@ class SlackDirectory:
             channel = answer["channel"]
             return "" if channel.get("is_im") else str(channel["name"])
 
-    async def _load_group(self, group_id: str) -> frozenset[str]:
-        answer = await self._call("usergroups.users.list", {"usergroup": group_id})
-        with _well_formed("usergroups.users.list"):
-            return frozenset(_ids(answer["users"]))
+    # ---- calls ------------------------------------------------------------------------------
 
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         with _well_formed(method):  # slack_sdk itself stumbles over answers that are not JSON
             return await self._try_call(method, params)
 
     async def _try_call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Make a call; again, while somebody may still wait, after a fault that may pass."""
-        now = asyncio.get_running_loop().time
-        until = now() + LOOKUP_PATIENCE.total_seconds()
+        """Make a call when Slack allows it; again, while somebody waits, if a fault may pass."""
+        now, patience = self._pacer.clock, milliseconds(LOOKUP_PATIENCE)
+        until_ms = now() + patience
         for pause in (*PAUSES_S, None):
+            left = timedelta(milliseconds=max(until_ms - now(), 0))
             try:
+                await self._pacer.slot(method, "", patience=left)
                 return await self._ask(method, params)
+            except TooSoonError as error:
+                raise DirectoryError(f"{method}: ratelimited", again=error.wait) from error
             except _FAULTS as error:
                 asked = retry_after(error)
-                wait = asked.total_seconds() if asked is not None else pause
-                if pause is None or wait is None or not may_pass(error) or now() + wait > until:
-                    raise DirectoryError(f"{method}: {slack_fault(error)}") from error
-            await self._sleep(wait)
+                if asked is not None:
+                    self._pacer.hold(method, "", asked)
+                if pause is None or not may_pass(error) or now() > until_ms:
+                    detail = f"{method}: {slack_fault(error)}"
+                    raise DirectoryError(detail, again=asked) from error
+            if asked is None:
+                await self._pacer.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -205,33 +314,6 @@ class SlackDirectory:
         if not isinstance(data, dict):
             raise DirectoryError(f"{method}: an answer that is not JSON")
         return data
-
-
-class RecentDirectory:
-    """A directory as it was in the last minute: for lists that people are shown, never to decide.
-
-    Args:
-        directory: Is asked when nothing is known, or what is known is too old.
-        clock: The time now.
-    """
-
-    def __init__(self, directory: Directory, clock: Clock) -> None:
-        self._directory = directory
-        self._people: Fresh[Person] = Fresh(clock)
-        self._channels: Fresh[frozenset[str]] = Fresh(clock)
-        self._groups: Fresh[frozenset[str]] = Fresh(clock)
-
-    async def person(self, user_id: str) -> Person:
-        return await self._people.get(user_id, self._directory.person)
-
-    async def writer(self, user_id: str) -> Person:
-        return await self.person(user_id)
-
-    async def channel_members(self, channel_id: str) -> frozenset[str]:
-        return await self._channels.get(channel_id, self._directory.channel_members)
-
-    async def group_members(self, group_id: str) -> frozenset[str]:
-        return await self._groups.get(group_id, self._directory.group_members)
 
 
 @contextmanager
@@ -243,7 +325,14 @@ def _well_formed(method: str) -> Iterator[None]:
         raise DirectoryError(f"{method}: an answer of another shape") from error
 
 
-def _ids(found: object) -> list[str]:
+def _members_of(group: Mapping[str, Any]) -> frozenset[str]:
+    """The members of a listed group; Slack may leave the list out where there are none."""
+    if "users" not in group and str(group["user_count"]) == "0":
+        return frozenset()
+    return frozenset(_ids(group["users"]))
+
+
+def _ids(found: object) -> Iterable[str]:
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise TypeError("not a list of ids")
     return found

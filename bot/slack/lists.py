@@ -14,7 +14,6 @@ from bot.core.tasks import Tasks
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
 from bot.slack.around import Process, SlackSide
-from bot.slack.directory import RecentDirectory
 from bot.slack.home.homes import Composer, Homes
 from storage.base import Storage
 from storage.records import Approval
@@ -41,16 +40,11 @@ class ListParts:
     unseen: Callable[[Approval, str], bool]
 
     @cached_property
-    def recent(self) -> RecentDirectory:
-        """The directory for lists: what it says may be a minute old."""
-        return RecentDirectory(self.slack.directory, self.process.clock)
-
-    @cached_property
     def wishes(self) -> Wishes:
         """When people are not to be messaged."""
         return Wishes(
             storage=self.storage,
-            access=Access(self.recent),
+            access=Access(self.slack.directory),
             policy=self.policy,
             clock=self.process.clock,
         )
@@ -70,7 +64,7 @@ class ListParts:
         """All that somebody has to do with."""
         return Overviews(
             storage=self.storage,
-            directory=self.recent,
+            directory=self.slack.directory,
             policy=self.policy,
             clock=self.process.clock,
         )
@@ -94,7 +88,7 @@ class ListParts:
             storage=self.storage,
             overviews=self.overviews,
             plans=self.plans,
-            board=self.slack.board(directory=self.recent, policy=self.policy),
+            board=self.slack.board(directory=self.slack.directory, policy=self.policy),
             team_id=self.slack.team_id,
             clock=self.process.clock,
         )

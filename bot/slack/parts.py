@@ -367,6 +367,7 @@ class Parts:
             judge=self.catalog.judge,
             facts=self.catalog.facts,
             explains=self.explanations.offered,
+            hear=self.slack.directory.hear,
             edits=Edits(self.storage, self.approvals, self.rules, self.process.clock),
             grants=self.grants,
             wishes=self.lists.wishes,

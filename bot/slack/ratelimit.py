@@ -12,12 +12,13 @@ Source:
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right, insort
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bot.clock import milliseconds
+from bot.clock import milliseconds, steady_clock
 from bot.ports.process import Clock
 
 Key = tuple[str, str]
@@ -53,7 +54,7 @@ _IN_A_CHANNEL = Limit(most=3, within=timedelta(seconds=3), per_channel=True)
 SLACK_LIMITS: Limits = {
     "agents.sessions.setStatus": (_TIER_3,),
     "assistant.threads.setStatus": (_TIER_4,),
-    "assistant.threads.setSuggestedPrompts": (_TIER_4,),
+    "assistant.threads.setSuggestedPrompts": (_TIER_3,),
     "chat.postMessage": (_IN_A_CHANNEL, Limit(most=300)),
     "chat.update": (_TIER_3,),
     "chat.delete": (_TIER_3,),
@@ -63,10 +64,15 @@ SLACK_LIMITS: Limits = {
     "chat.appendStream": (_TIER_4,),
     "chat.stopStream": (_TIER_2,),
     "conversations.history": (_TIER_3,),
+    "conversations.info": (_TIER_3,),
+    "conversations.members": (_TIER_4,),
     "conversations.open": (_TIER_3,),
     "conversations.replies": (_TIER_3,),
     "reactions.add": (_TIER_3,),
     "reactions.remove": (_TIER_2,),
+    "usergroups.list": (_TIER_2,),
+    "users.info": (_TIER_4,),
+    "users.list": (_TIER_2,),
 }
 """Slack's limits for one app in one workspace. Methods that are not here are not paced."""
 
@@ -93,8 +99,8 @@ class Pacer:
         limits: By method.
     """
 
-    clock: Clock
-    sleep: Callable[[float], Awaitable[None]]
+    clock: Clock = steady_clock
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
     _given: dict[tuple[Key, Limit], list[int]] = field(default_factory=dict)
     _held: dict[Key, int] = field(default_factory=dict)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.config.settings import Settings
 from bot.errors import SettingsError
 from bot.observability.events import TellEvent, nobody
 from bot.observability.instrument import MeteredClient
-from bot.policy.reading.lookups import SlackFacts
-from bot.ports.process import Clock
-from bot.slack.calls import slack_fault
-from bot.slack.directory import SlackDirectory
+from bot.slack.calls import retry_after, slack_fault
+
+logger = logging.getLogger(__name__)
 
 QUICK_S = 2
 """Seconds that a call may take while a person waits for the answer to a click."""
+LOOKUP_S = 5
+"""Seconds that a look-up may take: who clicks again meanwhile gets its answer."""
 PATIENT_S = 10
 """Seconds that a call may take otherwise."""
 
@@ -86,37 +91,43 @@ class Slack:
         return made
 
 
-def facts_of_slack(
-    slack: Slack, clock: Clock, *, tell: TellEvent, session: ClientSession | None
-) -> SlackFacts:
-    """The workspace, as the checks of a policy see it."""
-    client = slack.client(timeout_s=PATIENT_S, tell=tell, session=session)
-    directory = SlackDirectory(client, team_id=slack.identity.team_id, clock=clock)
-    return SlackFacts(lookups=directory, bot_user_id=slack.identity.bot_user_id)
-
-
 def lookup_session() -> ClientSession:
     """Open a session for what is looked up while a person waits; it keeps no cookies."""
-    return ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
+    return ClientSession(timeout=ClientTimeout(total=LOOKUP_S), cookie_jar=DummyCookieJar())
 
 
-async def reach_slack(settings: Settings) -> Slack:
-    """Ask Slack who the bot is.
+def _not_reached(fault: str) -> SettingsError:
+    return SettingsError(
+        "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
+        f"Slack does not take the bot in: {fault}",
+        "check the token on the app's page (OAuth & Permissions) and the address of the API",
+    )
+
+
+async def reach_slack(
+    settings: Settings, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Slack:
+    """Ask Slack who the bot is; a rate limit is waited for.
+
+    Args:
+        settings: Token and address.
+        sleep: Waits for some seconds.
 
     Raises:
         SettingsError: The token is not valid, or Slack does not answer.
     """
     token = settings.slack_bot_token.get_secret_value()
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)
-    try:
-        answer = await client.auth_test()
-    except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
-        fault = slack_fault(error)
-        raise SettingsError(
-            "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
-            f"Slack does not take the bot in: {fault}",
-            "check the token on the app's page (OAuth & Permissions) and the address of the API",
-        ) from error
+    answer: AsyncSlackResponse | None = None
+    while answer is None:
+        try:
+            answer = await client.auth_test()
+        except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
+            wait = retry_after(error)
+            if wait is None:
+                raise _not_reached(slack_fault(error)) from error
+            logger.info("Slack's rate limit: waiting %s", wait, extra={"action": "lookup_waits"})
+            await sleep(wait.total_seconds())
     secret = settings.slack_signing_secret
     return Slack(
         token=token,

@@ -13,6 +13,7 @@ from bot.config.settings import Settings
 from bot.core.scheduler import Sweep
 from bot.main import Outside, start
 from bot.observability import logs
+from bot.slack.ratelimit import Pacer
 from bot.slack.reach import reach_slack
 from storage.errors import StorageError
 from tests.chaos import agent
@@ -33,7 +34,7 @@ async def main() -> None:
     outside = Outside(
         storage=Fragile(settings.make_storage(), plan),
         slack=FragileSlack.around(await reach_slack(settings), plan),
-        limits={},  # two hundred threads would take an hour
+        pacer=Pacer(limits={}),  # two hundred threads would take an hour
     )
     stop = stopped_by_signals(end_in_time)
     async with AsyncExitStack() as stack:

@@ -40,6 +40,7 @@ from bot.slack.app import build
 from bot.slack.around import Process
 from bot.slack.bot import Countersign
 from bot.slack.messages.texts import TEXT_EVENT
+from bot.slack.ratelimit import Pacer
 from bot.slack.reach import Identity, Slack
 from storage.base import Storage
 from storage.mongo import MongoStorage
@@ -377,7 +378,9 @@ async def a_turn_stage(
             storage=noted,
             roster=Roster(agents={"*": agent}),
             rules=rules,
-            process=Process(owner="bench", clock=system_clock, limits={}, sleep=_at_once),
+            process=Process(
+                owner="bench", clock=system_clock, pacer=Pacer(limits={}), sleep=_at_once
+            ),
             policy=of_settings(APPROVERS="channel", CHANNELS=CHANNEL),
         )
         stack.push_async_callback(bot.tasks.drain, patience=timedelta(seconds=5))

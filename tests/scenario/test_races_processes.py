@@ -24,6 +24,7 @@ from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.scenario.calls.batch_agents import EFFECTS as REFUNDS
 from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.pace import brisk_seconds
 from tests.support.ports import free_port
 from tests.support.sizes import size
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
@@ -152,7 +153,11 @@ class Street:
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
     async with Sandbox(
-        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+        clock=time.time,
+        pace=brisk_seconds,
+        signing_secret=SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=APP_TOKEN,
     ) as opened:
         yield opened
 

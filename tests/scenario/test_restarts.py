@@ -21,6 +21,7 @@ from storage.mongo import Driver, MongoStorage
 from tests.support.fakes import FakeClock
 from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
+from tests.support.pace import brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
@@ -101,6 +102,7 @@ class Process:
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     sandbox = Sandbox(
         clock=time.time,
+        pace=brisk_seconds,
         signing_secret=SECRET,
         bot_token=BOT_TOKEN,
         app_token=APP_TOKEN,

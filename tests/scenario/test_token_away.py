@@ -45,6 +45,7 @@ async def test_i7_a_click_is_answered_while_slack_refuses_the_token(
         await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
         card = await stage.card()
         stage.sandbox.revoke_token()
+        stage.clock.forward(minutes=10)  # what is known is too old to decide
         await stage.click("Ada", card, APPROVE)
         text = await stage.whispered("Ada", "I couldn't check whether you're allowed to do this")
     assert "try again" in text

@@ -59,9 +59,6 @@ class FakeDirectory:
             raise DirectoryError(f"users.info: no {user_id}")
         return self.people[user_id]
 
-    async def writer(self, user_id: str) -> Person:
-        return await self.person(user_id)
-
     async def channel_members(self, channel_id: str) -> frozenset[str]:
         self._check()
         return self.channels.get(channel_id, frozenset())

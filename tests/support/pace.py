@@ -1,31 +1,40 @@
 """Slack's pace, ten times as fast: what scenarios and the browser do not wait for.
 
-Calls still wait for their turn, in their order, and read what they say only then; and what comes
-soon after something else still comes later. How long Slack's own minute is, and what it allows in
-one, is held by tests/unit/bot/slack/test_ratelimit.py. What is shorter than a second stays as it
-is: work that is over soon still shows no status.
+The bot and the stand-in for Slack go by one clock, on which a minute takes six seconds, and by
+Slack's own limits. Calls still wait for their turn, in their order, and read what they say only
+then; and what comes soon after something else still comes later. What is shorter than a second
+stays as it is: work that is over soon still shows no status.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import time
 
 from bot.main import Outside
-from bot.slack.ratelimit import SLACK_LIMITS
+from bot.slack.ratelimit import Pacer
 
 _TIMES = 10
+
+
+def brisk_clock() -> int:
+    """Milliseconds since some moment, ten in each real one."""
+    return time.monotonic_ns() * _TIMES // 1_000_000
+
+
+def brisk_seconds() -> float:
+    """The same in seconds."""
+    return brisk_clock() / 1_000
+
+
+async def _ten_times_as_fast(seconds: float) -> None:
+    await asyncio.sleep(seconds / _TIMES)
 
 
 async def _briefly(seconds: float) -> None:
     await asyncio.sleep(seconds / _TIMES if seconds >= 1 else seconds)
 
 
-BRISK = Outside(
-    limits={
-        method: tuple(replace(one, within=one.within / _TIMES) for one in limits)
-        for method, limits in SLACK_LIMITS.items()
-    },
-    sleep=_briefly,
-)
-"""The database and Slack that the settings name, at that pace."""
+def brisk() -> Outside:
+    """The database and Slack that the settings name, at that pace."""
+    return Outside(pacer=Pacer(brisk_clock, _ten_times_as_fast), sleep=_briefly)

@@ -20,7 +20,7 @@ from bot.sandbox.workspace.surfaces import surfaces_of
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from tests.support.fakes import FakeClock
-from tests.support.pace import BRISK
+from tests.support.pace import brisk, brisk_seconds
 from tests.support.ports import free_port
 
 Transport = Literal["socket", "http"]
@@ -87,7 +87,7 @@ class Stage:
                 self.settings(),
                 self._stack,
                 clock=self.clock,
-                outside=BRISK,
+                outside=brisk(),
                 is_demo=self.environ.get("COUNTERSIGN_POLICY") == str(POLICY),
             )
         except BaseException:
@@ -202,6 +202,7 @@ async def a_stage(tmp_path: Path, transport: Transport, **environ: str) -> Async
     clock = stage_clock()
     sandbox = Sandbox(
         clock=time.time,
+        pace=brisk_seconds,
         signing_secret=SECRET,
         bot_token=BOT_TOKEN,
         app_token=APP_TOKEN,

@@ -186,7 +186,7 @@ class Votes:
             raise _refused(RefusalCode(problem.value))
         may = _may_edit(terms, standing, actor.user_id)
         if may is None or actor.user_id not in standing.people:
-            raise DirectoryError("an edit")
+            raise DirectoryError("an edit", again=standing.again)
         if may:
             return
         if not _approvers_edit(terms) or actor.user_id in standing.counted:
@@ -286,7 +286,7 @@ class Votes:
         groups = groups_of(ballot, is_begun=True)
         standing = await self.census.take(approval, ballot.terms, people=people, groups=groups)
         if not standing.knows(people=(one.user_id for one in people), groups=groups):
-            raise DirectoryError("the start of a call")
+            raise DirectoryError("the start of a call", again=standing.again)
         recount = ballot.recounted(standing)
         return bool(recount.dropped or recount.void)
 
@@ -317,7 +317,7 @@ class Votes:
         )
         poll = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
         if poll.result.refusal is RefusalCode.LOOKUP_FAILED:
-            raise DirectoryError
+            raise DirectoryError("an edit", again=poll.standing.again)
         return _with_result(poll, decision) if poll.result.refusal is None else changed
 
     async def _judged(
@@ -397,7 +397,9 @@ class Votes:
         except (DirectoryError, TimeoutError) as error:
             if is_stop:
                 return ""
-            raise DirectoryError("the policy in force") from error
+            raise DirectoryError(
+                "the policy in force", again=getattr(error, "again", None)
+            ) from error
 
     async def _write(self, poll: Poll, decision: Decision | None) -> Approval:
         approval, result = poll.approval, poll.result
@@ -435,7 +437,7 @@ class Votes:
             case RefusalCode.OUTDATED:
                 return OutdatedCardError(poll.approval.approval_id)
             case RefusalCode.LOOKUP_FAILED:
-                return DirectoryError("a vote")
+                return DirectoryError("a vote", again=poll.standing.again)
             case RefusalCode.NOT_SEEN:
                 unseen = self.unseen(poll.approval, actor.user_id)
                 return unseen or OutdatedCardError(poll.approval.approval_id)

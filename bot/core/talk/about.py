@@ -130,7 +130,7 @@ class AskingAbout:
             return False
         author = Actor(user_id=quoted.author_id, team_id="")
         try:
-            await self.inbox.access.check_writer(author, team_id=quoted.team_id)
+            await self.inbox.access.check_person(author, team_id=quoted.team_id)
         except NotApproverError:
             return False  # they never decide: their words are those of who asks
         return True

@@ -290,7 +290,7 @@ class ThreadInbox:
         """Sort a message; what the agent gets is added to what is admitted."""
         thread, actor = work.thread, Actor(user_id=message.user_id, team_id="")
         try:
-            await self.access.check_writer(actor, team_id=thread.team_id)
+            await self.access.check_person(actor, team_id=thread.team_id)
         except NotApproverError as error:
             await self._refuse(thread, message, say("refuse.not_passed", why=error.reason))
             return

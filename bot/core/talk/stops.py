@@ -81,7 +81,7 @@ class Stops:
 
     async def _name(self, user_id: str) -> str:
         try:
-            return (await self.directory.writer(user_id)).name
+            return (await self.directory.person(user_id)).name
         except DirectoryError:
             return ""
 

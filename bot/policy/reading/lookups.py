@@ -1,11 +1,13 @@
 """The checks that ask Slack: people, user groups, and channels of the bot (1.25, 1.26).
 
-What cannot be looked up is a fault like any other: the policy does not come into force.
+What Slack allows only later is waited for. What cannot be looked up is a fault like any other: the
+policy does not come into force.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from bot.policy.reading.problems import Code, PolicyProblem
 from bot.policy.reading.source import SourceNode
 from bot.policy.values import CHANNEL, PERSON, USERGROUP
 from bot.ports.people import Person
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 5
 """So many look-ups run at the same time."""
@@ -57,10 +61,12 @@ class SlackFacts:
     Attributes:
         lookups: Its directory.
         bot_user_id: Must be in the channels that are read or posted to.
+        sleep: Waits for some seconds, until Slack allows a look-up.
     """
 
     lookups: Lookups
     bot_user_id: str
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
@@ -78,10 +84,17 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
 
     async def one(look: _Look, name: str) -> _Fault | None:
         async with slots:
-            try:
-                return await look(name)
-            except DirectoryError as error:
-                return _failed(name, error)
+            while True:
+                try:
+                    return await look(name)
+                except DirectoryError as error:
+                    if error.again is None:
+                        return _failed(name, error)
+                    wait_s = error.again.total_seconds()
+                logger.info(
+                    "looking up %s again in %.0f s", name, wait_s, extra={"action": "lookup_waits"}
+                )
+                await slack.sleep(wait_s)
 
     wanted = [
         *((node, name, checks.person) for node, name in _ids(_people(root), PERSON)),

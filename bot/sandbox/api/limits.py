@@ -1,4 +1,4 @@
-"""Slack's rate limits, as far as they are known; off unless they are switched on.
+"""Slack's rate limits: how often each method may be called; on unless they are switched off.
 
 Source:
     https://docs.slack.dev/apis/web-api/rate-limits
@@ -14,6 +14,8 @@ from typing import Final
 
 _MINUTE = 60.0
 _TIER_2, _TIER_3, _TIER_4 = 20, 50, 100
+_SOCKETS = 10
+"""Tier 1 is "1+" a minute; but an app may have ten sockets, and opens them when it starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +34,18 @@ class MethodLimit:
 
 
 _PER_MINUTE: Final[Mapping[str, int]] = {
-    "apps.connections.open": _TIER_3,
+    "apps.connections.open": _SOCKETS,
     "agents.sessions.setStatus": _TIER_3,
     "assistant.threads.setStatus": _TIER_4,
-    "assistant.threads.setSuggestedPrompts": _TIER_4,
+    "assistant.threads.setSuggestedPrompts": _TIER_3,
     "auth.test": 600,
     "bots.info": _TIER_3,
     "chat.appendStream": _TIER_4,
     "chat.delete": _TIER_3,
+    "chat.getPermalink": 300,
     "chat.postEphemeral": _TIER_4,
     "chat.postMessage": 300,
+    "chat.scheduleMessage": _TIER_3,
     "chat.startStream": _TIER_2,
     "chat.stopStream": _TIER_2,
     "chat.update": _TIER_3,
@@ -51,6 +55,9 @@ _PER_MINUTE: Final[Mapping[str, int]] = {
     "conversations.members": _TIER_4,
     "conversations.open": _TIER_3,
     "conversations.replies": _TIER_3,
+    "reactions.add": _TIER_3,
+    "reactions.get": _TIER_3,
+    "reactions.remove": _TIER_2,
     "team.info": _TIER_3,
     "usergroups.list": _TIER_2,
     "usergroups.users.list": _TIER_2,
@@ -71,7 +78,7 @@ class RateLimits:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._made: dict[tuple[str, MethodLimit, str], deque[float]] = {}
-        self.is_on = False
+        self.is_on = True
         self.limits: dict[str, list[MethodLimit]] = {
             method: [MethodLimit(most=most)] for method, most in _PER_MINUTE.items()
         }
@@ -80,9 +87,8 @@ class RateLimits:
     def set(
         self, method: str, most: int, seconds: float = _MINUTE, *, per_channel: bool = False
     ) -> None:
-        """Give a method this limit instead of its own, and switch limits on."""
+        """Give a method this limit instead of its own."""
         self.limits[method] = [MethodLimit(most=most, seconds=seconds, per_channel=per_channel)]
-        self.is_on = True
 
     def wait(self, method: str, channel: str) -> int | None:
         """Count a call, or say how many seconds the app must wait; refused ones do not count."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.workspace.payloads import message_payload, view_payload
-from bot.sandbox.workspace.records import Change, Payload, SlackChannel, SlackMessage
+from bot.sandbox.workspace.payloads import message_payload, person_payload, view_payload
+from bot.sandbox.workspace.records import Change, Payload, SlackChannel, SlackMessage, UserGroup
 from bot.sandbox.workspace.state import Workspace
 
-_HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history"}
+_ROOMS = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 
 
 class Events:
@@ -53,6 +53,55 @@ class Events:
         }
         self._announce(envelope)
         return envelope
+
+    def person_changed(self, user: str) -> None:
+        """Say that somebody's account has changed.
+
+        Source:
+            https://docs.slack.dev/reference/events/user_change
+        """
+        person = self._workspace.people[user]
+        if "users:read" in self._workspace.scopes:
+            payload = person_payload(self._workspace, person)
+            self.emit({"type": "user_change", "user": payload, **self._now()})
+
+    def group_changed(self, group: UserGroup, *, added: str = "", removed: str = "") -> None:
+        """Say that somebody was put into a user group, or taken out of it.
+
+        Source:
+            https://docs.slack.dev/reference/events/subteam_members_changed
+        """
+        if "usergroups:read" in self._workspace.scopes:
+            self.emit(
+                {
+                    "type": "subteam_members_changed",
+                    "subteam_id": group.id,
+                    "team_id": self._workspace.team_id,
+                    "added_users": [added] if added else [],
+                    "removed_users": [removed] if removed else [],
+                    **self._now(),
+                }
+            )
+
+    def member_changed(self, user: str, channel: SlackChannel, *, joined: bool) -> None:
+        """Say that somebody came into a channel where the bot is, or left it.
+
+        Source:
+            https://docs.slack.dev/reference/events/member_joined_channel
+        """
+        workspace = self._workspace
+        is_there = workspace.bot_user in channel.members or user == workspace.bot_user
+        if is_there and f"{_ROOMS[channel.event_type]}:read" in workspace.scopes:
+            self.emit(
+                {
+                    "type": "member_joined_channel" if joined else "member_left_channel",
+                    "user": user,
+                    "channel": channel.id,
+                    "channel_type": "G" if channel.is_private else "C",
+                    "team": workspace.people[user].team_id,
+                    **self._now(),
+                }
+            )
 
     def home_opened(self, user: str, tab: Literal["home", "messages"]) -> None:
         """Say that somebody has opened the app's Home tab, or its Messages tab.
@@ -101,6 +150,9 @@ class Events:
             }
         )
 
+    def _now(self) -> Payload:
+        return {"event_ts": self._workspace.ids.ts()}
+
     def _reacted(self, message: SlackMessage, user: str, name: str, added: bool) -> None:  # noqa: FBT001 - called with what the workspace tells
         members = self._workspace.channels[message.channel].members
         can_hear = "reactions:read" in self._workspace.scopes
@@ -125,10 +177,13 @@ class Events:
         if change.kind != "posted":
             self._edited(change, channel)
             return
-        if _HISTORY[channel.event_type] in self._workspace.scopes:
+        if self._can_read(channel):
             self.emit(self._message_event(message, channel))
         if self._is_mention(message, channel):
             self.emit(self._mention_event(message, channel))
+
+    def _can_read(self, channel: SlackChannel) -> bool:
+        return f"{_ROOMS[channel.event_type]}:history" in self._workspace.scopes
 
     def _message_event(self, message: SlackMessage, channel: SlackChannel) -> Payload:
         payload = message_payload(self._workspace, message)
@@ -153,7 +208,7 @@ class Events:
     def _edited(self, change: Change, channel: SlackChannel) -> None:
         message, previous = change.message, change.previous
         quiet = message.is_streaming and not message.is_deleted
-        if quiet or previous is None or _HISTORY[channel.event_type] not in self._workspace.scopes:
+        if quiet or previous is None or not self._can_read(channel):
             return
         before = message_payload(self._workspace, previous)
         ts = self._workspace.ids.ts()

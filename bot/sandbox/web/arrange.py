@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.delivery.dispatcher import Dispatcher
+from bot.sandbox.delivery.events import Events
 from bot.sandbox.delivery.faults import Effect, Faults
 from bot.sandbox.delivery.socketmode import Farewell, SocketModeServer
 from bot.sandbox.delivery.stats import Statistics, doubles
@@ -32,13 +33,14 @@ class Arrangements:
     faults: Faults
     """The faults to strike; see `Faults.add`."""
     limits: RateLimits
-    """Slack's rate limits; off unless `limits.is_on` is set."""
+    """Slack's rate limits; on unless `limits.is_on` is taken away."""
     time: Skippable | None
     """The clock that people may put forward; None where time goes by itself."""
     stats: Statistics
     """The counts of calls and deliveries."""
     _refused_tokens: dict[TokenKind, str]
     _hub: PageHub
+    _events: Events
     _sockets: SocketModeServer
     _dispatcher: Dispatcher
     _tasks: BackgroundTasks
@@ -57,12 +59,14 @@ class Arrangements:
     def deactivate(self, user: str, *, gone: bool = True) -> None:
         """Close somebody's account, or open it again; their open windows still work."""
         self.workspace.person(user).deleted = gone
+        self._events.person_changed(user)
         self._hub.refresh()
 
     def set_guest(self, user: str, *, guest: bool) -> None:
         """Make somebody a guest of several channels, or a member."""
         person = self.workspace.person(user)
         person.is_restricted, person.is_ultra_restricted = guest, False
+        self._events.person_changed(user)
         self._hub.refresh()
 
     def add_channel(self, name: str, members: Sequence[str], **facts: Any) -> SlackChannel:
@@ -80,6 +84,7 @@ class Arrangements:
         person, room = self.workspace.person(user), self.workspace.channels[channel]
         if person.id not in room.members:
             room.members.append(person.id)
+            self._events.member_changed(user, room, joined=True)
         if person.team_id != self.workspace.team_id:
             room.is_ext_shared = True
         self._hub.refresh()
@@ -87,7 +92,10 @@ class Arrangements:
     def leave(self, user: str, channel: str) -> None:
         """Take a person, or the bot, out of a channel; nothing happens if they are not in it."""
         room = self.workspace.channels[channel]
+        was_there = user in room.members
         room.members = [one for one in room.members if one != user]
+        if was_there:
+            self._events.member_changed(user, room, joined=False)
         self._hub.refresh()
 
     def group(self, name: str) -> UserGroup:
@@ -103,15 +111,19 @@ class Arrangements:
 
     def join_group(self, user: str, group: str) -> None:
         """Put a person into a user group, by its id or handle."""
-        person, members = self.workspace.person(user), self.group(group).members
-        if person.id not in members:
-            members.append(person.id)
+        person, found = self.workspace.person(user), self.group(group)
+        if person.id not in found.members:
+            found.members.append(person.id)
+            self._events.group_changed(found, added=user)
         self._hub.refresh()
 
     def leave_group(self, user: str, group: str) -> None:
         """Take a person out of a user group; nothing happens if they are not in it."""
         found = self.group(group)
+        was_there = user in found.members
         found.members = [one for one in found.members if one != user]
+        if was_there:
+            self._events.group_changed(found, removed=user)
         self._hub.refresh()
 
     def remove_bot(self, channel: str) -> None:
@@ -214,7 +226,7 @@ class Arrangements:
     def calm(self) -> None:
         """End all misbehaviour; what it has done stays."""
         self.faults.clear()
-        self.limits.is_on = False
+        self.limits.is_on = True
         self._refused_tokens.clear()
         self._sockets.spread = "in_turn"
         self._hub.refresh()
@@ -244,7 +256,7 @@ class Arrangements:
     @property
     def troubles(self) -> int:
         """The number of kinds of misbehaviour that are on."""
-        return self.faults.kinds + self.limits.is_on + self.is_token_refused
+        return self.faults.kinds + (not self.limits.is_on) + self.is_token_refused
 
     @property
     def is_connected(self) -> bool:

@@ -45,8 +45,8 @@ SWITCHES: Final = (
     ),
     Switch(
         key=LIMITS,
-        label="Rate limits",
-        note="Slack's own limits: one message a second in a channel, 50 card updates a minute.",
+        label="No rate limits",
+        note="Without Slack's limits: one message a second in a channel, 50 card updates a minute.",
     ),
     Switch(
         key="busy",
@@ -136,7 +136,7 @@ class Panel:
     def is_on(self, switch: Switch) -> bool:
         """Whether a switch is on."""
         if switch.key == LIMITS:
-            return self._scene.limits.is_on
+            return not self._scene.limits.is_on
         if switch.key == REVOKED:
             return self._scene.is_token_refused
         return bool(self._scene.faults.named(switch.name))
@@ -153,7 +153,7 @@ class Panel:
         if self.is_on(switch) == on:
             return
         if key == LIMITS:
-            self._scene.set_limits(on=on)
+            self._scene.set_limits(on=not on)
         elif key == REVOKED:
             self._turn_token(on=on)
         elif on:

@@ -66,6 +66,11 @@ HOME_OPENED = "app_home_opened"
 _UTC = "Etc/UTC"
 
 
+def hear_nothing(_: Mapping[str, Any]) -> bool:
+    """Take no event."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormNotice:
     """Our own words in place of a form that was submitted.
@@ -104,6 +109,7 @@ class ListenerContext:
         facts: Tells of the agent of a channel; None where nobody asks for it.
         prompts: Offered to who opens the conversation with the bot; None for none.
         explains: Whether the agent of a call can be asked about it.
+        hear: Takes events about people and groups; False for another event.
         patience: The longest that a click may take in all.
     """
 
@@ -125,6 +131,7 @@ class ListenerContext:
     facts: Facts | None = None
     prompts: SuggestedPrompts | None = None
     explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
+    hear: Callable[[Mapping[str, Any]], bool] = hear_nothing
     patience: timedelta = CLICK_PATIENCE
 
     @property

@@ -34,22 +34,27 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     async def on_event(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:
-        if (stop := stop_from(event, context)) is not None:
-            stopped = desk.speak_to(stop.user_id, desk.inbox.stop_thread(stop))
-            work_on(await desk.in_time(stopped))
-        elif (change := changed_from(event, context)) is not None:
-            work = desk.speak_to(change.incoming.user_id, _revise(desk, change))
-            work_on(await desk.in_time(work))
-        elif (incoming := incoming_from(event, context)) is not None:
-            if not _is_answered(desk, incoming, actor_of(context, body), str(event.get("type"))):
-                received = desk.speak_to(incoming.user_id, desk.inbox.receive(incoming))
-                work_on(await desk.in_time(received))
-        else:
-            logger.debug("event ignored", extra={"action": "event_ignored"})
+        if not desk.hear(event):
+            thread_id = await _take(desk, body, event, context)
+            if thread_id is not None:
+                desk.spawn(desk.threads.work(thread_id))
 
-    def work_on(thread_id: str | None) -> None:
-        if thread_id is not None:
-            desk.spawn(desk.threads.work(thread_id))
+
+async def _take(
+    desk: ListenerContext, body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
+) -> str | None:
+    """Record what people wrote; return the thread that has work now."""
+    if (stop := stop_from(event, context)) is not None:
+        return await desk.in_time(desk.speak_to(stop.user_id, desk.inbox.stop_thread(stop)))
+    if (change := changed_from(event, context)) is not None:
+        return await desk.in_time(desk.speak_to(change.incoming.user_id, _revise(desk, change)))
+    incoming = incoming_from(event, context)
+    if incoming is None:
+        logger.debug("event ignored", extra={"action": "event_ignored"})
+        return None
+    if _is_answered(desk, incoming, actor_of(context, body), str(event.get("type"))):
+        return None
+    return await desk.in_time(desk.speak_to(incoming.user_id, desk.inbox.receive(incoming)))
 
 
 def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:

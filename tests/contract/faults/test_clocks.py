@@ -20,7 +20,7 @@ from storage.base import SameStorage, Storage
 from storage.errors import Fault, StoreBrokenError
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock
-from tests.support.pace import BRISK
+from tests.support.pace import brisk
 
 SETTINGS = {
     "COUNTERSIGN_APPROVERS": "U0123456789",
@@ -66,7 +66,7 @@ async def test_a_bot_whose_clock_differs_by_more_than_a_lease_does_not_start(
     tmp_path: Path, seconds: float
 ) -> None:
     storage = Skewed(SqliteStorage(tmp_path), timedelta(seconds=seconds))
-    outside = replace(BRISK, storage=storage)
+    outside = replace(brisk(), storage=storage)
     async with AsyncExitStack() as stack:
         with pytest.raises(StoreBrokenError, match="the clock of this machine is") as caught:
             await start(Settings.load(SETTINGS), stack, outside=outside)

@@ -22,7 +22,7 @@ from bot.sandbox.server import Sandbox
 from bot.slack.app import STOP_PATIENCE
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import THREAD_ID, an_entry
-from tests.support.pace import BRISK
+from tests.support.pace import brisk, brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, Transport
 
@@ -132,7 +132,11 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
     """Start a bot, let everything hang, and stop it; return how many seconds the stop waited."""
     ports = {"COUNTERSIGN_PORT": str(free_port()), "COUNTERSIGN_METRICS_PORT": str(free_port())}
     sandbox = Sandbox(
-        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+        clock=time.time,
+        pace=brisk_seconds,
+        signing_secret=SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=APP_TOKEN,
     )
     settings = Stage(sandbox=sandbox, transport=transport, environ=ports).settings
     asked, stack = Asked(), AsyncExitStack()
@@ -140,7 +144,7 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
     async with aiohttp.ClientSession() as session, AsyncExitStack() as around:
         around.push_async_callback(sandbox.stop)
         await sandbox.start()
-        bot = await start(settings(), stack, outside=replace(BRISK, storage=storage))
+        bot = await start(settings(), stack, outside=replace(brisk(), storage=storage))
         await bot.tasks.idle()
         asked.is_silent = True
         sandbox.faults.add("hang", delay=3_600)

@@ -198,12 +198,12 @@ async def test_messages_of_others_are_refused(
     directory: FakeDirectory, user_id: str, team_id: str, word: str
 ) -> None:
     with pytest.raises(NotApproverError, match=word):
-        await Access(directory).check_writer(an_actor(user_id, team_id), team_id="T1")
+        await Access(directory).check_person(an_actor(user_id, team_id), team_id="T1")
 
 
 async def test_people_of_the_workspace_may_write(directory: FakeDirectory) -> None:
     for team_id in ("T1", ""):
-        person = await Access(directory).check_writer(an_actor(ADA, team_id), team_id="T1")
+        person = await Access(directory).check_person(an_actor(ADA, team_id), team_id="T1")
         assert person.user_id == ADA
 
 

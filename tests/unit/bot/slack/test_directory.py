@@ -1,10 +1,11 @@
-"""People as Slack describes them; every failure refuses."""
+"""People as Slack describes them: kept for ten minutes at most; every failure refuses."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +16,9 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DirectoryError
-from bot.slack.directory import MAX_KEPT, Fresh, SlackDirectory
+from bot.slack.directory import MAX_KEPT, PAGE, LookupCache, SlackDirectory
+from bot.slack.ratelimit import SLACK_LIMITS, Pacer
+from bot.words import say
 from tests.support.fakes import FakeClock
 
 
@@ -31,12 +34,14 @@ class Client:
     answers: dict[str, list[object]]
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
+    pace: FakeClock = field(default_factory=FakeClock)
     is_called: asyncio.Event = field(default_factory=asyncio.Event)
     is_open: asyncio.Event | None = None
     """What every call waits for; None to answer at once."""
 
     async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+        self.slept.append(round(seconds, 3))
+        self.pace.forward(seconds=seconds)
 
     async def api_call(self, method: str, *, params: dict[str, Any]) -> Answer:
         self.calls.append((method, params))
@@ -55,7 +60,10 @@ def a_directory(**answers: object) -> tuple[SlackDirectory, Client, FakeClock]:
     client = Client({k: v if isinstance(v, list) else [v] for k, v in named.items()})
     clock = FakeClock()
     made = SlackDirectory(
-        cast(AsyncWebClient, client), team_id="T1", clock=clock, sleep=client.sleep
+        cast(AsyncWebClient, client),
+        team_id="T1",
+        clock=clock,
+        pacer=Pacer(client.pace, client.sleep),
     )
     return made, client, clock
 
@@ -129,37 +137,94 @@ async def test_a_failure_on_the_second_page_is_a_failure() -> None:
         await directory.channel_members("C1")
 
 
-async def test_i13_what_decides_is_never_from_a_memory() -> None:
-    directory, _, _ = a_directory(
+def groups(**members: list[str]) -> dict[str, object]:
+    return {"usergroups": [{"id": name, "users": users} for name, users in members.items()]}
+
+
+async def test_i13_what_decides_is_at_most_ten_minutes_old() -> None:
+    directory, client, clock = a_directory(
         users_info=[a_user(), a_user(deleted=True)],
         conversations_members=[{"members": ["UADA"]}, {"members": []}],
-        usergroups_users_list=[{"users": ["UADA"]}, {"users": []}],
+        usergroups_list=[groups(S1=["UADA"]), groups(S1=[])],
     )
-    assert not (await directory.person("UADA")).is_deleted
+    for _ in range(2):
+        assert not (await directory.person("UADA")).is_deleted
+        assert await directory.channel_members("C1") == {"UADA"}
+        assert await directory.group_members("S1") == {"UADA"}
+        clock.forward(minutes=9)
+    assert len(client.calls) == 3
+    clock.forward(minutes=1)
     assert (await directory.person("UADA")).is_deleted
-    assert await directory.channel_members("C1") == {"UADA"}
     assert await directory.channel_members("C1") == frozenset()
-    assert await directory.group_members("S1") == {"UADA"}
     assert await directory.group_members("S1") == frozenset()
 
 
-async def test_who_writes_a_message_is_known_for_a_minute() -> None:
-    directory, client, clock = a_directory(users_info=[a_user(), a_user(deleted=True)])
-    await directory.writer("UADA")
-    clock.forward(seconds=59)
-    assert not (await directory.writer("UADA")).is_deleted
-    assert len(client.calls) == 1
-    clock.forward(seconds=1)
-    assert (await directory.writer("UADA")).is_deleted
+async def test_i13_a_clock_that_was_set_back_keeps_nothing_longer() -> None:
+    directory, _, clock = a_directory(users_info=[a_user(), a_user(deleted=True)])
+    await directory.person("UADA")
+    clock.forward(hours=-1)
+    assert (await directory.person("UADA")).is_deleted
+
+
+PERSON_CHANGED = {"type": "user_change", "user": {"id": "UADA"}}
+GROUP_CHANGED = {"type": "subteam_members_changed", "subteam_id": "S1"}
+LEFT = {"type": "member_left_channel", "channel": "C1", "user": "UADA"}
+
+
+async def test_i13_an_event_makes_it_forget_what_has_changed() -> None:
+    directory, _, _ = a_directory(
+        users_info=[a_user(), a_user(deleted=True)],
+        conversations_members=[{"members": ["UADA"]}, {"members": []}],
+        usergroups_list=[groups(S1=["UADA"]), groups(S1=[])],
+    )
+    await directory.person("UADA")
+    await directory.channel_members("C1")
+    await directory.group_members("S1")
+    for event in (PERSON_CHANGED, GROUP_CHANGED, LEFT):
+        assert directory.hear(event)
+    assert (await directory.person("UADA")).is_deleted
+    assert await directory.channel_members("C1") == frozenset()
+    assert await directory.group_members("S1") == frozenset()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"type": "message", "channel": "C1"},
+        {"type": "user_change"},
+        {"type": "user_change", "user": "UADA"},
+        {"type": "user_change", "user": {"id": 5}},
+        {"type": "member_left_channel", "channel": ["C1"]},
+        {"type": ["subteam_updated"]},
+    ],
+)
+async def test_other_events_are_not_its_own(event: dict[str, object]) -> None:
+    directory, _, _ = a_directory()
+    assert not directory.hear(event)
+
+
+async def test_i13_an_answer_from_before_an_event_is_not_kept() -> None:
+    """The look-up is on its way when the event comes: its answer may be of the time before."""
+    directory, client, _ = a_directory(usergroups_list=[groups(S1=["UADA"]), groups(S1=[])])
+    client.is_open = asyncio.Event()
+    early = asyncio.create_task(directory.group_members("S1"))
+    await client.is_called.wait()
+    directory.hear(GROUP_CHANGED)
+    late = asyncio.create_task(directory.group_members("S1"))
+    client.is_open.set()
+    assert await early == {"UADA"}
+    assert await late == frozenset()
+    assert await directory.group_members("S1") == frozenset()
 
 
 async def test_a_failure_is_not_remembered_and_nothing_old_is_used() -> None:
     directory, _, clock = a_directory(users_info=[a_user(), TimeoutError(), a_user()])
-    await directory.writer("UADA")
-    clock.forward(seconds=61)
+    await directory.person("UADA")
+    clock.forward(minutes=10)
     with pytest.raises(DirectoryError):
-        await directory.writer("UADA")
-    assert (await directory.writer("UADA")).name == "Ada"
+        await directory.person("UADA")
+    assert (await directory.person("UADA")).name == "Ada"
 
 
 async def test_who_asks_at_the_same_time_gets_the_same_answer() -> None:
@@ -173,7 +238,54 @@ async def test_who_asks_at_the_same_time_gets_the_same_answer() -> None:
     found = await asyncio.gather(*others)
     assert [person.is_deleted for person in found] == [False, False, False]
     assert len(client.calls) == 1
-    assert (await directory.person("UADA")).is_deleted
+
+
+# ---- many at once -------------------------------------------------------------------------------
+
+CROWD = [f"U{number:04d}" for number in range(150)]
+
+
+def the_crowd(**changes: object) -> dict[str, object]:
+    return {"members": [{"id": one, "team_id": "T1", **changes} for one in CROWD]}
+
+
+async def test_many_people_are_looked_up_by_one_list() -> None:
+    directory, client, _ = a_directory(users_info=a_user(), users_list=the_crowd())
+    people = [await directory.person(one) for one in CROWD]
+    assert [one.user_id for one in people] == CROWD
+    methods = [method for method, _ in client.calls]
+    assert methods == ["users.info"] * 3 + ["users.list"]
+    assert client.calls[-1][1]["limit"] == PAGE
+
+
+async def test_who_is_not_on_the_list_is_looked_up_alone() -> None:
+    directory, client, _ = a_directory(users_info=a_user(), users_list={"members": []})
+    for one in CROWD[:6]:
+        await directory.person(one)
+    methods = [method for method, _ in client.calls]
+    assert methods == ["users.info"] * 3 + ["users.list"] + ["users.info"] * 3
+
+
+async def test_a_list_that_fails_keeps_nobody_from_being_looked_up() -> None:
+    directory, _, _ = a_directory(users_info=a_user(), users_list=refused(200, "fatal_error"))
+    assert [(await directory.person(one)).name for one in CROWD[:6]] == ["Ada"] * 6
+
+
+async def test_i13_a_list_from_before_an_event_says_nothing_of_that_person() -> None:
+    gone = a_user(deleted=True)
+    directory, client, _ = a_directory(
+        users_info=[a_user(), a_user(), a_user(), gone], users_list=the_crowd()
+    )
+    for one in CROWD[:3]:
+        await directory.person(one)
+    client.is_called.clear()
+    client.is_open = asyncio.Event()
+    asked = asyncio.create_task(directory.person(CROWD[3]))
+    await client.is_called.wait()
+    directory.hear({"type": "user_change", "user": {"id": CROWD[3]}})
+    client.is_open.set()
+    await asked
+    assert (await directory.person(CROWD[3])).is_deleted
 
 
 def refused(status: int, error: str = "x", **headers: str) -> SlackApiError:
@@ -215,14 +327,12 @@ async def test_a_fault_that_lasts_refuses_while_somebody_still_waits(
 
 
 async def test_memory_is_bounded() -> None:
-    fresh: Fresh[str] = Fresh(FakeClock())
-
-    async def load(key: str) -> str:
-        return key
-
+    kept: LookupCache[str] = LookupCache(FakeClock(), timedelta(minutes=1))
     for number in range(MAX_KEPT + 1):
-        await fresh.get(str(number), load)
-    assert len(fresh._kept) == MAX_KEPT
+        kept.put(str(number), "x", asked_ms=kept._clock())
+    assert len(kept._answers) == MAX_KEPT
+    assert kept.known("0") is None
+    assert kept.known(str(MAX_KEPT)) == "x"
 
 
 FAULTS: list[object] = [
@@ -239,31 +349,80 @@ FAULTS: list[object] = [
     {"user": {"team_id": "T1", "profile": "x"}},
     {"user": {"team_id": "T1", "enterprise_user": "x"}},
     {"user": {"team_id": "T2", "enterprise_user": {"teams": 5}}},
-    {"members": None, "users": None},
-    {"members": 5, "users": 5},
-    {"members": [["U1"]], "users": [["U1"]]},
-    {"members": "U1", "users": "U1"},
+    {"members": None, "usergroups": None},
+    {"members": 5, "usergroups": 5},
+    {"members": [["U1"]], "usergroups": [["S1"]]},
+    {"members": "U1", "usergroups": "S1"},
+    {"usergroups": [{"users": ["U1"]}]},
+    {"usergroups": [{"id": "S1"}]},
+    {"usergroups": [{"id": "S1", "user_count": 1}]},
+    {"usergroups": [{"id": "S1", "users": None}]},
+    {"usergroups": [{"id": "S1", "users": "U1"}]},
+    {"usergroups": [{"id": "S1", "users": [["U1"]]}]},
 ]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_every_failure_is_a_directory_error(fault: object) -> None:
     directory, _, _ = a_directory(
-        users_info=fault, conversations_members=fault, usergroups_users_list=fault
+        users_info=fault, conversations_members=fault, usergroups_list=fault
     )
     with pytest.raises(DirectoryError) as raised:
         await directory.person("UADA")
-    assert "try again" in str(raised.value)
+    assert str(raised.value) == say("refuse.lookup")
     with pytest.raises(DirectoryError):
         await directory.channel_members("C1")
     with pytest.raises(DirectoryError):
         await directory.group_members("S1")
 
 
-async def test_members_of_a_group() -> None:
-    directory, client, _ = a_directory(usergroups_users_list={"users": ["U1"]})
+@pytest.mark.parametrize("count", [0, "0"])
+async def test_members_of_groups_come_in_one_list(count: object) -> None:
+    empty = {"id": "S2", "user_count": count}
+    listed = {"usergroups": [{"id": "S1", "users": ["U1"]}, empty]}
+    directory, client, _ = a_directory(usergroups_list=listed)
     assert await directory.group_members("S1") == {"U1"}
-    assert client.calls == [("usergroups.users.list", {"usergroup": "S1"})]
+    assert await directory.group_members("S2") == frozenset()
+    assert client.calls == [("usergroups.list", {"include_users": "true"})]
+
+
+async def test_a_group_that_is_not_known_is_looked_for_again_after_a_minute() -> None:
+    directory, client, clock = a_directory(usergroups_list=[groups(S1=[]), groups(S2=["U1"])])
+    for _ in range(2):
+        with pytest.raises(DirectoryError) as raised:
+            await directory.group_members("S2")
+        assert raised.value.detail.endswith("no_such_subteam")
+    assert len(client.calls) == 1
+    clock.forward(minutes=1)
+    assert await directory.group_members("S2") == {"U1"}
+
+
+async def test_slacks_limit_is_kept_and_the_person_is_told_when_to_ask_again() -> None:
+    directory, client, _ = a_directory(usergroups_list=groups(S1=["U1"]))
+    most = SLACK_LIMITS["usergroups.list"][0].most
+    for _ in range(most):
+        directory.hear(GROUP_CHANGED)
+        await directory.group_members("S1")
+    directory.hear(GROUP_CHANGED)
+    client.pace.forward(seconds=20)
+    with pytest.raises(DirectoryError) as raised:
+        await directory.group_members("S1")
+    assert "Slack lets me check this again in 41 s." in str(raised.value)
+    assert len(client.calls) == most
+    client.pace.forward(seconds=41)
+    assert await directory.group_members("S1") == {"U1"}
+
+
+async def test_retry_after_is_obeyed_however_long() -> None:
+    slow_down = refused(429, "ratelimited", **{"Retry-After": "1800"})
+    directory, client, _ = a_directory(usergroups_list=[slow_down, groups(S1=["U1"])])
+    for _ in range(3):
+        with pytest.raises(DirectoryError) as raised:
+            await directory.group_members("S1")
+        assert raised.value.again == timedelta(minutes=30)
+    assert len(client.calls) == 1
+    client.pace.forward(minutes=30)
+    assert await directory.group_members("S1") == {"U1"}
 
 
 @dataclass
@@ -310,7 +469,9 @@ async def test_a_proxy_that_answers_for_slack(
 ) -> None:
     proxy.answer = web.Response(status=status, content_type=kind, text=body)
     client = AsyncWebClient(token="xoxb-test", base_url=proxy.url, timeout=2, retry_handlers=[])
-    directory = SlackDirectory(client, team_id="T1", clock=FakeClock(), sleep=no_pause)
+    directory = SlackDirectory(
+        client, team_id="T1", clock=FakeClock(), pacer=Pacer(FakeClock(), no_pause)
+    )
     with pytest.raises(DirectoryError):
         await directory.person("UADA")
 

@@ -12,10 +12,9 @@ from agents.models import call, say
 from bot.core.attendance.course import state_of
 from bot.core.attendance.held import read_beside
 from bot.core.story import story
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.people.meanwhile import CardClaim, write_snoozes
-from bot.ports.people import Person
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -164,9 +163,7 @@ async def test_who_is_nobody_is_not_mentioned(storage: SqliteStorage) -> None:
 
 async def test_a_look_up_that_fails_mentions_all(storage: SqliteStorage) -> None:
     office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
-    writer = office.directory.people[ROSA]
-    office.directory.writer = lambda _: _ready(writer)  # type: ignore[method-assign, assignment]
-    office.directory.is_down = True
+    office.directory.group_members = _not_found  # type: ignore[method-assign]
     await office.hear(ASK)
     assert mentioned(await office.the_approval()) == ["S0SRE", MIA, SAM]
 
@@ -380,8 +377,8 @@ async def test_a_damaged_state_tells_nobody_twice(storage: SqliteStorage, damage
     assert read_beside(damage) == ()
 
 
-async def _ready(person: Person) -> Person:
-    return person
+async def _not_found(group_id: str) -> frozenset[str]:
+    raise DirectoryError(group_id)
 
 
 def _fields(approval: Approval) -> dict[str, Any]:

@@ -258,7 +258,7 @@ async def test_a_text_that_was_growing_is_ended(storage: SqliteStorage) -> None:
 
 async def test_messages_that_cannot_be_sorted_reach_no_agent(storage: SqliteStorage) -> None:
     office = Office(storage, [say("Hello.")])
-    check = office.access.check_writer
+    check = office.access.check_person
 
     async def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -282,8 +282,8 @@ async def test_messages_that_cannot_be_sorted_reach_no_agent(storage: SqliteStor
 class Broken:
     """Decides nothing about people but what a test says."""
 
-    def __init__(self, check_writer: object) -> None:
-        self.check_writer = check_writer
+    def __init__(self, check_person: object) -> None:
+        self.check_person = check_person
 
     async def locale(self, _: str) -> str:
         return ""

@@ -163,6 +163,7 @@ async def test_disconnect_is_announced(sandbox: Sandbox) -> None:
 
 
 async def test_eleventh_socket_is_sent_away(sandbox: Sandbox) -> None:
+    sandbox.set_limits(on=False)
     async with aiohttp.ClientSession() as session:
         sockets = []
         for _ in range(11):

@@ -12,6 +12,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.sandbox import ADA, OPS, ROSA, Sandbox
 from bot.sandbox.api.limits import RateLimits
+from bot.sandbox.api.methods import METHODS
 from bot.sandbox.delivery.faults import Faults, PlannedFault
 from tests.unit.bot.sandbox.conftest import Seconds, Slack, a_card, a_modal
 
@@ -233,19 +234,23 @@ async def test_fault_of_one_channel_leaves_others_alone(sandbox: Sandbox, slack:
 # ---- limits -------------------------------------------------------------------------------------
 
 
-async def test_limits_are_off_until_switched_on(sandbox: Sandbox, slack: Slack) -> None:
-    for _ in range(5):
-        await post(slack)
-    sandbox.set_limits(on=True)
+async def test_limits_are_on_until_switched_off(sandbox: Sandbox, slack: Slack) -> None:
     for _ in range(3):
         await post(slack)
     assert await slack.error("chat.postMessage", channel=OPS, text="x") == "ratelimited"
+    sandbox.set_limits(on=False)
+    for _ in range(5):
+        await post(slack)
+
+
+def test_each_method_has_a_limit() -> None:
+    limits = RateLimits(Seconds())
+    assert {*METHODS, "apps.connections.open"} == limits.limits.keys()
 
 
 def test_channel_gets_one_message_a_second() -> None:
     clock = Seconds()
     limits = RateLimits(clock)
-    limits.is_on = True
     assert [limits.wait("chat.postMessage", "C1") for _ in range(4)] == [None, None, None, 3]
     assert limits.wait("chat.postMessage", "C2") is None
     clock.now += 2
@@ -257,7 +262,6 @@ def test_channel_gets_one_message_a_second() -> None:
 def test_tier_is_per_method_and_window_slides() -> None:
     clock = Seconds()
     limits = RateLimits(clock)
-    limits.is_on = True
     assert all(limits.wait("chat.update", "C1") is None for _ in range(50))
     clock.now += 20
     assert limits.wait("chat.update", "C2") == 40
@@ -270,7 +274,6 @@ def test_tier_is_per_method_and_window_slides() -> None:
 def test_limit_can_be_set() -> None:
     limits = RateLimits(Seconds())
     limits.set("views.open", 1, 10, per_channel=True)
-    assert limits.is_on
     assert [limits.wait("views.open", one) for one in ("C1", "C1", "C2")] == [None, 10, None]
 
 
@@ -340,7 +343,7 @@ async def test_deactivated_person(sandbox: Sandbox, slack: Slack) -> None:
 
 async def test_calm_ends_all_of_it(sandbox: Sandbox, slack: Slack) -> None:
     sandbox.faults.add("error")
-    sandbox.set_limits(on=True)
+    sandbox.set_limits(on=False)
     sandbox.revoke_token()
     assert sandbox.troubles == 3
     sandbox.calm()

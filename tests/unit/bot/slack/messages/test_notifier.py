@@ -123,7 +123,9 @@ class Scene:
 
 @asynccontextmanager
 async def a_scene() -> AsyncIterator[Scene]:
-    async with Sandbox(clock=time.time, bot_token=TOKEN) as sandbox:
+    pacer = a_pacer()
+    pace = lambda: pacer.clock() / 1_000  # noqa: E731
+    async with Sandbox(clock=time.time, pace=pace, bot_token=TOKEN) as sandbox:
         rosa, channel = sandbox.user_id("Rosa"), sandbox.channel_id("ops")
         root = await sandbox.say(rosa, channel, "hello")
         team = sandbox.workspace.team_id
@@ -152,7 +154,7 @@ async def a_scene() -> AsyncIterator[Scene]:
         assert TOKEN not in repr(slack)
         client: AsyncWebClient = slack.client(timeout_s=5)
         clock = FakeClock()
-        notifier = SlackNotifier(client, clock=clock, pacer=a_pacer())
+        notifier = SlackNotifier(client, clock=clock, pacer=pacer)
         yield Scene(clock, sandbox, notifier, thread, approval)
 
 

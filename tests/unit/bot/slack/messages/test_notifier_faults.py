@@ -280,12 +280,14 @@ def an_error(
         ({"Retry-After": "30"}, 30),
         ({"retry-after": ["7"]}, 7),
         ({}, 1),
-        ({"Retry-After": "soon"}, 1),
-        ({"Retry-After": []}, 1),
+        ({"Retry-After": "soon"}, 60),
+        ({"Retry-After": []}, 60),
         ({"Retry-After": "0"}, 1),
+        ({"Retry-After": "7200"}, 7_200),
         ({"Retry-After": "999999"}, MOST_PATIENCE.total_seconds()),
-        ({"Retry-After": "-5"}, MOST_PATIENCE.total_seconds()),
-        ({"Retry-After": "nan"}, MOST_PATIENCE.total_seconds()),
+        ({"Retry-After": "inf"}, MOST_PATIENCE.total_seconds()),
+        ({"Retry-After": "-5"}, 60),
+        ({"Retry-After": "nan"}, 60),
     ],
 )
 def test_how_long_slack_asks_us_to_wait(headers: dict[str, object], seconds: float) -> None:
