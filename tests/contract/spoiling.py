@@ -15,9 +15,10 @@ KEYS: Mapping[str, str] = {
     "posts": "post_id",
     "whispers": "whisper_id",
     "audit": "entry_id",
-    "grants": "grant_id",
     "checkpoints": "checkpoint_id",
     "log": "log_id",
+    "people": "person_id",
+    "grants": "grant_id",
 }
 
 _GUARDS = {"audit": ("audit_sealed", "audit_kept")}

@@ -31,6 +31,7 @@ class Faults:
         only: A part of the statements that fail, each time.
         skip: How many of those do not fail.
         settings: Statements that each new connection runs first.
+        steps: Hundreds of steps of SQLite's machine that statements have taken.
         fetched: The statements since `arm` that gave rows, and how many.
         seen: The statements since `arm`, in order.
     """
@@ -43,6 +44,7 @@ class Faults:
     only: str = ""
     skip: int = 0
     settings: tuple[str, ...] = ()
+    steps: int = 0
     fetched: list[tuple[str, int]] = field(default_factory=list)
     random: Random = field(default_factory=Random)
     seen: list[str] = field(default_factory=list)
@@ -78,6 +80,10 @@ class Faults:
         if is_planned or (self.chance and self.random.random() < self.chance / len(PLACES)):
             self.raised += 1
             raise self.error()
+
+    def step(self) -> None:
+        """SQLite has taken a hundred steps."""
+        self.steps += 1
 
     def _is_skipped(self) -> bool:
         self.skip -= 1
@@ -126,6 +132,7 @@ class _Connection(sqlite3.Connection):
         super().__init__(*args, **options)
         for setting in self.cursors.faults.settings:
             super().execute(setting)
+        self.set_progress_handler(self.cursors.faults.step, 100)
 
     def cursor(self, factory: Any = None) -> Any:
         """Make a cursor with faults; see `sqlite3.Connection`."""

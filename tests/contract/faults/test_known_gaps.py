@@ -1,0 +1,197 @@
+"""Faults that stay until records are decoded whole when they are read, each with its number.
+
+These tests fail as they stand: whoever mends one takes its mark away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.clock import system_clock
+from bot.commands.cli import main
+from bot.core.upkeep.forgetting import Forgetting
+from storage.base import Storage
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import (
+    THREAD_ID,
+    a_grant,
+    a_person,
+    a_post,
+    a_thread,
+    an_approval,
+)
+from tests.contract.faults.driver import Faults, break_sqlite
+from tests.contract.spoiling import spoil
+from tests.contract.test_retention import fill
+from tests.scenario import agents
+from tests.support.stage import Stage, a_stage
+
+NEWER = {"v": 2}
+NOW = 10_000
+
+
+@pytest.mark.xfail(strict=True, reason="M2: people who cannot be read starve the others")
+async def test_m2_people_that_cannot_be_read_starve_no_other(storage: Storage) -> None:
+    """As while a newer release runs beside this one."""
+    for number in range(5):
+        user = f"U{number}"
+        await storage.people.put(a_person(user, next_ms=number, due_ms=number, has_digest=True))
+        await spoil(storage, "people", f"T1:{user}", **NEWER)
+    await storage.people.put(a_person("UGOOD", next_ms=90, due_ms=90, has_digest=True))
+
+    found = [one for _ in range(3) for one in await storage.people.due(now_ms=NOW, limit=5)]
+
+    assert {one.user_id for one in found} == {"UGOOD"}
+
+
+@pytest.mark.xfail(strict=True, reason="M2: grants that cannot be read starve the others")
+async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Storage) -> None:
+    for number in range(5):
+        name = f"{THREAD_ID}:grant:{number}"
+        await storage.grants.add(a_grant(name, due_ms=number + 1))
+        await spoil(storage, "grants", name, **NEWER)
+    await storage.grants.add(a_grant(f"{THREAD_ID}:grant:good", due_ms=90))
+
+    found = [one for _ in range(3) for one in await storage.grants.due(now_ms=NOW, limit=5)]
+
+    assert {one.grant_id for one in found} == {f"{THREAD_ID}:grant:good"}
+
+
+@pytest.mark.parametrize("table", ["people", "grants"])
+@pytest.mark.xfail(strict=True, reason="M2: people and grants that cannot be read are not named")
+async def test_m2_people_and_grants_that_cannot_be_read_are_named(
+    storage: Storage, table: str
+) -> None:
+    if table == "people":
+        key = "T1:U1"
+        await storage.people.put(a_person("U1", next_ms=1, due_ms=1, has_digest=True))
+    else:
+        key = f"{THREAD_ID}:grant:1"
+        await storage.grants.add(a_grant(key, due_ms=1))
+    await spoil(storage, table, key, **NEWER)
+    await storage.people.due(now_ms=NOW, limit=5)
+    await storage.grants.due(now_ms=NOW, limit=5)
+
+    assert await storage.count_unreadable(now_ms=NOW) == 1
+    assert [one.record_id for one in await storage.unreadable(limit=5)] == [key]
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    agents.RAN.clear()
+    environ = {"COUNTERSIGN_AGENT": "tests.scenario.agents:nasty"}
+    async with a_stage(tmp_path, "http", **environ) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("field", "garbage"), [("requesters_json", "7"), ("members_json", "[["), ("editors_json", "7")]
+)
+@pytest.mark.xfail(strict=True, reason="M6: JSON inside of one record ends everybody's list")
+async def test_m6_one_request_with_senseless_json_hides_no_other(
+    stage: Stage, field: str, garbage: str
+) -> None:
+    assert stage.bot is not None
+    await stage.say("Rosa", "@countersign go")
+    await stage.card()
+    await stage.rest()
+    storage = stage.bot.storage
+    (one,) = await storage.approvals.due(now_ms=1 << 50, limit=9)
+    for number in range(2):
+        more = replace(one, approval_id=f"apr_{number:032x}", due_ms=None)
+        assert await storage.approvals.add(more)
+
+    async def listed() -> str:
+        before = len(stage.sandbox.ephemerals(stage.user("Ada")))
+        await stage.sandbox.command(stage.user("Ada"), stage.channel, "/countersign", "list")
+        await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(stage.user("Ada"))) > before)
+        return str(stage.sandbox.ephemerals(stage.user("Ada"))[-1])
+
+    def requests_in(text: str) -> int:
+        return text.count(one.title.split()[0])
+
+    whole = requests_in(await listed())
+    assert whole >= 3, await listed()
+    beside = SqliteStorage(Path(stage.environ["COUNTERSIGN_DATA_DIR"]))
+    await beside.open_beside()
+    await spoil(beside, "approvals", f"apr_{0:032x}", **{field: garbage})
+    await beside.close()
+
+    assert requests_in(await listed()) >= whole * 2 // 3
+
+
+@pytest.mark.xfail(strict=True, reason="M8: the file of the database never gets smaller")
+async def test_m8_forgotten_threads_give_their_room_back(tmp_path: Path) -> None:
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
+    bot = SqliteStorage(tmp_path)
+    await bot.open()
+    for number in range(100):
+        thread_id = f"T1:C1:1700000000.{number:06}"
+        await bot.threads.ensure(a_thread(thread_id=thread_id, active_ms=1_000))
+        text = "x" * 30_000
+        post = a_post(f"{thread_id}#1:m", thread_id=thread_id, text=text, posted=True)
+        await bot.posts.add(post)
+    await bot.retention.clear_log()
+    before = (tmp_path / "countersign.db").stat().st_size
+
+    command = ("prune", "--older-than", "90d", "--yes")
+    assert await asyncio.to_thread(main, command, environ=environ, say=lambda _: None) == 0
+    await bot.close()
+
+    assert (tmp_path / "countersign.db").stat().st_size < before / 2
+
+
+@pytest.mark.xfail(strict=True, reason="M17: a thread that cannot be read cannot be forgotten")
+async def test_m17_a_thread_that_cannot_be_read_is_forgotten_on_demand(storage: Storage) -> None:
+    await fill(storage)
+    await spoil(storage, "threads", THREAD_ID, **NEWER)
+
+    forgetting = Forgetting(storage=storage, clock=system_clock, owner="me")
+    forecast = await forgetting.forget(THREAD_ID, how="forget")
+
+    assert forecast.refusal == ""
+    assert set(await storage.retention.counts(THREAD_ID)) <= {"audit"}
+
+
+@pytest.mark.xfail(strict=True, reason="M17: retention passes over threads that cannot be read")
+async def test_m17_a_thread_that_cannot_be_read_is_found_by_retention(storage: Storage) -> None:
+    await fill(storage, active_ms=1_000)
+    await spoil(storage, "threads", THREAD_ID, **NEWER)
+
+    found = await storage.retention.resting(before_ms=NOW, limit=5)
+
+    assert [thread_id for _, thread_id in found] == [THREAD_ID]
+
+
+async def looked_at(storage: SqliteStorage, faults: Faults) -> int:
+    """How many steps SQLite takes to name what cannot be read."""
+    faults.steps = 0
+    await storage.unreadable(limit=20)
+    return faults.steps
+
+
+@pytest.mark.xfail(strict=True, reason="M4: the doctor's look reads the whole archive")
+async def test_m4_what_cannot_be_read_is_found_without_reading_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = Faults()
+    break_sqlite(monkeypatch, faults)
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+    await storage.approvals.add(an_approval())
+    before = await looked_at(storage, faults)
+    archived: Any = {"open": False, "due_ms": None, "arguments_json": json.dumps({"x": "y" * 99})}
+    old = [replace(an_approval(**archived), approval_id=f"old-{n:06}") for n in range(5_000)]
+    await storage.approvals.add_all(old)
+
+    after = await looked_at(storage, faults)
+
+    assert after <= before + 10
+    await storage.close()
