@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 MODEL = "model"
 STARTED = "started"
+RELEASED = "released"
 FINISHED = "finished"
 RECOVERED = "recovered"
 NODE = "node"
@@ -107,6 +108,15 @@ class Journal:
     def started(self, at: str) -> dict[str, Json] | None:
         """Return this process's note of the start of a gated call; None when it has not started."""
         return self._started.get(at)
+
+    async def release(self, at: str) -> None:
+        """Take back this process's note of a start: the error that ended it may be tried again.
+
+        Raises:
+            CheckpointConflictError: See `append`.
+        """
+        if self._started.pop(at, None) is not None:
+            await self.append(RELEASED, at)
 
     def keep(self, kind: str, at: str, what: object) -> None:
         """Keep what this process noted, for a component that is entered once more in this run."""
@@ -210,7 +220,11 @@ class Journal:
 
     def _learn(self, entry: dict[str, Json]) -> None:
         self._index += 1
-        self._known[cast("str", entry.get("kind")), cast("str", entry.get("at"))] = entry
+        kind, at = cast("str", entry.get("kind")), cast("str", entry.get("at"))
+        if kind == RELEASED:
+            self._known.pop((STARTED, at), None)
+        else:
+            self._known[kind, at] = entry
 
 
 def _is_below(address: str, other: str) -> bool:

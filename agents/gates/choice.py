@@ -227,7 +227,9 @@ def choose_tool(name: str = CHOOSE_NAME, description: str = _DESCRIPTION) -> Too
         description: What it does, for the model.
     """
     found = parameters(_choose)
-    return ChooseTool(ToolSpec(name=name, description=description, schema=found.schema), found)
+    return ChooseTool(
+        ToolSpec(name=name, description=description, schema=found.schema, idempotent=True), found
+    )
 
 
 class _Option(BaseModel):

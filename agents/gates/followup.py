@@ -81,7 +81,9 @@ def follow_up_tool(name: str = FOLLOW_UP_NAME, description: str = _DESCRIPTION) 
         description: What it does, for the model.
     """
     found = _parameters()
-    return FollowUpTool(ToolSpec(name=name, description=description, schema=found.schema), found)
+    return FollowUpTool(
+        ToolSpec(name=name, description=description, schema=found.schema, idempotent=True), found
+    )
 
 
 @cache

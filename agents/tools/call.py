@@ -24,8 +24,9 @@ from agents.core.calls import (
     load_files,
 )
 from agents.core.cancel import CancelInfo, stop
-from agents.core.codec import Json, decode, encode, register
+from agents.core.codec import Json, decode, encode
 from agents.core.component.exits import contained
+from agents.core.component.held import HeldAnswers, acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentError,
@@ -48,6 +49,7 @@ from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.base import Tool
 from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
+from agents.tools.starting import mark_started
 from agents.tools.texts import unanswered_text
 
 GRACE = timedelta(seconds=5)
@@ -58,20 +60,6 @@ _ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
 
 _STOPPED = "stopped"
 """The slot of a call that was stopped from outside."""
-
-
-@register("countersign.stopped-call/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoppedCall:
-    """The state of a call that was stopped from outside. Stored: version 1, must stay readable.
-
-    Attributes:
-        point: What it went on from, as JSON data; None when it was new.
-        answers: What people had answered there, by id: they are not asked again.
-    """
-
-    point: Json = None
-    answers: dict[str, object]
 
 
 class _StoppedError(Exception):
@@ -135,11 +123,10 @@ def _go_on(run: RunContext, address: Address) -> None:
     stopped = run.claim(address, _STOPPED)
     if stopped is None:
         return
-    state = decode(stopped.state)
-    if not isinstance(state, StoppedCall):
+    held = decode(stopped.state)
+    if not isinstance(held, HeldAnswers):
         raise CheckpointDecodeError(f"the stopped call at {address} lost its state")
-    before = Point.from_json(state.point) if state.point else None
-    run.restore(address, before, state.answers)
+    held.restore(run, address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +235,29 @@ class _Execution:
             checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
         )
         house = house_of(run.house)
+        with entered(scope):
+            guarded = house.guarded(tool) if house else tool
+        is_free = guarded is tool and not tool.definition.gates
+        if is_free:  # it asks by itself, if at all
+            scope = self._with_its_answers(scope, settled)
         refuse_orphans(len(tool.definition.gates), known=(HOUSE_SLOT,) if house else ())
         run.observers.tell(started)
         with entered(scope):
-            return await self._call(house.guarded(tool) if house else tool, arguments)
+            if is_free and not tool.definition.idempotent:
+                await self._note_answered(tool, arguments)
+            return await self._call(guarded, arguments)
+
+    def _with_its_answers(self, scope: Scope, settled: Started | None) -> Scope:
+        """Let a call that runs once more find the answers that it had."""
+        if settled is None or settled.held is None:
+            return replace(scope, granted=None)
+        settled.held.restore(scope.run, scope.address)
+        return replace(scope, granted=None, point=scope.run.enter(scope.address, ""))
+
+    async def _note_answered(self, tool: Tool, arguments: dict[str, Json]) -> None:
+        """Note that a call starts with an answer: what it does with it, it does at most once."""
+        if acts_on_answer(self.scope.run, self.scope.address):
+            await mark_started(arguments, masks=tool.definition.masks, is_answered=True)
 
     async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
         """Call a tool; whatever it raises has one meaning."""
@@ -297,9 +303,11 @@ class _Execution:
         counts when the run is repeated.
         """
         run = self.scope.run
-        has_started = run.journal.has_started(self.at)
+        started = run.journal.started(self.at)
+        has_started = started is not None
         if isinstance(error, ResumeError):
-            return has_started
+            # A tool that asked by itself may refuse the answer: then its question waits on.
+            return started is not None and "answered" not in started
         if isinstance(error, AgentError):
             return isinstance(error, ToolError)
         is_let = bool(tool.definition.gates) and run.is_answered(self.scope.address)
@@ -347,18 +355,15 @@ class _Execution:
         if is_doubt or run.journal.has_started_below(self.at):
             cut = Started.read(started) if started else Started(arguments=arguments)
             await ask_doubt(tool, self.call, cut)
-        before = run.topmost(address)
-        ids = [point.id for point in before.walk()] if before else []
-        answers = {key: run.answers[key] for key in ids if key in run.answers}
-        run.read.update(answers)
-        state = StoppedCall(point=before.to_json() if before else None, answers=answers)
+        before, held = run.topmost(address), HeldAnswers.at(run, address)
+        run.read.update(held.answers)
         point = Point(
             id=run.new_id(),
             address=address,
             slot=_STOPPED,
             info=CancelInfo(mode="now"),
-            state=encode(state),
-            children=_unanswered(before, answers) if before else (),
+            state=encode(held),
+            children=_unanswered(before, held.answers) if before else (),
         )
         raise_point(point)
 

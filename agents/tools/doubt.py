@@ -9,7 +9,8 @@ from typing import NoReturn, cast
 from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
 from agents.core.asking.infos import DoubtInfo
 from agents.core.calls import ToolCall, ToolReturn
-from agents.core.codec import Json
+from agents.core.codec import Json, register
+from agents.core.component.held import HeldAnswers
 from agents.core.component.state import (
     get_interrupt_state,
     get_resume_context,
@@ -29,6 +30,20 @@ _DOUBT = "doubt"
 """The slot of the question whether a call ran."""
 
 
+@register("countersign.doubt_state/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoubtState:
+    """The state of the question whether a call ran. Stored: version 1, must stay readable.
+
+    Attributes:
+        arguments: See `Started`.
+        held: See `Started`.
+    """
+
+    arguments: dict[str, Json]
+    held: HeldAnswers | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """The start of a call of which nobody knows whether it ran.
@@ -36,18 +51,24 @@ class Started:
     Attributes:
         arguments: What it started with.
         frozen: What the application noted then; see `DoubtInfo`.
+        held: The answers to its own questions that it started with; None when a gate let it start.
     """
 
     arguments: dict[str, Json]
     frozen: Mapping[str, Json] = field(default_factory=dict)
+    held: HeldAnswers | None = None
 
     @classmethod
     def read(cls, entry: Mapping[str, Json]) -> Started:
-        """Read the journal's entry; one of an earlier program has nothing frozen in it."""
-        frozen = entry.get("frozen")
+        """Read the journal's entry about the call that runs here."""
+        scope, frozen = current_scope("a doubt"), entry.get("frozen")
+        held = None
+        if entry.get("answered") is True:
+            held = HeldAnswers.at(scope.run, scope.address, only_answered=True)
         return cls(
             arguments=cast("dict[str, Json]", entry["arguments"]),
             frozen=frozen if isinstance(frozen, dict) else {},
+            held=held,
         )
 
 
@@ -72,14 +93,16 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
     with state_slot(_DOUBT):
         if started is not None and not tool.definition.idempotent:
             await _ask(tool, call, Started.read(started))
-        was_asked, has_state, arguments = get_interrupt_state(dict)
+        was_asked, _, state = get_interrupt_state(DoubtState)
         if not was_asked:
             return None
-        if not has_state or arguments is None:
+        if state is None:
             raise CheckpointDecodeError(f"the question about {scope.address} lost its arguments")
         info = interrupt_info()
         before = Started(
-            arguments=arguments, frozen=info.frozen if isinstance(info, DoubtInfo) else {}
+            arguments=state.arguments,
+            frozen=info.frozen if isinstance(info, DoubtInfo) else {},
+            held=state.held,
         )
         _, _, answer = get_resume_context(ANY_OUTCOME)
         if answer is None:
@@ -127,7 +150,7 @@ async def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str
     )
     scope = current_scope("a doubt")
     await scope.run.journal.tell_doubt(str(scope.address))
-    stateful_interrupt(info, started.arguments)
+    stateful_interrupt(info, DoubtState(arguments=started.arguments, held=started.held))
 
 
 def _result(name: str, answer: object) -> ToolReturn:

@@ -23,6 +23,7 @@ async def mark_started(
     *,
     frozen: Mapping[str, Json] | None = None,
     masks: Mapping[str, Sequence[str]] | None = None,
+    is_answered: bool = False,
 ) -> None:
     """Note that a gated call starts now. A gate does this right before it runs what it wraps.
 
@@ -31,12 +32,15 @@ async def mark_started(
         frozen: What the application needs to know if the process dies while it runs.
         masks: What the tool's author says of its arguments, for who keeps an audit: `secret` and
             `shown`; see `ToolSpec`.
+        is_answered: Whether it has no gate, and starts with an answer to a question of its own.
 
     Raises:
         CheckpointConflictError: Somebody else works on this run: the call must not run.
     """
     scope = current_scope("mark_started()")
     noted: dict[str, Json] = {"arguments": dict(arguments)}
+    if is_answered:
+        noted["answered"] = True
     if frozen:
         noted["frozen"] = dict(frozen)
     for name, declared in (masks or {}).items():

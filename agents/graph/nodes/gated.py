@@ -1,10 +1,10 @@
 """Nodes that people let run: each begins at most once, whatever happens to the process.
 
-A node behind a breakpoint is noted in the journal before its code begins, like a gated tool call.
-When its process dies meanwhile, nobody can know what it did, and people are asked. When it fails,
-that is noted as well: a run that is recovered, or resumed again by a program that got an error, or
-a retry around its graph, does not run it a second time. The same holds for nodes whose questions
-people answered.
+A node behind a breakpoint, or with an answer to a question of its own, is noted in the journal
+before its code begins, like a gated tool call. When its process dies meanwhile, nobody can know
+what it did, and people are asked. When it fails, that is noted as well: a run that is recovered, or
+resumed again by a program that got an error, or a retry around its graph, does not run it a second
+time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NoReturn
 from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
 from agents.core.asking.infos import DoubtInfo
 from agents.core.codec import decode
+from agents.core.component.held import HeldAnswers
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
 from agents.core.errors import (
     CheckpointError,
@@ -31,7 +32,7 @@ from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome
 from agents.graph.state.plan import OuterGraph
 
-_DOUBT = "doubt"
+DOUBT = "doubt"
 """The slot of the question whether a node ran."""
 
 _UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
@@ -39,7 +40,7 @@ _UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
 
 
 async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
-    """Note that a node begins that people let run; or find out what became of it before.
+    """Note that a node begins that people let run, or answered; or find out what became of it.
 
     Args:
         here: The graph and the node.
@@ -54,16 +55,16 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     """
     scope = current_scope("begin_gated()")
     at = str(scope.address)
-    choice = ""
-    with state_slot(_DOUBT):
+    with state_slot(DOUBT):
         if scope.run.journal.find(STARTED, at) is not None:
             _remember(node_run, at)
-            await _ask(here)
-        was_asked, _, _ = get_interrupt_state(bool)
-        if was_asked:
-            choice = await _choice(here)
+            await _ask(here, HeldAnswers.at(scope.run, scope.address, only_answered=True))
+        was_asked, _, held = get_interrupt_state(HeldAnswers)
+        choice = await _choice(here, held) if was_asked else ""
     if choice == "ran":
         return Outcome(update={})
+    if held is not None:
+        held.restore(scope.run, scope.address)
     # Noted before its code runs: if this process dies, people are asked before it runs again.
     await scope.run.journal.append(STARTED, at, {"arguments": {}})
     return None
@@ -85,13 +86,17 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -
     """Note that a node failed, if people had let it run: they did so for once.
 
     Args:
-        node_run: The node.
+        node_run: The node; it stands behind a breakpoint, or got an answer.
         error: Why it failed.
         is_gated: Whether it stands behind a breakpoint.
     """
     journal, at = node_run.run.journal, str(node_run.address)
-    is_open = isinstance(error, _UNDECIDED) or journal.has_failed
-    if is_open or not (is_gated or (node_run.answered and _is_own(error))):
+    if isinstance(error, _UNDECIDED) or journal.has_failed:
+        return
+    if not is_gated and isinstance(error, ModelError):  # its model was away, and is asked again
+        await journal.release(at)
+        return
+    if not (is_gated or _is_own(error)):
         return
     if _failure(journal, at) is not None:  # it was refused because of that
         return
@@ -119,19 +124,19 @@ def _remember(node_run: NodeRun, at: str) -> None:
             node_run.kept[key] = decode(entry["result"])
 
 
-async def _ask(here: OuterGraph) -> NoReturn:
+async def _ask(here: OuterGraph, held: HeldAnswers | None) -> NoReturn:
     graph, node = here.topology.name, here.node.name
     title = f"Step “{node}” of “{graph}”"
     scope = current_scope("a doubt")
     await scope.run.journal.tell_doubt(str(scope.address))
-    stateful_interrupt(DoubtInfo(tool_name=node, arguments={}, title=title, call_id=""), True)  # noqa: FBT003 - a state, not a flag
+    stateful_interrupt(DoubtInfo(tool_name=node, arguments={}, title=title, call_id=""), held)
 
 
-async def _choice(here: OuterGraph) -> str:
+async def _choice(here: OuterGraph, held: HeldAnswers | None) -> str:
     _, _, answer = get_resume_context(ANY_OUTCOME)
     match answer:
         case None:
-            await _ask(here)
+            await _ask(here, held)
         case DoubtResult(choice="ran" | "again" as choice):
             return choice
         case _:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, cast
 
 from agents.core.address import Address
+from agents.core.asking.answers import is_unanswered
 from agents.core.codec import Json, decode, encode
 from agents.core.component.exits import contained
+from agents.core.component.held import acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
 from agents.core.interrupt import Interrupted, unpack_group
@@ -25,7 +27,7 @@ from agents.graph.nodes.function import (
     numbering,
     read_outcome,
 )
-from agents.graph.nodes.gated import begin_gated, note_failure, refuse_failed
+from agents.graph.nodes.gated import DOUBT, begin_gated, note_failure, refuse_failed
 from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
@@ -150,7 +152,12 @@ class _Begun:
     async def end(self) -> NodeEnding:
         """Run it to its end: once, or as often as its policy says."""
         try:
-            outcome = await self._settled() or await self._outcome()
+            outcome = await self._settled()
+            if outcome is None:
+                # Restored answers stand there by now, if it runs again after a doubt.
+                point = self.scope.point or self.scope.run.claim(self.scope.address, "")
+                with entered(replace(self.scope, point=point)):
+                    outcome = await self._outcome()
         except Interrupted as signal:
             return _waiting(self.task, self.node_run, signal)
         except Exception as error:  # noqa: BLE001 - kept with the task, and raised after the step
@@ -184,11 +191,24 @@ class _Begun:
             return None  # its own nodes are noted one by one
         # Before people are asked: a failure on record is known, and no doubt.
         refuse_failed(self.here)
-        return await begin_gated(self.here, self.node_run) if self.is_gated else None
+        if not self._starts_once and not run.waits_at(self.scope.address, DOUBT):
+            return None
+        return await begin_gated(self.here, self.node_run)
+
+    @property
+    def _starts_once(self) -> bool:
+        """Whether it starts at most once: people let it run, or answered it."""
+        if self.is_gated:
+            return True
+        if self.child is not None or self.here.node.is_idempotent:
+            return False
+        answers = (one.value for one in self.node_run.answered.values())
+        has_answer = not all(map(is_unanswered, answers))
+        return has_answer or acts_on_answer(self.scope.run, self.scope.address)
 
     async def _outcome(self) -> Outcome:
         run, address = self.scope.run, self.scope.address
-        has_answer, journal = run.is_answered(address), run.journal
+        has_answer, journal = self._starts_once or run.is_answered(address), run.journal
         outcome = await self._tried()
         # What acted on an answer does not get it, or another one, a second time.
         if journal.every_step or self.is_gated or has_answer:
@@ -251,7 +271,7 @@ class _Begun:
     async def _failed(self, error: Exception) -> NodeEnding:
         """A sub-graph that failed keeps what is finished in it, and what waits in it."""
         child, node_run = self.child, self.node_run
-        if child is None:
+        if child is None and self._starts_once:
             await note_failure(node_run, error, is_gated=self.is_gated)
         error.add_note(f"in node {self.task.node!r} of graph {self.here.topology.name!r}")
         told = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Annotated, Any, TypedDict
 
+from agents.core.asking.answers import DoubtResult
+from agents.core.asking.infos import DoubtInfo
 from agents.graph import CompiledGraph, GraphResult, StateGraph, StateSnapshot, node_interrupt
 from agents.memory import MemoryCheckpointStore
 
@@ -74,6 +76,14 @@ class Lab:
             return update or {"log": [name]}
 
         return node
+
+
+async def settled(lab: Lab, result: GraphResult | StateSnapshot) -> GraphResult | StateSnapshot:
+    """Let run once more whatever a dead process had begun with an answer."""
+    while doubts := [one for one in result.interrupts if isinstance(one.value, DoubtInfo)]:
+        again = DoubtResult(choice="again", by="U1")
+        result = await lab.run(resume_map={one.id: again for one in doubts})
+    return result
 
 
 def ids(result: GraphResult | StateSnapshot) -> list[str]:

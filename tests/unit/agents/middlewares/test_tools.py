@@ -198,7 +198,10 @@ async def test_e271_a_question_is_not_tried_again() -> None:
     assert brief(events)[0] == "tool t#c1 ran: got blue"
 
 
-async def test_an_answer_is_found_again_by_the_next_attempt() -> None:
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_an_answer_is_found_again_by_the_next_attempt_if_that_is_harmless(
+    idempotent: bool,
+) -> None:
     left = [OSError("net")]
 
     def body(arguments: dict[str, Json]) -> object:
@@ -209,12 +212,13 @@ async def test_an_answer_is_found_again_by_the_next_attempt() -> None:
             raise left.pop()
         return f"got {data}"
 
-    world = a_world([Plain("t", body)], RetryTools(2, sleep=no_sleep))
+    world = a_world([Plain("t", body, idempotent=idempotent)], RetryTools(2, sleep=no_sleep))
     context = contexts(await world.run())["c1"]
 
     events = await world.resume({context.id: "blue"})
 
-    assert brief(events)[0] == "tool t#c1 ran: got blue"
+    failed = "tool t#c1 failed: The tool failed: OSError: net"
+    assert brief(events)[0] == ("tool t#c1 ran: got blue" if idempotent else failed)
 
 
 @pytest.mark.parametrize("is_inside", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -391,15 +392,25 @@ async def test_a_call_that_was_let_through_may_be_in_doubt_too() -> None:
     assert len(pay.calls) == 1
 
 
+def without_state(change: object) -> object:
+    """The same change, but for the state of the question that it adds."""
+    if isinstance(change, list):
+        return [without_state(one) for one in change]
+    if not isinstance(change, dict):
+        return change
+    return {
+        key: {"new": "lost"} if key == "state" else without_state(one)
+        for key, one in change.items()
+    }
+
+
 async def test_a_doubt_that_lost_its_arguments_runs_nothing() -> None:
     world, pay, _ = step_world()
     store, _ = await died_in_pay(world, pay)
     doubt = contexts(await world.recover())["c2"]
     kept = store._kept["1"]
     (change,) = kept.changes
-    state = '"state":{"keys":{"x":{"new":2}},"gone":["$type","value"]}'
-    assert change.count(state) == 1
-    kept.changes = (change.replace(state, '"state":{"new":"lost"}'),)
+    kept.changes = (json.dumps(without_state(json.loads(change))),)
 
     with pytest.raises(CheckpointDecodeError, match="lost its arguments"):
         await world.resume({doubt.id: DoubtResult(choice="again")})

@@ -177,13 +177,36 @@ async def test_an_answer_that_a_tool_was_working_on_is_not_asked_for_again() -> 
             await asyncio.Event().wait()
         return f"{state} {answer}"
 
-    world = World([call("ask", id="c1"), say("done")], [Plain("ask", lambda _: body())])
+    tool = Plain("ask", lambda _: body(), idempotent=True)
+    world = World([call("ask", id="c1"), say("done")], [tool])
     asked = contexts(await world.run())["c1"]
     stands = await stop_when(world, inside, {asked.id: "this one"})
     assert isinstance(stands["c1"].info, CancelInfo)
 
     is_quick = True
     assert brief(await go_on(world))[0] == "tool ask#c1 ran: kept this one"
+
+
+async def test_i5_a_tool_that_was_stopped_with_its_answer_is_in_doubt() -> None:
+    inside, is_quick = asyncio.Event(), False
+
+    async def body() -> str:
+        is_target, _, answer = get_resume_context(str)
+        if not is_target:
+            interrupt("which?")
+        inside.set()
+        if not is_quick:
+            await asyncio.Event().wait()
+        return f"did {answer}"
+
+    world = World([call("act", id="c1"), say("done")], [Plain("act", lambda _: body())])
+    asked = contexts(await world.run())["c1"]
+    doubt = (await stop_when(world, inside, {asked.id: "this one"}))["c1"]
+    assert isinstance(doubt.info, DoubtInfo)
+
+    is_quick = True
+    events = await world.resume({doubt.id: DoubtResult(choice="again")})
+    assert brief(events)[0] == "tool act#c1 ran: did this one"
 
 
 async def test_i6_what_still_waits_inside_a_stopped_call_stays_answerable() -> None:
@@ -207,7 +230,8 @@ async def test_i6_what_still_waits_inside_a_stopped_call_stays_answerable() -> N
             await asyncio.Event().wait()
         return " ".join(map(str, answers))
 
-    world = World([call("form", id="c1"), say("done")], [Plain("form", lambda _: both())])
+    tool = Plain("form", lambda _: both(), idempotent=True)
+    world = World([call("form", id="c1"), say("done")], [tool])
     x, y = contexts(await world.run()).values()
     token = CancelToken()
     params = ResumeParams(targets={x.id: "1"})

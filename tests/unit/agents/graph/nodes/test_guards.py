@@ -380,5 +380,5 @@ async def test_unless_it_was_a_model_that_was_away() -> None:
     desk, ran = await answered([ModelError("busy")])
     with pytest.raises(ModelError):
         await desk.resume("Rosa")
-    assert said(await desk.resume("Rosa")) == ["Rosa", "and on"]
+    assert said(await desk.recover()) == ["Rosa", "and on"]
     assert len(ran) == 2

@@ -17,15 +17,16 @@ from agents.core.errors import (
     CheckpointVersionError,
 )
 from agents.core.journal import FINISHED
-from agents.graph import Command, StateGraph, node_interrupt, once
+from agents.graph import Command, GraphResult, StateGraph, StateSnapshot, node_interrupt, once
 from agents.graph.threads.document import GraphClaim
 from agents.memory import MemoryCheckpointStore
-from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, settled, values_of
 from tests.unit.agents.support import Died, DyingStore
 
 
 async def play(lab: Lab) -> dict[str, object]:
     """Bring a thread to its end, from wherever it stands."""
+    result: GraphResult | StateSnapshot
     try:
         phase: str = (await lab.state()).phase
     except CheckpointNotFoundError:
@@ -39,8 +40,9 @@ async def play(lab: Lab) -> dict[str, object]:
     else:
         result = await lab.run()
     while result.interrupts:
-        one = result.interrupts[0]
-        result = await lab.run(resume_map={one.id: f"answer to {one.value}"})
+        result = await settled(lab, result)
+        for one in result.interrupts[:1]:
+            result = await lab.run(resume_map={one.id: f"answer to {one.value}"})
     return result.values
 
 
@@ -145,7 +147,7 @@ async def test_answers_and_commands_survive_a_death() -> None:
     with pytest.raises(Died):
         await lab.run(resume=["x", None], command=Command(update={"log": ["u"]}))
     lab.flags["alive"] = True
-    result = await lab.graph.recover("t")
+    result = await settled(lab, await lab.graph.recover("t"))
     assert (result.values["a"], result.values["log"]) == (["x", None], ["u"])
     assert (await lab.graph.recover("t")).values == result.values
 

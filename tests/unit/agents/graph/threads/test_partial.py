@@ -27,7 +27,7 @@ from agents.graph.threads.document import ThreadDocument
 from agents.graph.threads.partial import applied, difference
 from agents.graph.threads.thread import GraphThread
 from agents.memory import MemoryCheckpointStore
-from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, settled, values_of
 from tests.unit.agents.graph.threads.test_keeping import PlainStore
 from tests.unit.agents.support import Died, DyingStore
 
@@ -194,7 +194,7 @@ async def test_i4_a_death_at_any_write_loses_no_answer_and_repeats_none(
     except Died:
         died = True
     lab.store = inner
-    await lab.graph.recover("t")
+    await settled(lab, await lab.graph.recover("t"))
     waiting = ids(await lab.state())
     for question, answer in ((first, 1), (second, 2), (third, 3)):
         if question in waiting:
@@ -332,7 +332,7 @@ async def test_who_slept_while_others_took_over_writes_nothing() -> None:
     first, second = ids(await lab.start())
     zombie = asyncio.create_task(lab.run(resume_map={first: 1}))
     await begun.wait()
-    result = await lab.graph.recover("t")
+    result = await settled(lab, await lab.graph.recover("t"))
     assert (result.values["a"], ids(result)) == (1, [second])
     go_on.set()
     with pytest.raises(CheckpointConflictError):

@@ -211,7 +211,9 @@ async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_fini
 
     lab = Lab(
         lambda lab: (
-            fan(a=lab.ask("a", "a?"), b=slow)
+            fan(a=lab.ask("a", "a?"))
+            .add_node("b", slow, idempotent=True)
+            .add_edge("__start__", "b")
             .add_node("c", lab.write("c"))
             .add_edge(["a", "b"], "c")
         )

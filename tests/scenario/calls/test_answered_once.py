@@ -1,0 +1,74 @@
+"""What acts on an answer acts once, though its process is killed: then people say what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.sandbox.server import Sandbox
+from tests.scenario.calls.answered_agents import ASKED
+from tests.scenario.test_restarts import Process, environ_of
+from tests.support.fakes import FakeClock
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
+
+AGAIN, LEAVE = "countersign:again", "countersign:give_up"
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    sandbox = Sandbox(
+        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+    )
+    await sandbox.start()
+    yield Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
+    await sandbox.stop()
+
+
+def has_button(stage: Stage, action_id: str) -> list[dict[str, Any]]:
+    return [one for one in stage.messages() if action_id in buttons(one)]
+
+
+async def message_with(stage: Stage, action_id: str) -> dict[str, Any]:
+    await stage.sandbox.until(lambda: bool(has_button(stage, action_id)), timeout=60)
+    return has_button(stage, action_id)[0]
+
+
+@pytest.mark.parametrize("choice", [AGAIN, LEAVE])
+@pytest.mark.parametrize("agent", ["approved_node", "answered_node", "old_node", "asking_tool"])
+async def test_i5_what_acted_on_an_answer_before_a_crash_is_in_doubt(
+    tmp_path: Path, stage: Stage, agent: str, choice: str
+) -> None:
+    acted = tmp_path / "acted"
+    environ = environ_of(stage, tmp_path / "data") | {
+        "ACTED": str(acted),
+        "COUNTERSIGN_AGENT": f"tests.scenario.calls.answered_agents:{agent}",
+    }
+    process = Process(stage, environ, tmp_path / "log")
+    try:
+        await process.start()
+        await stage.say("Rosa", "@countersign go")
+        asked = await stage.card(word=ASKED)
+        if agent == "approved_node":
+            await stage.click("Ada", asked, "countersign:approve")
+        else:
+            await stage.say("Ada", "yes", thread_ts=asked.get("thread_ts"))
+        assert process.child is not None
+        await asyncio.to_thread(process.child.join, 20)
+        assert acted.read_text(encoding="utf-8") == "deleted\n"
+        await process.start()
+        doubt = await message_with(stage, choice)
+        assert acted.read_text(encoding="utf-8") == "deleted\n"
+        await stage.click("Ben", doubt, choice)  # whoever answered led to it
+        if choice == AGAIN:
+            await stage.said(r"It is gone\.", within=60)
+        else:
+            await stage.sandbox.until(lambda: not has_button(stage, choice), timeout=60)
+        times = len(acted.read_text(encoding="utf-8").splitlines())
+    finally:
+        process.close()
+    assert times == (2 if choice == AGAIN else 1)
