@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.commands.cli import main
-from bot.commands.rehearsal.cases import Case, Data, read_case_file
+from bot.commands.rehearsal.cases import Case, read_case_file
 from bot.commands.rehearsal.exams import examine
 from bot.commands.rehearsal.known import BOT, WorldLookups, policy_world
+from bot.commands.rehearsal.models import Data
 from bot.policy.reading.checks import check_all
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.reading.source import read_source
@@ -53,7 +54,7 @@ def cases() -> list[Case]:
 
 def test_each_heading_has_its_policy_and_its_cases() -> None:
     assert len(RECIPES) == COOKBOOK.count("\n### ") == 15
-    assert {str(case.data["policy"]) for case in FILE.cases()} == RECIPES.keys()
+    assert {one["policy"] for one in FILE.entries} == RECIPES.keys()
 
 
 @pytest.mark.parametrize("name", RECIPES)

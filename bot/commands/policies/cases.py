@@ -10,9 +10,10 @@ from typing import cast
 
 from bot.commands.call import Call
 from bot.commands.policy import check_file
-from bot.commands.rehearsal.cases import Data, read_case_file
+from bot.commands.rehearsal.cases import read_case_file
 from bot.commands.rehearsal.exams import examine, is_played
 from bot.commands.rehearsal.known import BOT, WorldLookups, policy_world
+from bot.commands.rehearsal.models import Data
 from bot.errors import BotError
 from bot.policy.reading.lookups import SlackFacts
 
@@ -24,6 +25,7 @@ class CasesDifferError(BotError):
 async def execute(call: Call) -> None:
     """Run the command."""
     file = read_case_file(Path(call.arguments.cases))
+    file.cases({})  # faults of the cases come first: the policy is checked against their world
     slack = SlackFacts(lookups=WorldLookups(world=file.world), bot_user_id=BOT)
     policy = await check_file(Path(call.arguments.file), policy_world(file.world), slack, call.say)
     cases = file.cases(cast(Data, policy.root.plain()))

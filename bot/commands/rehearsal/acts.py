@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.commands.rehearsal.agents import Script
-from bot.commands.rehearsal.cases import Case, CaseError, Data
+from bot.commands.rehearsal.cases import Case
+from bot.commands.rehearsal.models import CaseError, Data
 from bot.commands.rehearsal.stage import Theatre
 from bot.core.upkeep.pending import PendingRequests
 from bot.errors import RunEndedError
@@ -87,10 +88,10 @@ class Acts:
         channel = str(first.get("channel", CHANNEL))
         for user in first.get("said") or [REQUESTER]:
             self.stage.writers.add(str(user))
-            await self._write(name, channel, str(user))
+            await self._write(name, channel, str(user), agent=str(first.get("agent", "")))
         await self._settle()
 
-    async def _write(self, name: str, channel: str, user: str) -> None:
+    async def _write(self, name: str, channel: str, user: str, *, agent: str = "") -> None:
         sandbox = self.stage.sandbox
         room = sandbox.workspace.channels[channel]
         is_member = user in room.members
@@ -98,7 +99,8 @@ class Acts:
             room.members.append(user)
         try:
             root = self._roots.get(name)
-            text = "please go on" if room.kind == "im" else f"@{sandbox.workspace.bot_name} go on"
+            words = f"{agent}: go on" if agent and root is None else "go on"
+            text = words if room.kind == "im" else f"@{sandbox.workspace.bot_name} {words}"
             ts = await sandbox.say(user, channel, text, thread_ts=root[1] if root else None)
         finally:
             if not is_member:
@@ -344,7 +346,8 @@ class Acts:
     async def _on_delegate(self, value: Data) -> None:
         until = str(value["until"])
         name = self.stage.sandbox.workspace.person(str(value["to"])).name
-        await self._command(str(value["from"]), f"delegate @{name} until {until}")
+        group = f" for {value['for']}" if "for" in value else ""
+        await self._command(str(value["from"]), f"delegate @{name} until {until}{group}")
 
     async def _on_end_delegation(self, user: str) -> None:
         await self._command(str(user), "delegate off")

@@ -22,9 +22,11 @@ from agents.core.codec import Json
 from agents.core.errors import ArgumentError, InvalidArgumentsError
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.models import AnsweringModel, call, say
-from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, ruling_of
+from agents.policy.combine import strictest
 from agents.tools.base import CallText, Tool, ToolSpec
-from bot.commands.rehearsal.cases import Data, World
+from bot.commands.rehearsal.cases import World
+from bot.commands.rehearsal.models import Data
 from bot.config.durations import parse_duration
 
 RAN = "ran"
@@ -82,11 +84,15 @@ def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, 
     }
 
 
+_ANY_ARGUMENTS: Data = {"type": "object", "additionalProperties": True}
+"""The schema of a tool whose world gives none."""
+
+
 def _spec(name: str, facts: Data) -> ToolSpec:
     return ToolSpec(
         name=name,
         description=f"The tool {name}.",
-        schema=facts["schema"],
+        schema=facts.get("schema") or _ANY_ARGUMENTS,
         tags=tuple(facts.get("tags") or ()),
         risk=facts.get("risk", "medium"),
     )
@@ -122,7 +128,7 @@ class _Prop:
             if "default" in field_schema:
                 filled.setdefault(name, field_schema["default"])
         extra = sorted(filled.keys() - fields.keys())
-        if extra:
+        if extra and not self.spec.schema.get("additionalProperties"):
             raise InvalidArgumentsError([ArgumentError((extra[0],), "there is no such argument")])
         try:
             jsonschema.validate(filled, dict(self.spec.schema))
@@ -140,6 +146,11 @@ class _Prop:
             raise DiedError
         self.script.ran.append(dict(arguments))
         return RAN
+
+
+async def ruling_in_code(code: Sequence[Data], call: PolicyCall) -> Ruling:
+    """The ruling of several policies in code on a call: the strictest; a failing one denies."""
+    return strictest([await ruling_of(_Fixed(rule), call) for rule in code] or [Allow()])
 
 
 def _ruled(rule: Data) -> Ruling:
@@ -174,9 +185,8 @@ class _Coded:
 
     script: Script
 
-    async def evaluate(self, call: PolicyCall) -> Ruling:  # noqa: ARG002 - see Policy
-        found = [_ruled(rule) for rule in self.script.code]
-        return found[0] if found else Allow()
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return await ruling_in_code(self.script.code, call)
 
 
 class _ScriptModel(AnsweringModel):

@@ -7,7 +7,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 
-from bot.commands.rehearsal.cases import Case, CaseError
+from bot.commands.rehearsal.cases import Case
+from bot.commands.rehearsal.models import CaseError
 from bot.config import stores
 from bot.core.upkeep.sealing import links, links_of, verify
 from storage.base import Storage

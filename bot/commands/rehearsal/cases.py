@@ -13,20 +13,21 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from bot.errors import BotError
-
-Data = dict[str, Any]
-"""YAML as it is read."""
+from bot.commands.rehearsal.models import (
+    KINDS,
+    CaseError,
+    Data,
+    FileEntry,
+    Known,
+    WorldEntry,
+    check,
+)
 
 ZONE = ZoneInfo("Europe/Berlin")
 """The zone of the times in cases."""
 START = "2026-11-23T10:00"
 """The time at which a case begins, unless it says another."""
 _OFFSET = re.compile(r"\+(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-
-
-class CaseError(BotError):
-    """A file of cases cannot be played as it is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,12 @@ class Case:
         return self.file.policies[str(given)]
 
     @property
+    def is_strict(self) -> bool:
+        """Whether everything that happens has to be named; else only what is named is compared."""
+        own = self.data.get("strict")
+        return self.file.is_strict if own is None else bool(own)
+
+    @property
     def start_ms(self) -> int:
         """The time at which it begins: milliseconds since the epoch."""
         local = datetime.fromisoformat(str(self.data.get("at", START)))
@@ -116,11 +123,13 @@ class CaseFile:
         world: In which all of them play that change nothing about it.
         policies: By name.
         entries: The cases as they are written.
+        is_strict: Whether a case has to name everything that happens.
     """
 
     world: World
     policies: Mapping[str, Data]
     entries: list[Any]
+    is_strict: bool = False
 
     def cases(self, policy: Data | None = None) -> list[Case]:
         """All cases.
@@ -129,9 +138,18 @@ class CaseFile:
             policy: Taken by flows and explanations that name none.
 
         Raises:
-            CaseError: One has not the form of a case.
+            CaseError: Some do not have the form of a case. All faults, a line each.
         """
-        return [_case(one, self, policy) for one in self.entries]
+        found: list[Case] = []
+        faults: list[str] = []
+        for one in self.entries:
+            try:
+                found.append(_case(one, self, policy))
+            except CaseError as error:
+                faults.append(str(error))
+        if faults:
+            raise CaseError("\n".join(faults))
+        return found
 
     def case(self, name: str) -> Case:
         """A case by its id.
@@ -186,10 +204,12 @@ def read_case_file(path: Path) -> CaseFile:
         raise CaseError(f"{path}: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
         raise CaseError(f"{path}: expected a mapping with a list `cases`")
+    check(FileEntry, data, str(path))
     return CaseFile(
         world=_world(data.get("world") or {}),
         policies=data.get("policies") or {},
         entries=data["cases"],
+        is_strict=bool(data.get("strict")),
     )
 
 
@@ -233,15 +253,15 @@ _Plain.yaml_implicit_resolvers = {
 def _case(data: Any, file: CaseFile, policy: Data | None) -> Case:
     if not isinstance(data, dict) or not {"id", "kind"} <= data.keys():
         raise CaseError("a case needs an `id` and a `kind`")
+    place = f"case {data['id']}"
     if policy is not None and data["kind"] in {"flow", "explain"}:
         data = {"policy": policy, **data}
-    return Case(
-        id=str(data["id"]),
-        kind=str(data["kind"]),
-        data=data,
-        world=file.world.changed(data.get("world") or {}),
-        file=file,
-    )
+    parts = data.get("world") or {}
+    check(WorldEntry, parts, f"{place}, world")
+    world = file.world.changed(parts)
+    if (model := KINDS.get(str(data["kind"]))) is not None:
+        check(model, data, place, Known(world=world, policies=frozenset(file.policies)))
+    return Case(id=str(data["id"]), kind=str(data["kind"]), data=data, world=world, file=file)
 
 
 def _world(data: Mapping[str, Any]) -> World:

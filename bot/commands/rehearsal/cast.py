@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.commands.rehearsal.cases import ZONE, Data, World
+from bot.commands.rehearsal.cases import ZONE, World
+from bot.commands.rehearsal.models import Data
 from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 from bot.sandbox.workspace.state import Workspace
 

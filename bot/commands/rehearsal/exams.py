@@ -82,7 +82,7 @@ async def _explain(case: Case) -> list[Difference]:
     question = question_of(case.world, call)
     rulebook = Rulebook(PolicyFile.model_validate(case.policy))
     judged = await rulebook.judge(
-        question, members_of(case.world), rulings_of(call.get("code", ()))
+        question, members_of(case.world), await rulings_of(call.get("code", ()))
     )
     found = _picture(judged)
     if isinstance(judged.ruling, Terms):
@@ -90,7 +90,8 @@ async def _explain(case: Case) -> list[Difference]:
         known = {name: await members(one) for name, one in judged.ruling.groups.items()}
         groups = {name: people for name, people in known.items() if people is not None}
         found["undecidable"] = shortage_of(judged, question.requesters, groups)
-    return _compare(case, {name: found.get(name) for name in ("effect", *case.data["expect"])})
+    always = ("effect",) if case.is_strict else ()
+    return _compare(case, {name: found.get(name) for name in (*always, *case.data["expect"])})
 
 
 def _picture(judged: Judged) -> dict[str, object]:

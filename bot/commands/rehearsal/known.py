@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from agents.policy.base import Ask, Deny, Ruling
-from bot.commands.rehearsal.cases import CaseError, Data, World
+from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Ruling, in_time
+from bot.commands.rehearsal.cases import World
+from bot.commands.rehearsal.models import CaseError, Data
 from bot.errors import DirectoryError
 from bot.policy.judging.world import PolicyQuestion, ToolFacts, with_defaults
 from bot.policy.rotation import on_duty
@@ -65,14 +67,22 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
     )
 
 
-def rulings_of(code: Sequence[Data]) -> list[Ruling]:
-    """The rulings of policies in code on a call."""
+async def rulings_of(code: Sequence[Data]) -> list[Ruling]:
+    """The rulings of policies in code on a call; one that fails denies, as in the bot."""
     return [
-        Deny(str(one["deny"]), rule=str(one["rule"]))
-        if "deny" in one
-        else Ask(rule=str(one["rule"]), approvers=tuple(one.get("approvers", ())))
+        await in_time(partial(_ruled, one), str(one.get("rule", "")), time_limit=TIME_LIMIT)
         for one in code
     ]
+
+
+async def _ruled(one: Data) -> Ruling:
+    if one.get("fails"):
+        raise RuntimeError("a policy in code that fails")
+    if one.get("allow"):
+        return Allow()
+    if "deny" in one:
+        return Deny(str(one["deny"]), rule=str(one.get("rule", "")))
+    return Ask(rule=str(one["rule"]), approvers=tuple(one.get("approvers", ())))
 
 
 def members_of(

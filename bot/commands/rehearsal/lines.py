@@ -14,8 +14,9 @@ from typing import Any
 from bot.commands.cli import WRONG_SETTINGS, carry_out
 from bot.commands.parser import parse
 from bot.commands.policy import RehearsedCall
-from bot.commands.rehearsal.cases import Case, CaseError, CaseFile, Data, offset
+from bot.commands.rehearsal.cases import Case, CaseFile, offset
 from bot.commands.rehearsal.known import BOT, WorldLookups, policy_world
+from bot.commands.rehearsal.models import CaseError, Data
 from bot.config import stores
 from bot.policy.reading.lookups import SlackFacts
 

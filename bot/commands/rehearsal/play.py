@@ -9,13 +9,14 @@ from typing import Any
 from bot.clock import milliseconds
 from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import RAN, Script
-from bot.commands.rehearsal.cases import Case, Data, Difference, as_text, offset
+from bot.commands.rehearsal.cases import Case, Difference, as_text, offset
+from bot.commands.rehearsal.models import Data
 from bot.commands.rehearsal.observed import Watcher, agent_heard, heard, state_of
 from storage.records import Approval, AuditEntry, Status
 
 _NOT_EVENTS = frozenset({"at", "expect"})
 _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
-"""The keys that are compared in any case: nothing of the kind may have happened unnamed."""
+"""The keys that strict cases compare always: nothing of the kind may have happened unnamed."""
 _SHOWN = frozenset({"ask_back", "reveal"})
 """Events after which a person has read something, in place of having been counted."""
 REFUSED_GRANT = "over the policy's limits"
@@ -145,6 +146,9 @@ class Flow:
             word = "expired"
         return word
 
+    def _compared(self) -> frozenset[str]:
+        return _ALWAYS if self.case.is_strict else frozenset()
+
     def _compare(self, step: int, expected: Mapping[str, Any], found: Data) -> list[Difference]:
         return [
             Difference(
@@ -154,7 +158,7 @@ class Flow:
                 expected=expected.get(key),
                 found=found.get(key),
             )
-            for key in sorted(expected.keys() | (found.keys() & _ALWAYS))
+            for key in sorted(expected.keys() | (found.keys() & self._compared()))
             if not _same(expected.get(key), found.get(key))
         ]
 

@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 from agents import Agent
-from bot.commands.rehearsal.acts import Acts
+from bot.commands.rehearsal.acts import THREAD, Acts
 from bot.commands.rehearsal.agents import Script, actors
-from bot.commands.rehearsal.cases import Case, CaseError, Data, Difference
+from bot.commands.rehearsal.cases import Case, Difference
+from bot.commands.rehearsal.models import CaseError, Data
 from bot.commands.rehearsal.observed import Watcher
 from bot.commands.rehearsal.play import Flow
 from bot.commands.rehearsal.stage import Theatre
@@ -108,7 +109,7 @@ async def rehearse(case: Case, storage: Storage, *, is_judged: bool = True) -> l
         storage=storage,
         clock=clock,
     )
-    theatre = await _theatre(case, storage, clock, file, {"*": _agent(case, agents, requests)})
+    theatre = await _theatre(case, storage, clock, file, _places(case, agents, requests))
 
     async def swap(value: object) -> None:
         is_broken = isinstance(value, dict) and bool(value.get("broken"))
@@ -149,11 +150,23 @@ async def _theatre(
     )
 
 
-def _agent(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Agent:
-    names = {str(one["agent"]) for one in requests if "agent" in one}
-    if len(names) > 1:
-        raise CaseError(f"case {case.id}: its requests name several agents; one works in a case")
-    return agents[names.pop() if names else case.world.agents[0]]
+def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Mapping[str, Agent]:
+    """The agents by the name that calls them; the first one answers where none is called.
+
+    Raises:
+        CaseError: A thread has requests of two agents: one works in each thread.
+    """
+    by_thread: dict[str, str] = {}
+    for one in requests:
+        thread = str(one.get("thread", THREAD))
+        name = str(one.get("agent", by_thread.get(thread, case.world.agents[0])))
+        if by_thread.setdefault(thread, name) != name:
+            raise CaseError(
+                f"case {case.id}: {by_thread[thread]} works in the thread {thread}; "
+                f"write the request of {name} in another thread"
+            )
+    named = {f"@{name}": agent for name, agent in agents.items()}
+    return {"*": agents[case.world.agents[0]], **named}
 
 
 def _written(policy: Data) -> bytes:

@@ -22,7 +22,8 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from bot.clock import milliseconds
 from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import Script, actors
-from bot.commands.rehearsal.cases import Case, CaseError, CaseFile, Data, World, offset
+from bot.commands.rehearsal.cases import Case, CaseFile, World, offset
+from bot.commands.rehearsal.models import CaseError, Data
 from bot.commands.rehearsal.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.rehearsal.stage import Theatre
 from bot.commands.rehearsal.wires import StageClock

@@ -156,21 +156,172 @@ def test_what_differs_is_told_of_each_kind(
     assert capsys.readouterr().err == "1 of 1 cases differ\n"
 
 
-def test_an_expectation_of_an_unknown_key_is_a_difference(tmp_path: Path) -> None:
-    case = {**BIG, "expect": {"effect": "ask", "colour": "red"}}
-    assert run(tmp_path, [case])[1][1:] == ['X1, colour: expected "red", was null']
+REQUEST = {"tool": "sql", "args": {"statement": "drop table x"}}
+APPROVE = {"by": "U0ADA"}
 
 
-def test_a_case_that_cannot_be_played_hides_no_other(tmp_path: Path) -> None:
-    broken = {**BIG, "id": "X0", "call": {"tool": "nothing"}}
-    flow = {**DENIED, "id": "F0", "timeline": [{"at": "+0m", "dance": 1}]}
-    wrong = {**BIG, "expect": {"effect": "allow"}}
-    code, said = run(tmp_path, [broken, flow, wrong])
+def a_flow(*events: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A flow, one event a minute; an event that names no time gets its own."""
+    timeline = [{"at": f"+{minute}m", **event} for minute, event in enumerate(events)]
+    return {"id": "F0", "kind": "flow", "timeline": timeline, **more}
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        (
+            a_flow({"request": {**REQUEST, "chanel": "C0OPS"}}),
+            "case F0, timeline[0].request.chanel: there is no such key; did you mean channel?",
+        ),
+        (
+            a_flow({"request": {**REQUEST, "sayd": ["U0ROSA"]}}),
+            "case F0, timeline[0].request.sayd: there is no such key; did you mean said?",
+        ),
+        (
+            a_flow({"request": REQUEST}, poliy="base"),
+            "case F0, poliy: there is no such key; did you mean policy?",
+        ),
+        (
+            a_flow({"request": REQUEST}, {"reject": {**APPROVE, "reson": "no"}}),
+            "case F0, timeline[1].reject.reson: there is no such key; did you mean reason?",
+        ),
+        (
+            a_flow({"request": REQUEST}, {"approve": {**APPROVE, "grnt": {}}}),
+            "case F0, timeline[1].approve.grnt: there is no such key; did you mean grant?",
+        ),
+        (
+            a_flow({"request": REQUEST, "expect": {"stat": "denied"}}),
+            "case F0, timeline[0].expect.stat: there is no such key; did you mean state?",
+        ),
+        (
+            {**BIG, "expect": {"effect": "ask", "colour": "red"}},
+            "case X1, expect.colour: there is no such key",
+        ),
+        (
+            a_flow({"request": REQUEST}, {"dance": True}),
+            "case F0, timeline[1].dance: there is no such key",
+        ),
+        (
+            a_flow({"request": REQUEST}, {}),
+            "case F0, timeline[1]: an event is one thing that happens; found: nothing",
+        ),
+        (
+            a_flow({"request": REQUEST}, {"approve": "U0NOBODY"}),
+            "case F0, timeline[1].approve: 'U0NOBODY' is not in the world of the case; add it",
+        ),
+        (
+            a_flow({"request": {**REQUEST, "channel": "C0NONE"}}),
+            "case F0, timeline[0].request.channel: 'C0NONE' is not in the world of the case",
+        ),
+        (
+            {**BIG, "call": {"tool": "nothing"}},
+            "case X1, call.tool: 'nothing' is not in the world of the case; add it",
+        ),
+        (
+            a_flow({"request": REQUEST}, policy="bas"),
+            "case F0, policy: there is no policy 'bas' under policies; there are: base",
+        ),
+        (
+            a_flow({"at": "1m", "request": REQUEST}),
+            "case F0, timeline[0].at: '1m' is no time since the start; write it as +1h30m",
+        ),
+        (
+            a_flow(
+                {"request": {**REQUEST, "agent": "clerk"}},
+                {"request": {**REQUEST, "agent": "deployer"}},
+            ),
+            "case F0: clerk works in the thread t1; write the request of deployer in another",
+        ),
+    ],
+)
+def test_a_case_that_is_not_written_as_documented_is_refused_with_its_place(
+    case: dict[str, Any], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = run(tmp_path, [case])
     assert code == FAILED
-    assert "X0, case" in said[1]
-    assert "there is no tool 'nothing'" in said[1]
-    assert "no event 'dance'" in said[2]
-    assert said[3] == 'X1, effect: expected "allow", was "ask"'
+    assert fault in "\n".join([*said, capsys.readouterr().err])
+
+
+def test_the_faults_of_all_cases_are_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [{**BIG, "id": "X0", "call": {"tool": "nothing"}}, a_flow({"dance": 1})]
+    code, said = run(tmp_path, cases)
+    told = capsys.readouterr().err
+    assert (code, said) == (FAILED, [])
+    assert "case X0, call.tool" in told
+    assert "case F0, timeline[0].dance" in told
+
+
+def test_only_what_a_case_names_is_compared_unless_it_is_strict(tmp_path: Path) -> None:
+    event = {"request": REQUEST, "expect": {"state": "denied"}}
+    assert run(tmp_path, [a_flow(event)])[1][1:] == ["1 case: all as expected"]
+    code, said = run(tmp_path, [a_flow(event, strict=True)])
+    assert code == FAILED
+    assert said[1].startswith("F0, event 1, ")
+
+
+def test_a_tool_without_a_schema_takes_any_arguments(tmp_path: Path) -> None:
+    policy = {"version": 1, "rules": [], "default": "allow"}
+    event = {"request": {"tool": "plain", "args": {"x": 1}}, "expect": {"runs": [{"x": 1}]}}
+    code, said = run(tmp_path, [a_flow(event)], policy, tools={"plain": {}})
+    assert (code, said[1:]) == (0, ["1 case: all as expected"])
+
+
+def test_each_request_is_made_by_its_own_agent(tmp_path: Path) -> None:
+    policy = {
+        "version": 1,
+        "rules": [
+            {"name": "deployer", "when": {"agent": ["deployer"]}, "then": {"deny": "by rule"}}
+        ],
+        "default": {"deny": "not yours"},
+    }
+    case = a_flow(
+        {"request": {**REQUEST, "agent": "deployer"}, "expect": {"reason": "by rule"}},
+        {"request": {**REQUEST, "thread": "t2"}, "expect": {"reason": "not yours"}},
+    )
+    code, said = run(tmp_path, [case], policy)
+    assert (code, said[1:]) == (0, ["1 case: all as expected"])
+
+
+def test_a_delegation_is_of_the_group_that_the_case_names(tmp_path: Path) -> None:
+    policy = {
+        "version": 1,
+        "timezone": "Europe/Berlin",
+        "groups": {"sre": {"users": ["U0ADA"]}, "fin": {"users": ["U0ADA"]}},
+        "rules": [],
+        "default": {"ask": {"approve": [{"from": ["sre"]}]}},
+    }
+    hand_over = {"from": "U0ADA", "to": "U0BEN", "until": "2026-11-27T18:00"}
+    for group, told in (("sre", "counted"), ("fin", "not_approver")):
+        case = a_flow(
+            {"delegate": {**hand_over, "for": group}, "expect": {"told": "counted"}},
+            {"request": REQUEST},
+            {"approve": "U0BEN", "expect": {"told": told}},
+        )
+        code, said = run(tmp_path, [case], policy)
+        assert (code, said[1:]) == (0, ["1 case: all as expected"]), said
+
+
+CODE = [{"rule": "over-100"}, {"rule": "never", "deny": "not at all"}]
+
+
+def test_all_policies_in_code_are_asked(tmp_path: Path) -> None:
+    event = {
+        "request": {"tool": "search", "args": {"query": "x"}, "code": CODE},
+        "expect": {"state": "denied", "reason": "not at all"},
+    }
+    call = {"tool": "search", "args": {"query": "x"}, "code": CODE}
+    cases = [a_flow(event), {**BIG, "call": call, "expect": {"effect": "deny"}}]
+    code, said = run(tmp_path, cases)
+    assert (code, said[1:]) == (0, ["2 cases: all as expected"])
+
+
+def test_a_policy_in_code_that_fails_denies_in_an_explanation_too(tmp_path: Path) -> None:
+    call = {"tool": "search", "args": {"query": "x"}, "code": [{"rule": "odd", "fails": True}]}
+    expect = {"effect": "deny", "reason": "the policy failed"}
+    code, said = run(tmp_path, [{**BIG, "call": call, "expect": expect}])
+    assert (code, said[1:]) == (0, ["1 case: all as expected"])
 
 
 def test_a_case_that_does_not_end_is_a_difference(

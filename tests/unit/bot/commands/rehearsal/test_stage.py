@@ -10,7 +10,8 @@ import pytest
 
 from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import RAN, Script, actors
-from bot.commands.rehearsal.cases import Case, CaseError, offset, read_cases
+from bot.commands.rehearsal.cases import Case, offset, read_cases
+from bot.commands.rehearsal.models import CaseError
 from bot.commands.rehearsal.observed import Watcher, heard
 from bot.commands.rehearsal.rehearse import joined
 from bot.commands.rehearsal.stage import Theatre
