@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,6 +25,8 @@ PLAIN = "sha256"
 MIN_KEY = 32
 """Bytes of a key."""
 
+_ALG = re.compile(r"sha256|hmac-sha256:[0-9a-f]{8}")
+_HASH = re.compile(r"[0-9a-f]{64}")
 _DOMAIN = "countersign.audit/1\n"
 _MAC_DOMAIN = "countersign.audit.open/1\n"
 _CONTENT_DOMAIN = "countersign.audit.content/1\n"
@@ -35,6 +38,9 @@ _CHAIN = ("seq", "alg", "prev", "hash")
 CHECKPOINT = "checkpoint"
 """The action of an entry up to which older ones may be deleted; stored, as are the names of its
 evidence."""
+SEGMENT = "chain_broken"
+"""The action of an entry that stands where the end of its chain could not be read: what comes goes
+on behind it. Stored."""
 FORGOTTEN = "forgotten"
 """The action of an entry that says that its thread has lost its content; stored."""
 
@@ -145,7 +151,7 @@ class Seal:
         """Whether an open entry was appended by somebody with a key; true where there is none."""
         if not self.key:
             return True
-        return any(hmac.compare_digest(_mac(key, form), mac) for key in self._keys)
+        return any(_is_same(_mac(key, form), mac) for key in self._keys)
 
     @property
     def _keys(self) -> tuple[bytes, ...]:
@@ -155,6 +161,21 @@ class Seal:
 def alg_of(key: bytes) -> str:
     """The name of the algorithm with this key; without one, of the plain one."""
     return f"hmac-sha256:{hashlib.sha256(key).hexdigest()[:8]}" if key else PLAIN
+
+
+def is_alg(alg: object) -> bool:
+    """Whether this can be the name of an algorithm, with a key that is known or not."""
+    return isinstance(alg, str) and _ALG.fullmatch(alg) is not None
+
+
+def is_hash(text: object) -> bool:
+    """Whether this can be the hash of an entry."""
+    return isinstance(text, str) and _HASH.fullmatch(text) is not None
+
+
+def _is_same(due: str, found: str) -> bool:
+    """Compare in constant time; what was found may be any text."""
+    return hmac.compare_digest(due.encode(), found.encode(errors="backslashreplace"))
 
 
 def _mac(key: bytes, form: Form) -> str:
@@ -200,6 +221,7 @@ class Verdict:
         fault: The first one; None when there is none.
         count: Entries that were looked at.
         unkeyed: How many of them are sealed without a key.
+        segments: The numbers of the entries that say that the end before them was damaged.
     """
 
     seq: int
@@ -207,6 +229,7 @@ class Verdict:
     fault: Flaw | None = None
     count: int = 0
     unkeyed: int = 0
+    segments: tuple[int, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -247,6 +270,7 @@ class Verifier:
         self._count = self._unkeyed = 0
         self._has_key = False
         self._met: set[Head] = set()
+        self._segments: list[int] = []
         self._checkpoints: set[tuple[object, object]] = set()
         self._erased: dict[object, int] = {}
         self._forgotten: set[object] = set()
@@ -277,6 +301,7 @@ class Verifier:
             fault=min((fault for fault in faults if fault is not None), default=None),
             count=self._count,
             unkeyed=self._unkeyed,
+            segments=tuple(self._segments),
         )
 
     def _look(self, form: Form, *, is_whole: bool) -> Flaw | None:
@@ -308,7 +333,7 @@ class Verifier:
         return Wrong.UNKEYED if needs_key and form.get("alg") == PLAIN else None
 
     def _is_sealed(self, form: Form) -> bool:
-        return hmac.compare_digest(self._seal.hash(form), str(form.get("hash")))
+        return _is_same(self._seal.hash(form), str(form.get("hash")))
 
     def _belongs_elsewhere(self, form: Form, seq: int) -> bool:
         near = range(max(1, seq - _NEAR), seq + _NEAR)
@@ -320,6 +345,8 @@ class Verifier:
             self._checkpoints.add((detail.get("upto_seq"), detail.get("upto_hash")))
         if is_erased and isinstance(seq, int):
             self._erased.setdefault(form.get("thread"), seq)
+        if form.get("action") == SEGMENT and isinstance(seq, int):
+            self._segments.append(seq)
         if form.get("action") == FORGOTTEN:
             self._forgotten.add(form.get("thread"))
         for head in (self._head, self._plain_until):

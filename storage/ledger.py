@@ -12,8 +12,19 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 
-from storage.chain import NO_KEY, PLAIN, Form, Head, Seal, canonical, content_hash
+from storage.chain import (
+    NO_KEY,
+    PLAIN,
+    SEGMENT,
+    Form,
+    Head,
+    Seal,
+    canonical,
+    content_hash,
+    is_alg,
+)
 from storage.codec import AUDIT, UNREADABLE, Row, read_entry
+from storage.errors import StoreUnavailableError
 from storage.ports.audit import Link
 from storage.records import AuditEntry
 from storage.retention import is_kept
@@ -28,10 +39,58 @@ ADDED = ("content", "salt", "mac")
 SEALED = ("seq", "alg", "prev", "hash")
 """Columns that an entry has once it is sealed."""
 
-NO_KEY_TEXT = (
-    "its audit is sealed with a key that is not given here: set COUNTERSIGN_AUDIT_KEY as it was"
-)
-"""Said where a chain with a key would go on without."""
+
+def check_alg(alg: object, seal: Seal) -> None:
+    """See to it that a chain with a key does not go on without.
+
+    Args:
+        alg: Of its last entry. What is no algorithm is damage, which `verify` names: it stops
+            nobody.
+        seal: How the next entry is sealed.
+
+    Raises:
+        StoreUnavailableError: The key is not known here.
+    """
+    if is_alg(alg) and not seal.knows(alg):
+        raise StoreUnavailableError(
+            f"its audit is sealed with the key {str(alg).rpartition(':')[2]} (the first digits of "
+            "its SHA-256), which is not given here: set COUNTERSIGN_AUDIT_KEY as it was"
+        )
+
+
+def segment_id(team_id: str, name: str) -> str:
+    """The id of the entry that `segment_row` makes."""
+    return f"{team_id}:{name}:{SEGMENT}"
+
+
+def segment_row(team_id: str, *, behind: int, at_ms: int, name: str = "") -> Row:
+    """Make the row of the entry that says that the end of a chain could not be read.
+
+    Args:
+        team_id: Whose chain.
+        behind: The number of the last entry that has one.
+        at_ms: The time of the entry that comes next.
+        name: Tells its id; the number, when empty.
+    """
+    logger.warning(
+        "the end of the audit of %s is damaged behind entry %d; it goes on",
+        team_id or "no workspace",
+        behind,
+        extra={"action": "audit_chain_broken"},
+    )
+    return row_of(
+        AuditEntry(
+            entry_id=segment_id(team_id, name or str(behind)),
+            at_ms=at_ms,
+            action=SEGMENT,
+            thread_id="",
+            approval_id="",
+            actor_id="",
+            team_id=team_id,
+            detail={"upto_seq": behind},
+        ),
+        NO_KEY,
+    )
 
 
 def row_of(entry: AuditEntry, seal: Seal) -> Row:

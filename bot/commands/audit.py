@@ -109,6 +109,9 @@ def _told(call: Call, team_id: str, verdict: Verdict) -> str:
     """Say what is right; return what is wrong."""
     if verdict.fault is not None:
         fault = f"{team_id}: entry {verdict.fault.at} is {_WORDS[verdict.fault.wrong]}"
+        if verdict.segments:
+            named = ", ".join(map(str, verdict.segments))
+            fault += f"; the end of the chain was damaged before entry {named}"
         is_unkeyed = verdict.fault.wrong is Wrong.UNKEYED
         return f"{fault}. {_PLAIN_REMEDY}" if is_unkeyed else fault
     call.say(f"{team_id}: {verdict.count} entries hold; head {verdict.seq}:{verdict.hash}")
@@ -137,7 +140,7 @@ async def _export(call: Call) -> None:
             call.say(_row([*_COLUMNS, *_FLAT, "detail"]))
         async for link in links(storage):
             record = exported(link)
-            call.say(_table_row(record) if is_table else json.dumps(record))
+            call.say(_table_row(record) if is_table else json.dumps(record, default=str))
 
 
 _COLUMNS = (
@@ -163,7 +166,7 @@ def _cell(value: object) -> str:
     """Write a cell so that no program computes it."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

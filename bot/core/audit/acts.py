@@ -57,4 +57,5 @@ class Act(StrEnum):
     TURN_FAILED = "turn_failed"
     RESTORED = "restored"  # the database went back to a copy: what came after is not on record
     FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
+    CHAIN_BROKEN = "chain_broken"  # the end of the chain could not be read: it goes on behind this
     CHECKPOINT = "checkpoint"  # the chain is kept from here on: what was before may be deleted

@@ -99,12 +99,16 @@ async def links(storage: Storage) -> AsyncIterator[Link]:
 
 
 async def links_of(storage: Storage, team_id: str) -> AsyncIterator[Link]:
-    """The sealed entries of a workspace, in order."""
+    """The sealed entries of a workspace, in order; those whose number is none are the last."""
     after = 0
     while page := await storage.trail.page(team_id, after=after, limit=PAGE):
+        numbers = [number for link in page if (number := _number(link))]
         for link in page:
-            yield link
-        after = _number(page[-1])
+            if not numbers or isinstance(link.form.get("seq"), int | float):
+                yield link
+        if not numbers:
+            return
+        after = numbers[-1]
 
 
 async def verify(
@@ -147,7 +151,9 @@ async def verify(
 
 
 def _number(link: Link) -> int:
-    return int(str(link.form.get("seq")))
+    """The number of a sealed entry; 0 for one that is damaged."""
+    seq = link.form.get("seq")
+    return seq if isinstance(seq, int) else 0
 
 
 async def prune(storage: Storage, team_id: str, *, before_ms: int, owner: str, clock: Clock) -> int:

@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.chain import PLAIN, Head, Seal
+from storage.chain import PLAIN, Head, Seal, is_alg, is_hash
 from storage.codec import AUDIT
-from storage.errors import StoreUnavailableError
 from storage.ledger import (
-    NO_KEY_TEXT,
     SEALED,
+    check_alg,
     is_split,
     link_of,
     open_form,
@@ -93,7 +92,10 @@ class MongoTrailStore:
 
     async def heads(self) -> Mapping[str, Head]:
         found = await self._chains.find({}, [("_id", 1)])
-        return {str(each["_id"]): _head(each) for each in found}
+        return {
+            str(each["_id"]): _head(each if _is_whole(each) else await self._last(str(each["_id"])))
+            for each in found
+        }
 
     async def on_record(self) -> set[str]:
         names: list[str] = []
@@ -125,8 +127,7 @@ class MongoTrailStore:
             StoreUnavailableError: Its key is not known here.
         """
         for chain in await self._chains.find({}, [("_id", 1)], names=["alg"]):
-            if not self._seal.knows(chain["alg"]):
-                raise StoreUnavailableError(NO_KEY_TEXT)
+            check_alg(chain.get("alg"), self._seal)
 
     async def _open_ones(self) -> list[Document]:
         return await self._audit.find({**_IS_OPEN, "foreign": None}, _BY_TIME, PIECE)
@@ -155,6 +156,13 @@ class MongoTrailStore:
             document = {"_id": team_id, **_where(last), "batch": "", **lease}
             if not await self._chains.insert(document):
                 return None
+        if not _is_whole(document):  # damaged: the entries say where the chain ends
+            last = _where(await self._last(team_id))
+            mended = {**last, "batch": "", **lease}
+            where: Filter = {"_id": team_id, "leased_by": owner}
+            if not await self._chains.update(where, {"$set": mended}):
+                return None
+            document = {"_id": team_id, **mended}
         if document["batch"]:
             return await self._redo(_held(document), json.loads(document["batch"]), lease)
         if team_id in self._checked:
@@ -252,6 +260,18 @@ def _row(document: Document) -> Document:
 
 def _team_of(document: Document) -> str:
     return str(document.get("team_id") or str(document.get("thread_id")).partition(":")[0])
+
+
+def _is_whole(chain: Document) -> bool:
+    """Whether a chain's record can be read."""
+    seq, batch = chain.get("seq"), chain.get("batch")
+    is_number = isinstance(seq, int) and not isinstance(seq, bool)
+    if not (is_number and is_hash(chain.get("hash")) and is_alg(chain.get("alg"))):
+        return False
+    try:
+        return isinstance(batch, str) and (not batch or isinstance(json.loads(batch), list))
+    except ValueError:
+        return False
 
 
 def _where(link: Mapping[str, object]) -> Document:

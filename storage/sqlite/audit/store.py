@@ -7,18 +7,24 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from storage.chain import GENESIS, Seal
+from storage.chain import GENESIS, Seal, is_alg, is_hash
 from storage.codec import AUDIT, Row
 from storage.errors import RecordRefusedError
-from storage.ledger import SEALED, entry_of_row, open_form, row_of
+from storage.ledger import SEALED, entry_of_row, open_form, row_of, segment_id, segment_row
 from storage.records import AuditEntry
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Statement
+
+_NUMBERLESS = "numberless"
 
 COLUMNS = (*AUDIT.names, "content", "salt", *SEALED)
 """All columns of an entry, but for the date of its deletion."""
 
 _VALUES = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(COLUMNS)))
+
+_END = """json_array(CAST(seq AS INTEGER), typeof(seq) = 'integer',
+    CASE typeof(hash) WHEN 'text' THEN hex(hash) END,
+    CASE typeof(alg) WHEN 'text' THEN hex(alg) END) || ''"""
 
 _APPEND = f"""
 INSERT INTO audit ({", ".join(COLUMNS)})
@@ -26,12 +32,13 @@ SELECT {_VALUES} FROM json_each(countersign_seal(
     :rows,
     (SELECT json_group_array(entry_id) FROM audit
         WHERE entry_id IN (SELECT value FROM json_each(:ids))),
-    (SELECT json_group_object(team_id, json_array(seq, hash)) FROM audit JOIN (
-            SELECT value AS team, (SELECT max(seq) FROM audit WHERE team_id = value) AS top
-            FROM json_each(:teams))
-        ON team_id = team AND seq = top)))
+    (SELECT json_group_object(value, json_array(
+        (SELECT {_END} FROM audit WHERE team_id = value AND seq < '' ORDER BY seq DESC LIMIT 1),
+        EXISTS (SELECT 1 FROM audit WHERE team_id = value AND seq >= '')
+    )) FROM json_each(:teams))))
 RETURNING 1
 """  # noqa: S608 - names are our own
+# Texts and bytes sort behind all numbers: an entry with such a number is damaged.
 
 _OF_THREAD = """
 SELECT * FROM audit WHERE thread_id = :thread_id ORDER BY at_ms, entry_id LIMIT :limit
@@ -66,10 +73,11 @@ def appends(entries: Sequence[AuditEntry]) -> list[Statement]:
     rows = [row_of(entry, Seal()) for entry in entries]
     for row in rows:
         _check_texts(row)
+    teams = sorted({str(row["team_id"]) for row in rows})
     values = {
         "rows": json.dumps(rows),
-        "ids": json.dumps([row["entry_id"] for row in rows]),
-        "teams": json.dumps(sorted({str(row["team_id"]) for row in rows})),
+        "ids": json.dumps([*(row["entry_id"] for row in rows), *map(_numberless, teams)]),
+        "teams": json.dumps(teams),
     }
     return [(_APPEND, values)]
 
@@ -85,21 +93,54 @@ def add_seal(connection: sqlite3.Connection, seal: Seal) -> None:
 
 
 def _sealed(seal: Seal, rows: str, known: str, heads: str) -> str:
-    """Seal the rows whose ids are not known, each behind the last of its workspace."""
+    """Seal the rows whose ids are not known, each behind the last of its workspace.
+
+    Where that cannot be read, an entry that says so comes first.
+    """
     ids = set(json.loads(known))
-    last: dict[str, tuple[int, str]] = {
-        team: (seq, head) for team, (seq, head) in json.loads(heads).items()
-    }
+    ends = json.loads(heads)
+    last: dict[str, tuple[int, str]] = {}
     made: list[list[object]] = []
+
+    def add(row: Row) -> None:
+        ids.add(row["entry_id"])
+        seq, prev = last[str(row["team_id"])]
+        full = {**row, **sealed_columns(row, seal, seq=seq + 1, prev=prev)}
+        last[str(row["team_id"])] = (seq + 1, str(full["hash"]))
+        made.append([full[name] for name in COLUMNS])
+
     for row in json.loads(rows):
         if row["entry_id"] in ids:
             continue
-        ids.add(row["entry_id"])
-        seq, prev = last.get(row["team_id"], (0, GENESIS))
-        full = {**row, **sealed_columns(row, seal, seq=seq + 1, prev=prev)}
-        last[row["team_id"]] = (seq + 1, str(full["hash"]))
-        made.append([full[name] for name in COLUMNS])
+        team_id, at_ms = row["team_id"], row["at_ms"]
+        if team_id not in last:
+            end, is_numberless = ends[team_id]
+            seq, prev = last[team_id] = _end_of(end)
+            if not prev:
+                last[team_id] = (seq, GENESIS)
+                add(segment_row(team_id, behind=seq, at_ms=at_ms))
+            elif is_numberless and _numberless(team_id) not in ids:
+                add(segment_row(team_id, behind=seq, at_ms=at_ms, name=_NUMBERLESS))
+        add(row)
     return json.dumps(made)
+
+
+def _end_of(text: str | None) -> tuple[int, str]:
+    """The number and the hash of a chain's last entry; without a hash where it is damaged."""
+    if text is None:
+        return 0, GENESIS
+    seq, is_whole, hash_, alg = json.loads(text)
+    is_whole = is_whole and is_hash(_text(hash_)) and is_alg(_text(alg))
+    return seq, _text(hash_) if is_whole else ""
+
+
+def _text(in_hex: str | None) -> str:
+    return bytes.fromhex(in_hex or "").decode(errors="replace")
+
+
+def _numberless(team_id: str) -> str:
+    """The id of the entry that says that a workspace has an entry without a number."""
+    return segment_id(team_id, _NUMBERLESS)
 
 
 def sealed_columns(

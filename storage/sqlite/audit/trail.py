@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from storage.chain import PLAIN, Head, Seal
 from storage.codec import Row
-from storage.errors import StoreUnavailableError
 from storage.ledger import (
-    NO_KEY_TEXT,
     SEALED,
+    check_alg,
     is_split,
     link_of,
     open_form,
@@ -41,7 +40,7 @@ WITH RECURSIVE teams (name) AS (
     SELECT (SELECT min(team_id) FROM audit WHERE team_id > name AND seq IS NOT NULL)
     FROM teams WHERE name IS NOT NULL)
 SELECT team_id, alg, seq, hash FROM teams JOIN audit
-    ON team_id = name AND seq = (SELECT max(seq) FROM audit WHERE team_id = name)
+    ON team_id = name AND seq = (SELECT max(seq) FROM audit WHERE team_id = name AND seq < '')
 """
 """The index is asked for one workspace after the other: its size does not matter."""
 _SEAL = """
@@ -122,8 +121,7 @@ class SqliteTrailStore:
             StoreUnavailableError: Its key is not known here.
         """
         for row in await self._database.fetch(_HEADS):
-            if not self._seal.knows(row["alg"]):
-                raise StoreUnavailableError(NO_KEY_TEXT)
+            check_alg(row["alg"], self._seal)
 
     async def tell_key(self) -> None:
         """Note in the log which entries are the last without a key, where there is one now."""
@@ -133,7 +131,7 @@ class SqliteTrailStore:
     async def _ends(self) -> dict[str, tuple[Head, str]]:
         """The last entry of each chain, and its algorithm."""
         return {
-            str(row["team_id"]): (Head(int(str(row["seq"])), str(row["hash"])), str(row["alg"]))
+            str(row["team_id"]): (_head(row), str(row["alg"]))
             for row in await self._database.fetch(_HEADS)
         }
 
@@ -150,6 +148,11 @@ class SqliteTrailStore:
         ends[team_id] = Head(head.seq + 1, str(columns["hash"])), seal.alg
         names = ("entry_id", "detail", "team_id", "for_id", "content", "salt")
         return _SEAL, {**{name: full[name] for name in names}, **columns}
+
+
+def _head(row: Row) -> Head:
+    seq = row["seq"]
+    return Head(int(seq) if isinstance(seq, int | float) else 0, str(row["hash"]))
 
 
 def _texts(row: Row) -> Row:

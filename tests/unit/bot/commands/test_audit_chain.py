@@ -355,6 +355,19 @@ def test_an_entry_inserted_without_the_key_is_never_sealed(
     assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
 
 
+@pytest.mark.mongo
+def test_i14_a_mark_that_is_no_hash_holds_up_nobody(mongo_server: MongoServer) -> None:
+    uri = mongo_server.new_uri()
+    environ = {"MONGODB_URI": uri, "COUNTERSIGN_AUDIT_KEY": KEY}
+    place = Place(environ, lambda: MongoStorage(uri, driver="motor", seal=Seal(KEY.encode())))
+    place.prepare(fill)
+    place.prepare(lambda storage: plant(storage, [{**forged_row("forged:1"), "mac": "é"}]))
+
+    place.prepare(add_now)
+
+    assert place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
+
+
 def test_many_foreign_entries_hold_up_none_of_ours(keyed_place: Place) -> None:
     rows = [forged_row(f"forged:{number}") for number in range(1_100)]
     keyed_place.prepare(lambda storage: plant(storage, rows))
@@ -473,6 +486,87 @@ def test_an_emptied_audit_beside_approvals_is_a_fault(
     assert held.startswith("T2: 1 entries hold")
     said = capsys.readouterr().err
     assert said == "T1: the audit log has no entries, but there are approvals: it was emptied\n"
+
+
+# ---- damage at the end of a chain ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "hash = X'00ff'",
+        "hash = 'no hash'",
+        "hash = CAST(X'ff00' AS TEXT)",
+        "alg = 'md5'",
+        "alg = X'00'",
+        "alg = NULL",
+        "seq = 'four'",
+        "seq = X'ff'",
+        "seq = 4.5",
+        "hash = NULL, prev = NULL",
+    ],
+)
+def test_i14_damage_to_the_newest_entry_stops_nobody(
+    tmp_path: Path, harm: str, *, keyed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, seal = tmp_path / "data", Seal(KEY.encode() if keyed else b"")
+    environ = {
+        "COUNTERSIGN_DATA_DIR": str(data),
+        **({"COUNTERSIGN_AUDIT_KEY": KEY} if keyed else {}),
+    }
+    place = Place(environ, lambda: SqliteStorage(data, seal=seal))
+    place.prepare(fill)
+
+    async def damage(storage: Storage) -> None:
+        assert isinstance(storage, SqliteStorage)
+        await storage._database.fetch("DROP TRIGGER audit_sealed")
+        await storage._database.fetch(f"UPDATE audit SET {harm} WHERE seq = 4")  # noqa: S608
+        await storage.approvals.add_all([an_approval()], entries=[an_entry("e1")])
+        await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
+
+    place.prepare(damage)
+    place.prepare(add_now)  # it starts again, and goes on
+
+    (held, *_) = place.type("verify", code=FAILED)
+    assert held.startswith("T2: 1 entries hold")
+    said = capsys.readouterr().err
+    assert "T1: entry " in said
+    assert "the end of the chain was damaged before entry " in said
+    listed = acts(place.type("list"))
+    assert listed.count("chain_broken") == 1
+    assert {"started", "requested"} <= set(listed)
+    place.type("export")
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize(
+    "harm", [{"seq": "four"}, {"hash": 7}, {"alg": None}, {"alg": "md5"}, {"batch": "{"}]
+)
+def test_i14_damage_to_the_record_of_a_chain_stops_nobody(
+    mongo_server: MongoServer, harm: dict[str, object]
+) -> None:
+    uri = mongo_server.new_uri()
+    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
+    place = Place(environ, lambda: MongoStorage(uri, driver="pymongo"))
+    place.prepare(fill)
+
+    async def damage(storage: Storage) -> None:
+        assert isinstance(storage, MongoStorage)
+        await storage._client.collection("chains").update_one({"_id": "T1"}, {"$set": harm})
+
+    place.prepare(damage)
+    place.prepare(add_now)
+
+    assert place.type("verify")[0].startswith("T1: 5 entries hold; head 5:")
+
+
+def test_a_key_that_is_missing_is_named(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    with_key(place).prepare(add_now)
+    place.type("prune", "--older-than", "99d", "--yes", code=FAILED)
+    said = capsys.readouterr().err
+    assert Seal(KEY.encode()).alg.partition(":")[2] in said
+    assert "set COUNTERSIGN_AUDIT_KEY as it was" in said
 
 
 def test_a_part_or_a_name_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
