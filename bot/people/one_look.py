@@ -36,6 +36,10 @@ class OneLook:
         """See `Directory.channel_members`."""
         return await self._once("channel", channel_id, self.directory.channel_members)
 
+    async def is_public(self, channel_id: str) -> bool:
+        """See `Directory.is_public`."""
+        return await self._once("public", channel_id, self.directory.is_public)
+
     async def group_members(self, group_id: str) -> frozenset[str]:
         """See `Directory.group_members`."""
         return await self._once("group", group_id, self.directory.group_members)

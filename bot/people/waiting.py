@@ -1,24 +1,26 @@
-"""Finds out what waits for one person, to list it for them; nobody decides by it.
+"""Finds out what waits for one person, and which requests they may see; nobody decides by it.
 
-It is judged as a vote of theirs would be, so that a list holds nothing that they may not decide.
-Look-ups may be a minute old here: at the click everything is looked up anew.
+What waits is judged as a vote of theirs would be, so that a list holds nothing that they may not
+decide. Look-ups may be a minute old here: at the click everything is looked up anew.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bot.errors import DirectoryError
 from bot.people.census import Census, is_direct, problem_of
+from bot.people.glass import glass_of
 from bot.people.handed import delegations_of
 from bot.people.in_force import PolicyNow
 from bot.people.requesters import all_requesters, editors_of, is_requester
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import AGAIN, APPROVE, Ballot
 from bot.policy.refusals import Attempt, judge_vote
-from bot.policy.standing import Delegation, Standing
+from bot.policy.standing import Delegation, Exclusion, Rights, Standing, either, every
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
@@ -27,6 +29,8 @@ from storage.records import Approval, Kind
 
 _ANY_REASON = "…"
 """Stands for the reason that they may give later."""
+_NO_CHANNEL = ("channel_not_found", "not_in_channel")
+"""Slack's words for a channel that the bot cannot read either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class WaitingLook:
     handed: Sequence[Delegation]
     now_ms: int
     _known: dict[tuple[object, ...], Standing] = field(default_factory=dict)
+    _readable: dict[str, bool] = field(default_factory=dict)
 
     async def among(self, approvals: Iterable[Approval]) -> list[Approval]:
         """Return those of some pending approvals that wait for this person, in their order."""
@@ -99,6 +104,85 @@ class WaitingLook:
             note=_ANY_REASON,
         )
         return judge_vote(ballot, attempt, await self._standing(approval, ballot)).refusal is None
+
+    async def may_see(self, approval: Approval) -> bool:
+        """Whether they may read all of a request now; not if that could not be looked up."""
+        try:
+            return await self.sees(approval)
+        except DirectoryError:
+            return False
+
+    async def sees(self, approval: Approval) -> bool:
+        """Whether they may read all of a request now, open or over.
+
+        They may if they can read a channel that has its card, or if it is they who are asked by
+        name. To have asked for it, or to have decided it, is not enough: a private channel may
+        have become none of their business since.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        person = await self.directory.person(self.actor.user_id)
+        if problem_of(person, self.actor, approval.team_id) is not None:
+            return False
+        failed: DirectoryError | None = None
+        for channel_id in _channels(approval):
+            try:
+                if await self.reads(channel_id):
+                    return True
+            except DirectoryError as error:
+                failed = error
+        is_asked = await self._is_asked(approval)
+        if not is_asked and (failed is not None or is_asked is None):
+            raise failed or DirectoryError("a reader")
+        return bool(is_asked)
+
+    async def reads(self, channel_id: str) -> bool:
+        """Whether they can read a channel in Slack.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        if channel_id not in self._readable:
+            try:
+                members = await self.directory.channel_members(channel_id)
+                is_in = self.actor.user_id in members
+                self._readable[channel_id] = is_in or await self.directory.is_public(channel_id)
+            except DirectoryError as error:
+                if not error.detail.endswith(_NO_CHANNEL):
+                    raise
+                self._readable[channel_id] = False
+        return self._readable[channel_id]
+
+    async def _is_asked(self, approval: Approval) -> bool | None:
+        """Whether their right, or one that was handed to them, counts for a request by now.
+
+        Returns:
+            None where it could not be looked up.
+        """
+        if approval.kind is Kind.QUESTION:
+            return False
+        try:
+            ballot = ballot_of(approval)
+        except TermsError:
+            return False
+        terms, by = ballot.terms, self.actor.user_id
+        standing = await self.census.take(
+            approval,
+            terms,
+            people=[self.actor],
+            groups=groups_of(ballot, steps=ballot.steps),
+            handed=self.handed if terms.delegation else (),
+        )
+        rights = Rights(terms, standing)
+        if rights.exclusion(by) in {Exclusion.OWN_REQUEST, Exclusion.EXCLUDED}:
+            return False
+        needed = [one for stage in ballot.stages for one in stage.approve]
+        return either(
+            every((rights.holds(right, by), rights.fits(right, one, ballot.steps)))
+            for right in rights.of(by)
+            for one in needed
+        )
 
     async def _may_answer(self, approval: Approval) -> bool:
         by = self.actor.user_id
@@ -135,6 +219,16 @@ class WaitingLook:
             editors=frozenset(editors_of(approval)),
             counted=frozenset(_names(approval.counted_json)),
         )
+
+
+def _channels(approval: Approval) -> tuple[str, ...]:
+    """Ids of the channels that have a card of a request, or the alert of its override."""
+    found = [approval.channel_id, approval.place]
+    if approval.decision is not None and approval.decision.emergency_json:
+        with suppress(TermsError):
+            glass = glass_of(approval)
+            found.append(glass.alert if glass is not None else "")
+    return tuple(dict.fromkeys(one for one in found if one))
 
 
 def _names(text: str) -> list[str]:

@@ -83,6 +83,10 @@ class Directory(Protocol):
         """User ids of the members of a channel."""
         ...
 
+    async def is_public(self, channel_id: str) -> bool:
+        """Whether every full member of the workspace can read a channel."""
+        ...
+
     async def group_members(self, group_id: str) -> frozenset[str]:
         """User ids of the members of a user group."""
         ...

@@ -22,6 +22,7 @@ from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
 from bot.ports.tools import BatchWords
+from bot.slack.beside.copies import Sees
 from bot.slack.calls import Poster
 from bot.slack.directory import MAX_AGE, SlackDirectory
 from bot.slack.messages.signs import SignCalls
@@ -84,7 +85,13 @@ class MakeBoard(Protocol):
 
 
 class Messenger(Notifier, Poster, SignCalls, Protocol):
-    """The notifier, with what stands beside the cards."""
+    """The notifier, with what stands beside the cards.
+
+    Attributes:
+        sees: Whether somebody may read all of a request now.
+    """
+
+    sees: Sees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,8 @@ _UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
 MAX_AGE = timedelta(minutes=10)
 """The oldest that a fact may be which decides."""
 NAME_AGE = timedelta(minutes=1)
-"""The oldest that the name of a channel may be, and that a group may be called unknown by."""
+"""The oldest that a channel's name, and whether it is public, may be; also the list by which a
+group is called unknown."""
 LATE = timedelta(seconds=2)
 """When to ask again for an answer that is still on its way."""
 MAX_KEPT = 10_000
@@ -147,6 +148,7 @@ class SlackDirectory:
         self._groups: LookupCache[Mapping[str, frozenset[str]]] = LookupCache(clock, max_age)
         self._channels: LookupCache[frozenset[str]] = LookupCache(clock, max_age)
         self._names: LookupCache[str] = LookupCache(clock, min(NAME_AGE, max_age))
+        self._public: LookupCache[bool] = LookupCache(clock, min(NAME_AGE, max_age))
         self._one_by_one: list[int] = []
         self._changed: set[str] | None = None
 
@@ -155,6 +157,11 @@ class SlackDirectory:
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
         return await self._channels.get(channel_id, self._load_members)
+
+    async def is_public(self, channel_id: str) -> bool:
+        if channel_id.startswith("D"):
+            return False
+        return await self._public.get(channel_id, self._load_public)
 
     async def group_members(self, group_id: str) -> frozenset[str]:
         groups = await self._groups.get(_ALL, self._load_groups)
@@ -279,6 +286,12 @@ class SlackDirectory:
         with _well_formed("conversations.info"):
             channel = answer["channel"]
             return "" if channel.get("is_im") else str(channel["name"])
+
+    async def _load_public(self, channel_id: str) -> bool:
+        answer = await self._call("conversations.info", {"channel": channel_id})
+        with _well_formed("conversations.info"):
+            found = answer["channel"]
+            return found.get("is_channel") is True and found.get("is_private") is False
 
     # ---- calls ------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from bot.core.decisions.overview import Overviews
 from bot.core.tasks import Tasks
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
+from bot.people.waiting import Waits
+from bot.ports.people import Actor
 from bot.slack.around import Process, SlackSide
 from bot.slack.home.homes import Composer, Homes
 from storage.base import Storage
@@ -38,6 +40,13 @@ class ListParts:
     tasks: Tasks
     policy: PolicyNow
     unseen: Callable[[Approval, str], bool]
+
+    async def sees(self, approval: Approval, user_id: str) -> bool:
+        """Whether somebody may read all of a request now; see `WaitingLook.sees`."""
+        directory, clock = self.slack.directory, self.process.clock
+        waits = Waits(directory, self.policy, clock, self.storage.delegations)
+        actor = Actor(user_id=user_id, team_id="")
+        return await (await waits.look(actor, approval.team_id)).sees(approval)
 
     @cached_property
     def wishes(self) -> Wishes:

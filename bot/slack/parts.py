@@ -129,6 +129,7 @@ class Parts:
     def attendance(self) -> Attendance:
         """All that is due for an approval."""
         storage, clock = self.storage, self.process.clock
+        self.slack.notifier.sees = self.lists.sees
         return Attendance(
             storage=storage,
             directory=self.slack.directory,

@@ -47,6 +47,7 @@ class FakeDirectory:
     people: dict[str, Person] = field(default_factory=dict)
     channels: dict[str, frozenset[str]] = field(default_factory=dict)
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    public: set[str] = field(default_factory=set)
     is_down: bool = False
 
     def add(self, user_id: str, **changes: Any) -> None:
@@ -62,6 +63,10 @@ class FakeDirectory:
     async def channel_members(self, channel_id: str) -> frozenset[str]:
         self._check()
         return self.channels.get(channel_id, frozenset())
+
+    async def is_public(self, channel_id: str) -> bool:
+        self._check()
+        return channel_id in self.public
 
     async def group_members(self, group_id: str) -> frozenset[str]:
         self._check()

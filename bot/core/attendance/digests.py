@@ -214,6 +214,7 @@ class Digests:
         delegations = self.storage.delegations
         waits = Waits(overviews.directory, overviews.policy, self.clock, delegations)
         look = await waits.look(Actor(user_id=person.user_id, team_id=""), self.team_id)
+        approvals = [one for one in approvals if await look.may_see(one)]
         pending = [one for one in approvals if one.status is Status.PENDING]
         waiting = {one.approval_id for one in await look.among(pending)}
         return WaitList(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,9 +15,8 @@ from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
-from bot.people.progress import progress_of
 from bot.people.requesters import is_requester
-from bot.people.waiting import Waits
+from bot.people.waiting import WaitingLook, Waits
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock
 from storage.base import Storage
@@ -91,6 +90,7 @@ class Overview:
         at_ms: The moment.
         waiting: What they could decide, or answer for somebody else; the earliest deadline first.
         mine: What they asked for, and waits.
+        withheld: Ids of those of `mine` that they may not see any more: they can take them back.
         ended: What they decided or had asked for; the newest first.
         is_partial: Whether more waits than was looked through.
         grants: Grants that they gave, or that let calls run which they ask for.
@@ -104,6 +104,7 @@ class Overview:
     at_ms: int
     waiting: tuple[Approval, ...] = ()
     mine: tuple[Approval, ...] = ()
+    withheld: frozenset[str] = frozenset()
     ended: tuple[Approval, ...] = ()
     is_partial: bool = False
     grants: tuple[GivenGrant, ...] = ()
@@ -147,7 +148,8 @@ class Overviews:
         now, threads = self.clock(), self.storage.threads
         running = await threads.running(team_id, actor.user_id, now_ms=now, limit=MOST_STOPPABLE)
         found = {one.thread_id: one for one in running}
-        _, mine, _ = await self._pending(actor, team_id, now)
+        look = await self._waits().look(actor, team_id)
+        _, mine, _ = await self._pending(look, now)
         waiting = {one.thread_id for one in mine}
         for thread_id in list(dict.fromkeys(one.thread_id for one in mine))[:MOST_STOPPABLE]:
             if thread_id not in found:
@@ -158,14 +160,17 @@ class Overviews:
         return [
             StoppableThread(
                 thread=one,
-                text=await self._begun_by(one),
+                text=await self._begun_by(one, look),
                 is_waiting=one.thread_id in waiting,
             )
             for one in own[:MOST_STOPPABLE]
         ]
 
-    async def _begun_by(self, thread: Thread) -> str:
-        with suppress(RecordFormatError):
+    async def _begun_by(self, thread: Thread, look: WaitingLook) -> str:
+        """The message that began the newest turn of a thread, for who can read its channel."""
+        with suppress(RecordFormatError, DirectoryError):
+            if not await look.reads(thread.channel_id):
+                return ""
             taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
             return taken[0].text if taken else ""
         return ""
@@ -180,7 +185,9 @@ class Overviews:
         """
         person = await self.check(actor, team_id=team_id)
         now = self.clock()
-        waiting, mine, is_partial = await self._pending(actor, team_id, now)
+        look = await self._waits().look(actor, team_id)
+        waiting, mine, is_partial = await self._pending(look, now)
+        withheld = [one.approval_id for one in mine if not await look.may_see(one)]
         rights = await self.storage.delegations.current(team_id, now_ms=now)
         own = [one for one in rights if one.owner_id == actor.user_id]
         wishes = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
@@ -189,7 +196,8 @@ class Overviews:
             at_ms=now,
             waiting=tuple(waiting),
             mine=tuple(mine),
-            ended=tuple(await self.ended(actor)),
+            withheld=frozenset(withheld),
+            ended=tuple(await self.ended(actor, team_id=team_id)),
             is_partial=is_partial,
             grants=tuple(await self.grants(actor, team_id=team_id)),
             handed=tuple(one for one in own if one.delegate_id),
@@ -197,10 +205,17 @@ class Overviews:
             away_ms=max((one.until_ms for one in own if not one.delegate_id), default=0),
         )
 
-    async def ended(self, actor: Actor, *, limit: int = MOST_ENDED) -> Sequence[Approval]:
-        """Return what ended of all that somebody decided or had asked for, the newest first."""
+    async def ended(
+        self, actor: Actor, *, team_id: str, limit: int = MOST_ENDED
+    ) -> Sequence[Approval]:
+        """Return what ended of all that somebody decided or had asked for, the newest first.
+
+        What they may not see any more is left out.
+        """
+        look = await self._waits().look(actor, team_id)
         found = await self.storage.lists.ended_of(actor.user_id, limit=limit)
-        return sorted(found, key=_ended_ms, reverse=True)
+        seen = [one for one in found if await look.may_see(one)]
+        return sorted(seen, key=_ended_ms, reverse=True)
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GivenGrant]:
         """List the grants that concern somebody; their numbers are those of the commands."""
@@ -237,52 +252,46 @@ class Overviews:
                 return page[0].expires_ms
         return 0
 
-    async def named(self, prefix: str, actor: Actor, *, team_id: str) -> list[Approval]:
-        """Find the requests whose ids begin so, as far as somebody may see them.
+    async def named(
+        self, prefix: str, actor: Actor, *, team_id: str
+    ) -> tuple[list[Approval], list[Approval]]:
+        """Find the requests whose ids begin so.
 
-        Those are who asked, who decided or voted, who could decide, and the members of the channel.
+        Returns:
+            Those that somebody may see, and those of their own that they may only take back.
         """
         await self.check(actor, team_id=team_id)
         look = await self._waits().look(actor, team_id)
         found = await self.storage.lists.named(prefix, limit=PAGE)
-        return [one for one in found if await self._may_see(one, actor, look.waits)]
-
-    async def _may_see(
-        self, approval: Approval, actor: Actor, waits: Callable[[Approval], Awaitable[bool]]
-    ) -> bool:
-        if _took_part(approval, actor.user_id):
-            return True
-        if approval.status is Status.PENDING and await waits(approval):
-            return True
-        with suppress(DirectoryError):
-            return actor.user_id in await self.directory.channel_members(approval.channel_id)
-        return False
+        seen = [one for one in found if await look.may_see(one)]
+        own = [one for one in found if one not in seen and is_requester(one, actor.user_id)]
+        return seen, [one for one in own if one.status is Status.PENDING]
 
     async def _pending(
-        self, actor: Actor, team_id: str, now: int
+        self, look: WaitingLook, now: int
     ) -> tuple[list[Approval], list[Approval], bool]:
         """Look through what waits: theirs to decide, their own, and whether there is more."""
-        look = await self._waits().look(actor, team_id)
+        user_id = look.actor.user_id
         waiting: list[Approval] = []
-        mine, has_more = await self._asked_by(actor, now)
+        mine, has_more = await self._asked_by(user_id, now)
         after: Place | None = START
         looked = 0
         while after and looked < MOST_LOOKED and len(waiting) < MOST_WAITING:
             page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
-            mine |= {one.approval_id: one for one in page if is_requester(one, actor.user_id)}
+            mine |= {one.approval_id: one for one in page if is_requester(one, user_id)}
             waiting += await look.among(page)
             looked += PAGE
             await asyncio.sleep(0)  # others have their turn
         own = sorted(mine.values(), key=_urgency)
         return sorted(waiting, key=_urgency), own, has_more or after is not None
 
-    async def _asked_by(self, actor: Actor, now: int) -> tuple[dict[str, Approval], bool]:
+    async def _asked_by(self, user_id: str, now: int) -> tuple[dict[str, Approval], bool]:
         """Find what waits of all that somebody asked for, and whether there is more."""
         found: dict[str, Approval] = {}
         after: Place | None = START
         while after and len(found) < MOST_MINE:
             page, after = await self.storage.lists.asked_by(
-                actor.user_id, now_ms=now, limit=PAGE, after=after
+                user_id, now_ms=now, limit=PAGE, after=after
             )
             found |= {one.approval_id: one for one in page}
         return found, after is not None
@@ -315,9 +324,3 @@ def _ended_ms(approval: Approval) -> int:
 
 def _concerns(grant: Grant, user_id: str) -> bool:
     return user_id == grant.granter_id or user_id in json.loads(grant.requesters_json)
-
-
-def _took_part(approval: Approval, user_id: str) -> bool:
-    decided = approval.decision.by if approval.decision is not None else ""
-    voters = {vote.by for vote in progress_of(approval).votes}
-    return user_id in {decided, *voters} or is_requester(approval, user_id)

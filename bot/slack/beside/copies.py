@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from bot.core.attendance.held import BATCH, OWN
+from bot.errors import DeliveryError, DirectoryError
+from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
 from bot.layout.pieces import is_address
 from bot.people.named import asked_groups
@@ -15,6 +19,34 @@ from bot.slack.cards.who import who_line
 from bot.words import say
 from bot.words.mrkdwn import channel, mention
 from storage.records import Approval
+
+Sees = Callable[[Approval, str], Awaitable[bool]]
+"""Whether somebody may read all of a request now; raises `DirectoryError` where nobody knows."""
+
+
+async def sees_all(_: Approval, __: str) -> bool:
+    """Whether somebody may read a request: everybody may, where nobody looks them up."""
+    return True
+
+
+async def may_read(sees: Sees, approval: Approval, copy: SideMessage) -> bool:
+    """Whether the reader of a card beside the first may still read all of it.
+
+    Raises:
+        DeliveryError: It could not be looked up now: the card is drawn later.
+    """
+    if not copy.user:
+        return True
+    try:
+        return await sees(approval, copy.user)
+    except DirectoryError as error:
+        raise DeliveryError("look-up of a reader", "not_looked_up", took_no_effect=True) from error
+
+
+def withheld_card() -> Card:
+    """The card of somebody who may not see the request any more: nothing of it."""
+    words = say("line.withheld")
+    return Card(text=words, blocks=[context(plain(words))])
 
 
 def copy_lead(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block
+from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
+from bot.layout.short_ids import short_id
 from bot.questions.reasons import REASON
 from bot.words import say
 from bot.words.mrkdwn import date, mention
@@ -13,13 +14,22 @@ from storage.records import Approval, Status
 __all__ = ["late_modal", "notice_modal", "withdraw_modal"]
 
 
-def withdraw_modal(approval: Approval) -> Block:
-    """Ask a requester whether to take it back, and what the agent is told; that may be left out."""
+def withdraw_modal(approval: Approval, *, is_withheld: bool = False) -> Block:
+    """Ask a requester whether to take it back, and what the agent is told; that may be left out.
+
+    Args:
+        approval: Pending.
+        is_withheld: Whether they may not see it any more: then the form names it by its id.
+    """
     block = text_input(
         REASON, say("form.withdraw_tell"), MOST_REASON, hint=say("form.withdraw_hint")
     )
     words = (say("form.withdraw"), say("form.withdraw_submit"))
-    blocks = [named(approval, say("form.withdraw_help")), block]
+    about = named(approval, say("form.withdraw_help"))
+    if is_withheld:
+        name = literal(short_id(approval.approval_id), "bold")
+        about = rich(line(name), line(literal(say("form.withdraw_help"))))
+    blocks = [about, block]
     return modal(approval, ActionId.WITHDRAW_MODAL, words, blocks)
 
 

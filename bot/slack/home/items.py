@@ -14,6 +14,7 @@ from bot.core.decisions.overview import GivenGrant, Vitals
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, button, plain
+from bot.layout.short_ids import short_id
 from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.people.meanwhile import read_claim
@@ -106,8 +107,23 @@ def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> B
     return item(approval, parts, *_way(approval))
 
 
-def own_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
-    """An item that its reader asked for, and that waits."""
+def own_item(
+    approval: Approval, names: ShownNames, reader: TimeReader, *, is_withheld: bool = False
+) -> Block:
+    """An item that its reader asked for, and that waits.
+
+    Args:
+        approval: The item.
+        names: Of people and channels.
+        reader: Who reads it.
+        is_withheld: Whether they may not see it any more, and can only take it back.
+    """
+    if is_withheld:
+        name = short_id(approval.approval_id)
+        value = encode(approval.approval_id, approval.digest)
+        back = button(say("button.withdraw"), ActionId.WITHDRAW, value, of=name)
+        text = plain(say("home.withheld", id=name))
+        return {"type": "section", "text": text, "accessory": back}
     if approval.kind is Kind.QUESTION:
         progress, way = f"💬 {say('home.needs_answer')}", _way(approval)
     else:

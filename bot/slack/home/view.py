@@ -102,7 +102,8 @@ def shown_of(overview: Overview, state: HomeState, reader: TimeReader) -> list[A
 def places_of(overview: Overview, state: HomeState) -> list[str]:
     """Ids of the channels that its filter offers."""
     found = overview.mine if state.show is Shown.MINE else overview.waiting
-    return [*dict.fromkeys(one.channel_id for one in found)][:_MOST_CHANNELS]
+    seen = [one for one in found if one.approval_id not in overview.withheld]
+    return [*dict.fromkeys(one.channel_id for one in seen)][:_MOST_CHANNELS]
 
 
 def home_view(home: HomePage) -> Block:
@@ -188,7 +189,7 @@ def _item(home: HomePage, approval: Approval) -> Block:
         case Shown.WAITING:
             return waiting_item(approval, home.names, home.reader)
         case Shown.MINE:
-            return own_item(approval, home.names, home.reader)
+            return own_row(home, approval)
         case Shown.DECIDED:
             by = home.overview.person.user_id
             return ended_item(approval, home.names, home.reader, by=by)
@@ -273,9 +274,15 @@ def _own(home: HomePage) -> Iterable[Block]:
     if mine:
         yield _divider()
         yield header(say("home.mine"))
-        yield from (own_item(one, home.names, home.reader) for one in mine[:_MOST_BESIDE])
+        yield from (own_row(home, one) for one in mine[:_MOST_BESIDE])
     if len(mine) > _MOST_BESIDE:
         yield actions(_plain_button(say("button.show_more"), ALL_MINE))
+
+
+def own_row(home: HomePage, approval: Approval) -> Block:
+    """A request of the reader's own."""
+    is_withheld = approval.approval_id in home.overview.withheld
+    return own_item(approval, home.names, home.reader, is_withheld=is_withheld)
 
 
 def _ended(home: HomePage) -> Iterable[Block]:

@@ -13,7 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import (
     ActionId,
     Reference,
@@ -161,7 +161,12 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
 
 async def _withdraw(desk: ListenerContext, click: Click) -> None:
     approval = await desk.approvals.withdrawals.look(click.about.approval_id, click.actor)
-    await desk.open_view(click.trigger_id, modals.withdraw_modal(approval))
+    try:
+        is_withheld = not await desk.sees(approval, click.actor)
+    except DirectoryError:
+        is_withheld = True
+    view = modals.withdraw_modal(approval, is_withheld=is_withheld)
+    await desk.open_view(click.trigger_id, view)
 
 
 async def _take_back(desk: ListenerContext, click: Click, page: Press | None) -> None:

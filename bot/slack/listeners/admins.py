@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 async def open_admin(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Open the form."""
     approval = await desk.means.check_admin(about.approval_id, actor)
+    await desk.check_sees(approval, actor)
     await desk.open_view(trigger, admin_modal(approval))
 
 

@@ -151,6 +151,7 @@ async def open_withdrawal(
     """Open the form that takes several back, for who asked for them."""
     waiting = await _waiting(desk, about)
     await desk.approvals.withdrawals.look(waiting[0].approval_id, actor)
+    await desk.check_sees(waiting[0], actor)
     await desk.open_view(trigger, withdraw_all_modal(waiting, await _title_of(desk, waiting)))
 
 
@@ -202,9 +203,10 @@ async def submit_question_on_one(
     return {}
 
 
-async def show_all(desk: ListenerContext, about: Reference, _: Actor, trigger: str) -> None:
-    """Show how each of several stands, to whoever sees their card."""
+async def show_all(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Show how each of several stands, to people who may see their card."""
     approval = await _read(desk, about)
+    await desk.check_sees(approval, actor)
     items = await _items(desk, approval)
     await desk.open_view(trigger, list_modal(items, await _title_of(desk, items)))
 

@@ -27,10 +27,11 @@ from bot.core.outbox import Outbox
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.revisions import Revisions
 from bot.core.work import CLICK_PATIENCE, ThreadWorker
-from bot.errors import DirectoryError, InvalidInputError, NotRecordedError
+from bot.errors import DirectoryError, InvalidInputError, NotApproverError, NotRecordedError
 from bot.layout.action_ids import Reference
 from bot.layout.modals import Errors, Values
 from bot.people.terms_of import is_critical
+from bot.people.waiting import Waits
 from bot.policy.granting import Allowance
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
@@ -171,6 +172,28 @@ class ListenerContext:
     async def locale(self, user_id: str) -> str:
         """The locale of a person; empty where it makes no difference, or cannot be looked up."""
         return await self.inbox.access.locale(user_id) if len(languages()) > 1 else ""
+
+    async def sees(self, approval: Approval, actor: Actor) -> bool:
+        """Whether somebody may read all of a request now; see `WaitingLook.sees`.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        approvals = self.approvals
+        waits = Waits(
+            approvals.access.directory, approvals.policy, self.clock, self.storage.delegations
+        )
+        return await (await waits.look(actor, approval.team_id)).sees(approval)
+
+    async def check_sees(self, approval: Approval, actor: Actor) -> None:
+        """Refuse who may not read a request now; see `sees`.
+
+        Raises:
+            NotApproverError: They may not.
+            DirectoryError: It could not be looked up.
+        """
+        if not await self.sees(approval, actor):
+            raise NotApproverError(say("refuse.withheld"))
 
     async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
         """Open a modal for the person who clicked.

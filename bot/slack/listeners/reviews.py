@@ -237,6 +237,7 @@ def _has_yes(question: object) -> bool:
 async def _found(desk: ListenerContext, about: Reference, actor: Actor) -> Approval:
     approval = await desk.storage.approvals.get(about.approval_id)
     await desk.approvals.access.check_person(actor, team_id=approval.team_id)
+    await desk.check_sees(approval, actor)
     return approval
 
 

@@ -17,7 +17,7 @@ from bot.questions.call import CallQuestion
 from bot.questions.shown import shown_question
 from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
-from bot.slack.beside.copies import copy_lead
+from bot.slack.beside.copies import Sees, copy_lead, may_read, withheld_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.beside.summary import summary_card
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
@@ -120,7 +120,13 @@ class SlackNotices:
 
 
 class BatchPoster(Protocol):
-    """Shows messages in Slack."""
+    """Shows messages in Slack.
+
+    Attributes:
+        sees: Whether somebody may read all of a request now.
+    """
+
+    sees: Sees
 
     async def post_late(self, putting: Putting, make: MakeCard, *, broadcast: bool = False) -> str:
         """Post one; return its `ts`."""
@@ -213,6 +219,8 @@ class SlackBatchCards:
             found = await items()
             if not found:
                 return batch_card(found, BatchWords(), approvers_text="")
+            if copy is not None and not await may_read(self.poster.sees, found[0], copy):
+                return withheld_card()
             told = await self.words(found)
             first = next((one for one in found if one.status is Status.PENDING), found[0])
             words, lead = approvers_text(first), list[str]()

@@ -16,7 +16,7 @@ from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.ports.notifier import Newest, SideMessage
 from bot.ports.process import Clock
-from bot.slack.beside.copies import copy_lead
+from bot.slack.beside.copies import Sees, copy_lead, may_read, sees_all, withheld_card
 from bot.slack.beside.nudges import line_card
 from bot.slack.cards.choose import card_for
 from bot.slack.messages.nudges import PREFIX, CardNudges
@@ -62,6 +62,7 @@ class SlackNotifier(AgentTexts, CardNudges, PrivateWords):
         streaming: bool = True,
     ) -> None:
         super().__init__(client, pacer, healed, clock=clock, streaming=streaming)
+        self.sees: Sees = sees_all
 
     @said_to_all
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
@@ -152,6 +153,8 @@ class SlackNotifier(AgentTexts, CardNudges, PrivateWords):
         return card_for(approval, approvers_text=approvers_text(approval), newer=newer)
 
     async def _copy(self, approval: Approval, copy: SideMessage) -> Card:
+        if not await may_read(self.sees, approval, copy):
+            return withheld_card()
         alone = replace(approval, why_said=False)  # the agent's text is not beside it
         words = approvers_text(approval)
         if approval.status is not Status.PENDING or not approval.terms_json:

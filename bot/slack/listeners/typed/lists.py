@@ -47,7 +47,11 @@ async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
         return TypedAnswer(text=say("home.nothing_mine"))
     reader, found = await asker.reader(), overview.mine[:PAGE]
     names = await _names(asker, found)
-    blocks = [header(say("home.mine")), *(own_item(one, names, reader) for one in found)]
+    rows = (
+        own_item(one, names, reader, is_withheld=one.approval_id in overview.withheld)
+        for one in found
+    )
+    blocks = [header(say("home.mine")), *rows]
     blocks += _rest(len(overview.mine))
     return TypedAnswer(text=say("home.show_mine", n=len(overview.mine)), blocks=blocks)
 
@@ -55,7 +59,7 @@ async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 async def decided(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     """`decided`: the last 20 that they decided or had asked for."""
     reader, overviews = await asker.reader(), asker.composer.overviews
-    found = await overviews.ended(asker.actor, limit=MOST_ENDED)
+    found = await overviews.ended(asker.actor, team_id=asker.team_id, limit=MOST_ENDED)
     if not found:
         return TypedAnswer(text=say("home.nothing_decided"))
     names, by = await _names(asker, found), asker.actor.user_id
@@ -68,7 +72,14 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     typed = " ".join(words)
     prefix, overviews = prefix_of(typed), asker.composer.overviews
     reader = await asker.reader()
-    found = await overviews.named(prefix, asker.actor, team_id=asker.team_id) if prefix else []
+    found: list[Approval] = []
+    own: list[Approval] = []
+    if prefix:
+        found, own = await overviews.named(prefix, asker.actor, team_id=asker.team_id)
+    if not found and own:
+        names = await _names(asker, ())
+        rows = [own_item(one, names, reader, is_withheld=True) for one in own[:_MOST_FOUND]]
+        return TypedAnswer(text=short_id(own[0].approval_id), blocks=rows)
     if not found:
         raise TypoError(say("command.no_request", id=quoted(typed) or "…"))
     names = await _names(asker, found)

@@ -1,0 +1,164 @@
+"""Who may see a request: people who can read its channel now, or who are asked by name now."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bot.layout.action_ids import ActionId
+from bot.layout.short_ids import short_id
+from bot.sandbox.workspace.people import ADA, BEN, FINANCE, MIA, ONCALL, OPS, ROSA
+from tests.scenario.people import payers
+from tests.scenario.people.payers import RAN, write_policy
+from tests.scenario.test_main_job import APPROVE, EDIT, values_of
+from tests.support.stage import Stage, a_stage
+
+AGENT = "tests.scenario.people.payers:once"
+
+
+@asynccontextmanager
+async def in_private(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
+    """A bot that works in a private channel of Ada and Mia."""
+    RAN.clear()
+    payers.GATES.clear()
+    policy = (
+        f"version: 1\ngroups:\n  team: {{usergroups: [{ONCALL}]}}\n  boss: {{users: [{MIA}]}}\n"
+    )
+    policy += f"rules: []\ndefault:\n  ask: {{{ask}}}\n"
+    path = write_policy(tmp_path, policy)
+    environ = {"COUNTERSIGN_AGENT": AGENT, "COUNTERSIGN_POLICY": path}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        stage.room = "finance"
+        stage.sandbox.workspace.channels[FINANCE].is_private = True
+        yield stage
+
+
+def leave(stage: Stage, user: str) -> None:
+    stage.sandbox.workspace.channels[FINANCE].members.remove(user)
+
+
+async def home(stage: Stage, user: str, is_fit: Callable[[str], bool]) -> dict[str, Any]:
+    """Open somebody's Home anew, until it fits."""
+    stage.sandbox.open_home(user)
+    await stage.sandbox.until(lambda: is_fit(str(stage.sandbox.home(user))))
+    found = stage.sandbox.home(user)
+    assert found is not None
+    return found
+
+
+async def typed(stage: Stage, user: str, words: str) -> str:
+    """Type a word of the command, and give what is answered in private."""
+    before = len(stage.sandbox.ephemerals(user))
+    await stage.sandbox.command(user, OPS, "/countersign", words)
+    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(user)) > before)
+    return str(stage.sandbox.ephemerals(user)[-1])
+
+
+def direct(stage: Stage, user: str) -> list[dict[str, Any]]:
+    """The bot's direct messages to somebody."""
+    return stage.sandbox.messages(stage.sandbox.dm_id(user))
+
+
+async def open_id(stage: Stage) -> str:
+    assert stage.bot is not None
+    root = stage.messages()[0]
+    thread = f"{root['team']}:{stage.channel}:{root['ts']}"
+    (found,) = await stage.bot.storage.approvals.open_of(thread)
+    return found.approval_id
+
+
+async def test_a_former_member_sees_the_id_of_their_own_request_and_can_withdraw(
+    tmp_path: Path,
+) -> None:
+    async with in_private(tmp_path, "approve: [{from: [boss]}], exclude: [editors]") as stage:
+        root = await stage.say("Ada", "@countersign hello")
+        await stage.click("Mia", await stage.card(word="Pay 10 to acme"), APPROVE)
+        await stage.said("All done")
+        leave(stage, ADA)
+        await stage.say("Mia", "@countersign and now ACQUISITION-OF-ACME", thread_ts=root)
+        await stage.card(number=2, word=APPROVE)
+        name = short_id(await open_id(stage))
+
+        shown = await home(stage, ADA, lambda text: name in text)
+        assert ActionId.WITHDRAW in str(shown)
+        lists = [await typed(stage, ADA, words) for words in ("mine", f"show {name}", "decided")]
+        assert name in lists[0]
+        assert name in lists[1]
+        stop = await typed(stage, ADA, "stop")
+        for text in (str(shown), *lists, stop):
+            assert "Pay 10" not in text
+            assert "ACQUISITION" not in text
+            assert ActionId.DETAILS not in text
+
+        await stage.sandbox.click_in_view(ADA, shown, ActionId.WITHDRAW)
+        form = await stage.modal("Ada")
+        assert "Pay 10" not in str(form)
+        assert "errors" not in await stage.sandbox.submit(ADA, form, values_of(form))
+        await stage.card(number=2, word="ithdrawn")
+    assert RAN == [("acme", 10)]
+
+
+async def test_a_stranger_to_a_private_channel_sees_nothing_of_its_requests(
+    tmp_path: Path,
+) -> None:
+    async with in_private(tmp_path, "approve: [{from: [boss]}]") as stage:
+        await stage.say("Ada", "@countersign pay")
+        await stage.card(word="Pay 10 to acme")
+        name = short_id(await open_id(stage))
+        for user in (ROSA, BEN):
+            assert "to acme" not in await typed(stage, user, f"show {name}")
+        assert "to acme" in await typed(stage, ADA, f"show {name}")
+        assert "to acme" in await typed(stage, MIA, f"show {name}")
+
+
+async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
+    tmp_path: Path,
+) -> None:
+    ask = "approve: [{from: [team]}], edit: true, route: dm"
+    async with in_private(tmp_path, ask) as stage:
+        await stage.say("Mia", "@countersign pay")
+        await stage.sandbox.until(lambda: APPROVE in str(direct(stage, BEN)))
+        (copy,) = [one for one in direct(stage, ADA) if APPROVE in str(one)]
+        (lost,) = [one for one in direct(stage, BEN) if APPROVE in str(one)]
+        stage.sandbox.workspace.groups[ONCALL].members.remove(BEN)
+        stage.clock.forward(minutes=2)
+
+        menu = [one for row in lost["blocks"] for one in row.get("elements", ())]
+        (menu,) = [one for one in menu if one.get("type") == "overflow"]
+        (details,) = [
+            one["value"] for one in menu["options"] if one["value"].startswith(ActionId.DETAILS)
+        ]
+        place = (BEN, lost["channel"], lost["ts"], menu["action_id"])
+        await stage.sandbox.click(*place, selected_option=details)
+        await stage.sandbox.until(
+            lambda: (
+                "see this request" in str(stage.sandbox.open_views(BEN))
+                or "see this request" in str(stage.sandbox.ephemerals(BEN))
+            )
+        )
+        assert "to acme" not in str(stage.sandbox.open_views(BEN))
+
+        await stage.sandbox.click(ADA, copy["channel"], copy["ts"], EDIT)
+        form = await stage.modal("Ada")
+        values = values_of(form, to="NEWSECRETPAYEE")
+        assert "errors" not in await stage.sandbox.submit(ADA, form, values)
+        await stage.sandbox.until(lambda: "NEWSECRETPAYEE" in str(direct(stage, ADA)))
+        await stage.sandbox.until(lambda: "no longer needs you" in str(direct(stage, BEN)))
+        assert "NEWSECRETPAYEE" not in str(direct(stage, BEN))
+        assert "to acme" not in str(direct(stage, BEN))
+        assert APPROVE not in str(direct(stage, BEN))
+
+
+async def test_everybody_of_the_workspace_sees_what_is_asked_in_a_public_channel(
+    tmp_path: Path,
+) -> None:
+    async with in_private(tmp_path, "approve: [{from: [boss]}]") as stage:
+        stage.sandbox.workspace.channels[FINANCE].is_private = False
+        await stage.say("Ada", "@countersign pay")
+        await stage.card(word="Pay 10 to acme")
+        leave(stage, ADA)
+        shown = await home(stage, ADA, lambda text: "Pay 10 to acme" in text)
+        await stage.sandbox.click_in_view(ADA, shown, ActionId.DETAILS)
+        assert "to acme" in str(await stage.modal("Ada"))
