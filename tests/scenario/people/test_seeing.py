@@ -36,10 +36,6 @@ async def in_private(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
         yield stage
 
 
-def leave(stage: Stage, user: str) -> None:
-    stage.sandbox.workspace.channels[FINANCE].members.remove(user)
-
-
 async def home(stage: Stage, user: str, is_fit: Callable[[str], bool]) -> dict[str, Any]:
     """Open somebody's Home anew, until it fits."""
     stage.sandbox.open_home(user)
@@ -77,7 +73,7 @@ async def test_a_former_member_sees_the_id_of_their_own_request_and_can_withdraw
         root = await stage.say("Ada", "@countersign hello")
         await stage.click("Mia", await stage.card(word="Pay 10 to acme"), APPROVE)
         await stage.said("All done")
-        leave(stage, ADA)
+        stage.sandbox.leave(ADA, FINANCE)
         await stage.say("Mia", "@countersign and now ACQUISITION-OF-ACME", thread_ts=root)
         await stage.card(number=2, word=APPROVE)
         name = short_id(await open_id(stage))
@@ -123,8 +119,7 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
         await stage.sandbox.until(lambda: APPROVE in str(direct(stage, BEN)))
         (copy,) = [one for one in direct(stage, ADA) if APPROVE in str(one)]
         (lost,) = [one for one in direct(stage, BEN) if APPROVE in str(one)]
-        stage.sandbox.workspace.groups[ONCALL].members.remove(BEN)
-        stage.clock.forward(minutes=2)
+        stage.sandbox.leave_group(BEN, ONCALL)
 
         menu = [one for row in lost["blocks"] for one in row.get("elements", ())]
         (menu,) = [one for one in menu if one.get("type") == "overflow"]
@@ -159,7 +154,7 @@ async def test_everybody_of_the_workspace_sees_what_is_asked_in_a_public_channel
         stage.sandbox.workspace.channels[FINANCE].is_private = False
         await stage.say("Ada", "@countersign pay")
         await stage.card(word="Pay 10 to acme")
-        leave(stage, ADA)
+        stage.sandbox.leave(ADA, FINANCE)
         shown = await home(stage, ADA, lambda text: "Pay 10 to acme" in text)
         await stage.sandbox.click_in_view(ADA, shown, ActionId.DETAILS)
         assert "to acme" in str(await stage.modal("Ada"))
