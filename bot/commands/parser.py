@@ -255,6 +255,9 @@ def _add_policy(commands: _Commands[_CommandParser]) -> None:
     explain.add_argument("file", metavar="FILE", help="the policy")
     explain.add_argument("call", metavar="CALL.json", help="the call: its tool, arguments, world")
     explain.add_argument("--json", action="store_true", help="as one JSON object")
+    explain.add_argument(
+        "--as-case", action="store_true", help="as a file of cases for `policy test`"
+    )
     explain.set_defaults(command="policies.explain")
     test = actions.add_parser("test", help="play cases of calls and clicks; exits with 0, or 1")
     test.add_argument("file", metavar="FILE", help="the policy; cases that name none are about it")

@@ -23,6 +23,11 @@ from bot.policy.reading.settings import policy_text, settings_policy
 from bot.policy.world import PolicyWorld, world_of
 
 OFFLINE = "offline: ids of people, user groups and channels were not looked up in Slack"
+DEMO_TOOLS = (
+    "checked against the tools of the demo: COUNTERSIGN_AGENT is not set; "
+    "set it to check against your own tools"
+)
+_AGENT_SETTINGS = ("COUNTERSIGN_AGENT", "COUNTERSIGN_AGENTS_FILE")
 _NO_TOKEN = "set it to the bot token, or say --offline"  # noqa: S105 - no secret
 _ANY_TOKENS = {"SLACK_BOT_TOKEN": "xoxb-none", "SLACK_APP_TOKEN": "xapp-none"}
 
@@ -49,6 +54,8 @@ async def _check(call: Call) -> None:
     path = Path(call.arguments.file)
     rehearsed = call if isinstance(call, RehearsedCall) else None
     world = rehearsed.world if rehearsed else load_world(call.environ)
+    if not rehearsed and not any(call.environ.get(name) for name in _AGENT_SETTINGS):
+        call.say(DEMO_TOOLS)
     if call.arguments.offline:
         await check_file(path, world, None, call.say)
         return
@@ -121,7 +128,7 @@ def load_world(environ: Mapping[str, str]) -> PolicyWorld:
         InvalidSettingsError: A setting is wrong.
         SettingsError: They cannot be loaded.
     """
-    names = ("COUNTERSIGN_AGENT", "COUNTERSIGN_AGENTS_FILE", "COUNTERSIGN_MODEL")
+    names = (*_AGENT_SETTINGS, "COUNTERSIGN_MODEL")
     given = {name: environ[name] for name in names if name in environ}
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
     return world_of(load_roster(settings, load_model(settings.model)).agents.values())

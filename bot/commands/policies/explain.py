@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from agents.policy.base import Ask, Deny, Ruling
 from bot.commands.call import Call
+from bot.commands.rehearsal.exams import picture
+from bot.commands.rehearsal.known import CHANNEL
 from bot.errors import BotError
 from bot.policy.judging.evaluate import Judged, Rulebook
 from bot.policy.judging.explain import explained, in_words, shortage_of
@@ -104,10 +107,36 @@ async def execute(call: Call) -> None:
         question, people.members, [one.ruling() for one in form.code]
     )
     shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))
-    if arguments.json:
+    if arguments.as_case:
+        call.say(_as_case(file, form, judged))
+    elif arguments.json:
         call.say(json.dumps(explained(judged, shortage), ensure_ascii=False, indent=2))
     else:
         call.say(in_words(judged, shortage))
+
+
+def _as_case(file: PolicyFile, form: CallForm, judged: Judged) -> str:
+    """Write a file of cases in which the call is judged as it was just now."""
+    groups = file.groups.values()
+    usergroups = {
+        one: [*form.world.usergroups.get(one, ())] for g in groups for one in g.usergroups
+    }
+    users = {user for group in groups for user in group.users} | {*form.said}
+    users |= {user for members in usergroups.values() for user in members}
+    channels = {one for group in groups for one in group.channels} | {form.channel or CHANNEL}
+    world = {
+        "people": {user: {} for user in sorted(users)},
+        "usergroups": usergroups,
+        "channels": {one: sorted(users) for one in sorted(channels)},
+        "bot_in": sorted(channels),
+        "agents": [form.agent or "agent"],
+        "tools": form.model_dump(mode="json", by_alias=True)["world"]["tools"],
+    }
+    call = form.model_dump(mode="json", exclude={"world"}, exclude_defaults=True)
+    found = picture(judged)
+    expect = {name: found[name] for name in ("effect", "names", "requirements") if name in found}
+    case = {"id": form.tool, "kind": "explain", "call": {"said": [], **call}, "expect": expect}
+    return yaml.safe_dump({"world": world, "cases": [case]}, sort_keys=False).rstrip()
 
 
 def _known_groups(judged: Judged, people: _KnownPeople) -> dict[str, frozenset[str]]:

@@ -84,7 +84,7 @@ async def _explain(case: Case) -> list[Difference]:
     judged = await rulebook.judge(
         question, members_of(case.world), await rulings_of(call.get("code", ()))
     )
-    found = _picture(judged)
+    found = picture(judged)
     if isinstance(judged.ruling, Terms):
         members = members_of(case.world, case.start_ms)
         known = {name: await members(one) for name, one in judged.ruling.groups.items()}
@@ -94,7 +94,7 @@ async def _explain(case: Case) -> list[Difference]:
     return _compare(case, {name: found.get(name) for name in (*always, *case.data["expect"])})
 
 
-def _picture(judged: Judged) -> dict[str, object]:
+def picture(judged: Judged) -> dict[str, object]:
     """The judgement in the words of cases; of a card that would be posted, all of its terms."""
     picture: dict[str, object] = {
         "effect": judged.effect,

@@ -114,3 +114,12 @@ async def test_the_doctor_names_the_faults_of_a_policy() -> None:
     assert good.is_ok
     assert "ok, 1 rule, SHA-256" in good.text
     assert "groups.typo.users[0]: U0NOBODY is not known" in bad.text
+
+
+def test_a_check_says_that_it_knows_the_tools_of_the_demo_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = "checked against the tools of the demo: COUNTERSIGN_AGENT is not set"
+    assert told in run(["check", "--offline", "good.yaml"], capsys)[1]
+    named = {"COUNTERSIGN_AGENT": "bot.demo:build"}
+    assert told not in run(["check", "--offline", "good.yaml"], capsys, **named)[1]

@@ -186,3 +186,34 @@ def test_files_that_are_not_there_are_named(
     for paths in ([file, "no.json"], ["no.yaml", call]):
         assert main(["policy", "explain", *paths], environ={}) == FAILED
         assert "cannot be read" in capsys.readouterr().err
+
+
+def test_a_call_can_be_written_as_a_case_that_passes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = {"tool": "refund", "args": {"order_id": "1", "amount": 600}, "said": ["U0ROSA"]}
+    policy = {
+        "version": 1,
+        "groups": {"sre": {"users": ["U0ADA"], "usergroups": ["S0SRE"]}},
+        "rules": [
+            {
+                "name": "big",
+                "when": {"tool": "refund", "args": [{"path": "amount", "op": "gt", "value": 500}]},
+                "then": {"ask": {"approve": [{"from": ["sre"]}]}},
+            }
+        ],
+        "default": {"deny": "not at all"},
+    }
+    world = {"tools": {"refund": TOOLS["refund"]}, "usergroups": {"S0SRE": ["U0BEN"]}}
+    text = printed(tmp_path, policy, {**call, "world": world}, "--as-case")
+    assert yaml.safe_load(text)["cases"][0]["expect"] == {
+        "effect": "ask",
+        "names": ["big"],
+        "requirements": [[{"sre": 1}]],
+    }
+    cases = tmp_path / "cases.yaml"
+    cases.write_text(text)
+    argv = ["policy", "test", str(tmp_path / "policy.yaml"), str(cases)]
+    said: list[str] = []
+    assert main(argv, environ={}, say=said.append) == 0, capsys.readouterr().err
+    assert said[-1] == "1 case: all as expected"
