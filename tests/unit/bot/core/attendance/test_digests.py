@@ -17,6 +17,7 @@ from bot.policy.terms import QuietHours
 from storage.records import Decision, PersonRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
+from tests.contract.spoiling import spoil
 from tests.unit.bot.core.attendance.lists_stage import (
     MIA,
     ask,
@@ -75,6 +76,22 @@ async def decide(office: Office, approval_id: str, *, by: str = BEN) -> None:
         digest=approval.digest,
     )
     await office.storage.approvals.decide(approval_id, decision, digest=approval.digest)
+
+
+async def test_i14_who_is_named_behind_much_else_has_a_list_too(storage: SqliteStorage) -> None:
+    """Behind 600 that others decide, some of which cannot be read."""
+    office = lists_office(storage, f"{MONDAY} 06:00")
+    first = await ask(office, 1, terms(BEN, expires_s=10 * 3_600))
+    others = [
+        replace(first, approval_id=f"apr_{number:032x}", interrupt_id=f"{number:016x}")
+        for number in range(600)
+    ]
+    await storage.approvals.add_all(others)
+    for one in others[3:90:29]:
+        await spoil(storage, "approvals", one.approval_id, v=2)
+    await ask(office, 2, terms(MIA, expires_s=20 * 3_600))
+    await pass_time(office, hours=3, minutes=5, every=60)
+    assert f"{MIA}:2026-11-23" in sent(office)
 
 
 async def test_everybody_has_a_morning_of_their_own(storage: SqliteStorage) -> None:
