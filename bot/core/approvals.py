@@ -19,6 +19,7 @@ from bot.core.audit.voided import note_gone, note_taken_back
 from bot.core.decisions.emergencies import Emergencies, Reasons
 from bot.core.decisions.unseen import (
     Opened,
+    Surface,
     guesses,
     has_opened,
     is_yes,
@@ -77,7 +78,7 @@ class Approvals:
         storage: Where records are kept.
         access: Who may decide.
         clock: The time now.
-        folded: Tells whether the card of a record leaves something out.
+        shows: Tells whether a surface shows all of a pending record.
         attendance: Does what follows, and all that is due by the clock.
         policy: The policy in force.
         powers: The rights that people handed on, for one moment; None reads them each time.
@@ -86,7 +87,7 @@ class Approvals:
     storage: Storage
     access: Access
     clock: Clock
-    folded: Callable[[Approval], bool]
+    shows: Callable[[Approval, Surface], bool]
     attendance: Attendance
     policy: PolicyNow = field(default_factory=NoPolicy)
     powers: PowersNow | None = None
@@ -156,7 +157,12 @@ class Approvals:
             await self.votes.check_editor(approval, actor)
 
     async def decide(
-        self, approval: Approval, decision: Decision, actor: Actor | None = None
+        self,
+        approval: Approval,
+        decision: Decision,
+        actor: Actor | None = None,
+        *,
+        surface: Surface = Surface.ELSEWHERE,
     ) -> Approval:
         """Record a person's choice, once: an answer, or a vote, and what it decides.
 
@@ -166,6 +172,8 @@ class Approvals:
             approval: As read by `find`; the decision covers what that record shows.
             decision: What the person chose.
             actor: Who it is; the person of the decision when None.
+            surface: Where they chose it: a yes counts where that shows all of it, or where they
+                have opened it.
 
         Returns:
             The approval as stored: decided, or waiting for others. `follow_up` does the rest.
@@ -175,16 +183,16 @@ class Approvals:
             OutdatedCardError: The record has changed since it was read.
             InvalidInputError: The record takes no such answer.
             NotApproverError: The vote does not count: see `RefusalError`.
-            NotSeenError: It is a yes, and the person has not opened what the card does not show.
+            NotSeenError: It is a yes, and the person has not opened what its place does not show.
             DirectoryError: It could not be looked up whether it counts.
         """
         actor = actor or Actor(user_id=decision.by, team_id="")
         async with self.noting(approval, actor):
             check_decision(approval, decision)
             if approval.kind is not Kind.QUESTION:
-                return await self.votes.cast(approval, decision, actor)
+                return await self.votes.cast(approval, decision, actor, surface)
             if is_yes(approval, decision):
-                self._check_seen(approval, decision.by)
+                self._check_seen(approval, decision.by, surface)
             try:
                 return await self.storage.approvals.decide(
                     approval.approval_id, decision, digest=approval.digest
@@ -257,10 +265,10 @@ class Approvals:
         Raises:
             ApprovalClosedError: Somebody, or the clock, was first.
             OutdatedCardError: The record has changed since it was read.
-            NotSeenError: The editor has not opened what the card does not show.
+            NotSeenError: The editor has not opened what the form does not show.
         """
         async with self.noting(approval, actor):
-            self._check_seen(approval, actor.user_id)
+            self._check_seen(approval, actor.user_id, Surface.EDIT_FORM)
             await self._note_gone(approval, ())  # the edit voids them
             try:
                 return await self.storage.approvals.rebind(
@@ -323,30 +331,38 @@ class Approvals:
         if votes or approval.votes_json != NO_VOTES:
             await note_gone(self.storage.audit, approval, self.clock(), votes=votes)
 
-    async def check_seen(self, approval: Approval, user_id: str) -> None:
-        """Refuse who has not opened what the card of an approval does not show.
+    async def check_seen(self, approval: Approval, user_id: str, surface: Surface) -> None:
+        """Refuse who has not opened what a surface does not show of an approval.
 
         Raises:
             NotSeenError: They have not, or something else.
         """
         async with self.noting(approval, Actor(user_id=user_id, team_id="")):
-            self._check_seen(approval, user_id)
+            self._check_seen(approval, user_id, surface)
 
-    def _check_seen(self, approval: Approval, user_id: str) -> None:
-        error = self.unseen(approval, user_id)
+    def _check_seen(self, approval: Approval, user_id: str, surface: Surface) -> None:
+        error = self.unseen(approval, user_id, surface)
         if error is not None:
             raise error
 
-    def unseen(self, approval: Approval, user_id: str) -> NotSeenError | None:
-        """Say what a person has not opened that the card does not show; None for nothing."""
+    def unseen(self, approval: Approval, user_id: str, surface: Surface) -> NotSeenError | None:
+        """Say what a person would agree to without having seen it; None for nothing.
+
+        Args:
+            approval: Pending.
+            user_id: Who.
+            surface: Where they say yes; what it shows is worked out from the record alone.
+        """
         with masked_once():
             if guesses(approval):
                 what, needed, button = say("refuse.masked"), Opened.CLEAR, say("button.reveal")
-            elif self.folded(approval):
+            elif not self.shows(approval, surface):
                 what, needed, button = say("refuse.folded"), Opened.DETAILS, say("button.details")
             else:
                 return None
-        return None if has_opened(approval, user_id, needed) else NotSeenError(what, button)
+            if has_opened(approval, user_id, needed) and self.shows(approval, Surface.DETAILS):
+                return None
+        return NotSeenError(what, button)
 
     async def reveal(
         self, approval: Approval, user_id: str, show: Callable[[], Awaitable[None]]

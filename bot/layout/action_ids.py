@@ -81,8 +81,6 @@ class ActionId(StrEnum):
     """Chooses a page of the form about a card; its options carry pages."""
     PAGE_BACK = "countersign:page_back"
     PAGE_NEXT = "countersign:page_next"
-    NOTE = "countersign:note"
-    """Approves with a note: opens a form."""
     MORE = "countersign:more"
     """The menu of all that has no button of its own; its options carry action ids."""
     PICK_1 = "countersign:pick_1"
@@ -93,7 +91,6 @@ class ActionId(StrEnum):
     """The menu of the pages of a long form."""
     VALUE = "countersign:value"
     """The one element of each input block in our modals."""
-    APPROVE_MODAL = "countersign:approve_modal"
     REJECT_MODAL = "countersign:reject_modal"
     EDIT_MODAL = "countersign:edit_modal"
     ANSWER_MODAL = "countersign:answer_modal"
@@ -124,7 +121,6 @@ PICKS = (ActionId.PICK_1, ActionId.PICK_2, ActionId.PICK_3, ActionId.PICK_4)
 IN_MENU = (
     ActionId.DETAILS,
     ActionId.WITHDRAW,
-    ActionId.NOTE,
     ActionId.ASK_BACK,
     ActionId.CLAIM,
     ActionId.LET_GO,

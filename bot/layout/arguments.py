@@ -73,15 +73,6 @@ def list_arguments(
     return listing.whole()
 
 
-def short_text(pairs: Iterable[tuple[str, object]], most: int, names: Names = NO_NAMES) -> str:
-    """Write arguments on one line, for notifications. Not escaped."""
-    words: list[str | Mask] = []
-    for name, value in pairs:
-        words += ["; "] if words else []
-        words += [*mask_call(name), ": ", *mask_value(name, value, names)]
-    return clip(tuple(words), most)
-
-
 def text_width(elements: Iterable[Block]) -> int:
     """Characters of all texts in rich text elements, after Slack escaped them."""
     total = 0

@@ -19,7 +19,6 @@ from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_edit_form
 from bot.layout.modals import (
     Errors,
     Values,
-    modal,
     named,
 )
 from bot.people.batching import common_ruling
@@ -219,20 +218,16 @@ class CallQuestion(InputsQuestion):
                 yield self.button(say("button.emergency"), ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Approve at once, or with a reason where the rule wants one; or open the edit's form."""
+        """Approve; or open the form of the edit."""
         if action == ActionId.APPROVE:
-            if wants_reason(self.approval, rejects=False):
-                return OpenModal(view=self._approve_modal(), is_yes=True)
             return self.draft()
-        if action == ActionId.NOTE:
-            return OpenModal(view=self._approve_modal(), is_yes=True)
         if action == ActionId.EDIT:
             return OpenModal(view=self.form_modal(), is_yes=True)
         return super().press(action)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
         """Read the edit: all arguments, also those that have no input; or the reason of a yes."""
-        if modal_id in {ActionId.APPROVE_MODAL, ActionId.REVIEW_MODAL}:
+        if modal_id == ActionId.REVIEW_MODAL:
             errors = confirmation_errors(self.approval, values)
             draft = self.draft(reason=read_reason(self.approval, values))
             return errors or replace(draft, is_confirmed=True)
@@ -268,12 +263,6 @@ class CallQuestion(InputsQuestion):
         more = self.yes_inputs() if needs_form else []
         words = (say("form.edit"), say("form.edit_submit"))
         return self.inputs_modal(ActionId.EDIT_MODAL, words, about, draft, more=more)
-
-    def _approve_modal(self) -> Block:
-        inputs = self.yes_inputs()
-        words = (say("form.critical"), say("form.approve_submit"))
-        blocks = [named(self.approval), *inputs]
-        return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
 
     def _can_grant(self) -> bool:
         """Whether an approver may allow later calls, too."""

@@ -15,7 +15,7 @@ from bot.layout.arguments import Listed, text_width
 from bot.layout.blocks import LABEL, Block, line, literal, numbered, plain, rich
 from bot.layout.data import read_object
 from bot.layout.forms.fields import MOST_CHECKS
-from bot.layout.modals import Errors, Values, modal, notice_modal, read_state
+from bot.layout.modals import Errors, Values, modal, named, notice_modal, read_state
 from bot.layout.text import ShownText, clip, is_plain, show, width
 from bot.questions.base import Brief, as_text
 from bot.questions.call import call_brief
@@ -341,7 +341,8 @@ class ChoiceQuestion(DrawnQuestion):
             "element": {"type": kind, "action_id": str(ActionId.VALUE), "options": options},
         }
         question = show(mask_call(ask.question), QUESTION_WHOLE, lines=40).text
-        blocks = [rich(line(literal(question or "…", "bold"))), block]
+        about = [named(self.approval)] if self.is_call else []
+        blocks = [*about, rich(line(literal(question or "…", "bold"))), block]
         words = (say("form.choose_title"), say("form.choose_title"))
         return modal(self.approval, ActionId.CHOOSE_MODAL, words, blocks)
 

@@ -240,7 +240,7 @@ class FieldsQuestion(InputsQuestion):
         """Open the form."""
         if action != ActionId.ANSWER:
             return super().press(action)
-        return OpenModal(view=self.form_modal())
+        return OpenModal(view=self.form_modal(), is_yes=self.is_call)
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
         """The form of the values."""

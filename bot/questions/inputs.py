@@ -44,6 +44,12 @@ class InputsQuestion(DrawnQuestion):
         form = self._form()
         return form.reason if isinstance(form, NotEditable) else ""
 
+    @property
+    def page_count(self) -> int:
+        """The number of pages of the form; 0 where there is none."""
+        form = self._form()
+        return 0 if isinstance(form, NotEditable) else len(form.pages)
+
     def notes(self) -> Iterator[str]:
         """Say why there is no form."""
         if self.obstacle:

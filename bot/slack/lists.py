@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,9 +15,9 @@ from bot.people.in_force import PolicyNow
 from bot.people.waiting import Waits
 from bot.ports.people import Actor
 from bot.slack.around import Process, SlackSide
+from bot.slack.cards.listed import is_listed
 from bot.slack.home.homes import Composer, Homes
 from storage.base import Storage
-from storage.records import Approval
 
 
 @dataclass(kw_only=True)
@@ -31,7 +30,6 @@ class ListParts:
         process: Where all this runs.
         tasks: Work that runs.
         policy: The policy in force.
-        unseen: Whether somebody would agree to something that they have not seen.
     """
 
     slack: SlackSide
@@ -39,7 +37,6 @@ class ListParts:
     process: Process
     tasks: Tasks
     policy: PolicyNow
-    unseen: Callable[[Approval, str], bool]
 
     async def sees(self, approval: Approval, user_id: str) -> bool:
         """Whether somebody may read all of a request now; see `WaitingLook.sees`."""
@@ -84,7 +81,7 @@ class ListParts:
         composer = Composer(
             overviews=self.overviews,
             channel_name=self.slack.directory.channel_name,
-            unseen=self.unseen,
+            lists=is_listed,
             team_id=self.slack.team_id,
             has_slack=lambda: not self.slack.notifier.is_refused,
         )

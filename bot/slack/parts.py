@@ -51,7 +51,7 @@ from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.agentview.sessions import AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.around import Process, SlackSide
-from bot.slack.cards.choose import is_folded
+from bot.slack.cards.choose import shows_all
 from bot.slack.listeners.context import ListenerContext
 from bot.slack.lists import ListParts
 from bot.slack.messages.signs import SlackRootSigns
@@ -178,7 +178,7 @@ class Parts:
             storage=self.storage,
             access=Access(self.slack.directory),
             clock=self.process.clock,
-            folded=is_folded,
+            shows=shows_all,
             attendance=self.attendance,
             policy=self.policy_now,
         )
@@ -351,7 +351,6 @@ class Parts:
             process=self.process,
             tasks=self.tasks,
             policy=self.policy_now,
-            unseen=lambda approval, user_id: self.approvals.unseen(approval, user_id) is not None,
         )
 
     # What begins work: payloads, and the tick.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.core.attendance.course import held_of, mentioned_of
-from bot.core.attendance.held import read_beside
+from bot.core.attendance.held import BATCH, read_beside
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_channel
@@ -50,6 +50,50 @@ def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
         if own is not None:
             return own
     return next((one for one in copies if approval.place and one.channel == approval.place), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickedMessage:
+    """The message that somebody clicked in, as Slack names it.
+
+    Attributes:
+        channel_id: Slack channel id; empty where the click was in a form or in Home.
+        ts: Empty there, too, and in a private answer.
+        user_id: Who clicked.
+    """
+
+    channel_id: str = ""
+    ts: str = ""
+    user_id: str = ""
+
+    def is_card_of(self, approval: Approval) -> bool:
+        """Tell whether it is the card of a request, or a copy of that."""
+        first = SideMessage(
+            key="", kind="", user="", channel=approval.channel_id, ts=approval.card_ts
+        )
+        has_first = not approval.place and not approval.is_batched  # else a line is there, or none
+        copies = [one for one in read_beside(approval.cards_json) if one.kind != BATCH]
+        return any(map(self._is, [*copies, *([first] if has_first else [])]))
+
+    def is_batch_card_of(self, keeper: Approval) -> bool:
+        """Tell whether it is the card of several that a request keeps, or a copy of that."""
+        first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch_ts)
+        copies = [one for one in read_beside(keeper.cards_json) if one.kind == BATCH]
+        return any(map(self._is, [first, *copies]))
+
+    def _is(self, message: SideMessage) -> bool:
+        """Whether it is a message of ours; while its `ts` is not on record yet, by its channel."""
+        if not self.ts:
+            return False
+        if message.ts not in {"", UNKNOWN_TS}:
+            return (self.channel_id, self.ts) == (message.channel, message.ts)
+        if message.user and not message.channel.startswith("D"):
+            return self.channel_id.startswith("D") and message.user == self.user_id
+        return self.channel_id == message.channel
+
+
+NO_MESSAGE = ClickedMessage()
+"""Of a click in a form, in Home, or in a private answer."""
 
 
 def mentioned_on(approval: Approval) -> tuple[str, ...]:

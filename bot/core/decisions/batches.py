@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.errors import InvalidInputError, LeftOutError, NotSeenError, RefusalError, UserFacingError
+from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
 from bot.people.batching import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports.process import Clock
@@ -63,39 +63,41 @@ class Batches:
     Args:
         approvals: Where they are kept.
         clock: The time now.
-        unseen: Says what of a card somebody has not opened, and would agree to; None for nothing.
+        lists: Tells whether the form about several lists a request: it shows all of it, or nothing.
     """
 
     approvals: ApprovalStore
     clock: Clock
-    unseen: Callable[[Approval, str], NotSeenError | None]
+    lists: Callable[[Approval], bool]
 
-    async def find(self, first: Approval, user_id: str) -> list[Approval]:
-        """Return the cards that somebody can approve together with one, that one included.
+    async def find(self, first: Approval) -> tuple[list[Approval], int]:
+        """Return the cards that people can approve together with one, that one included.
 
         Args:
             first: As shown to them.
-            user_id: Who.
+
+        Returns:
+            The cards, and how many others there are that no form shows whole.
 
         Raises:
             RefusalError: That one can only be decided by itself.
         """
         ruling = common_ruling(first)
         turn = await self.approvals.of_turn(first.checkpoint_id)
-        found = [
+        alike = [
             one
             for one in turn
             if ruling
             and common_ruling(one) == ruling
             and (not first.is_batched or (one.is_batched and one.batch == first.batch))
             and one.expires_ms > self.clock()
-            and self.unseen(one, user_id) is None
         ]
+        found = [one for one in alike if self.lists(one)]
         if first.approval_id not in {one.approval_id for one in found}:
             raise _not_in_batch()
         others = [one for one in found if one.approval_id != first.approval_id]
         kept = {one.approval_id for one in [first, *others][:MOST_CARDS]}
-        return [one for one in found if one.approval_id in kept]
+        return [one for one in found if one.approval_id in kept], len(alike) - len(found)
 
     def check(self, approval: Approval, first: Approval) -> None:
         """Refuse a card that does not belong to a batch, whatever a form says.

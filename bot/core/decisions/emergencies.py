@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
+from bot.core.decisions.unseen import Surface
 from bot.core.decisions.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.glass import glass_of, left_out, why_not_break
@@ -104,7 +105,7 @@ class Emergencies:
         await self.check(approval, actor)
         if reasons.faults:
             raise _refused(RefusalCode.REASON_REQUIRED)
-        if unseen := self.votes.unseen(approval, actor.user_id):
+        if unseen := self.votes.unseen(approval, actor.user_id, Surface.FORM):
             raise unseen
         now, digest = self.votes.clock(), approval.digest
         texts = {"what": reasons.what.strip(), "why_now": reasons.why_now.strip()}

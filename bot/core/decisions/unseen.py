@@ -1,4 +1,4 @@
-"""The parts that a card does not show, and their readers: nobody agrees to what they have not seen.
+"""What a surface does not show, and who has opened it: nobody agrees to what they have not seen.
 
 What is cut is in the details. What only looks like a secret is masked for all, and shown to one
 person at a time who may decide. Both are on record with the digest of what was opened, so that
@@ -22,6 +22,27 @@ MOST_SEEN = 100
 _PAGE = "page."
 """Begins, in `what`, the number of the last page that was shown. Stored: must stay readable."""
 _NUMBER = re.compile("[1-9][0-9]{0,3}", re.ASCII)
+
+
+class Surface(StrEnum):
+    """A place in Slack where somebody says yes. What it shows is worked out from the record."""
+
+    CARD = "card"
+    """The card of one request, or a copy of it."""
+    LINE = "line"
+    """A line of the card of several requests."""
+    LISTED = "listed"
+    """An entry of the form about several requests."""
+    FORM = "form"
+    """A form about one request."""
+    REVIEW = "review"
+    """The first page of the review of one request, which has no others."""
+    DETAILS = "details"
+    """All pages of the review of one request."""
+    EDIT_FORM = "edit_form"
+    """The form with an input for each argument."""
+    ELSEWHERE = "elsewhere"
+    """Any other place: it shows a title, and nothing of the call for certain."""
 
 
 class Opened(StrEnum):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from bot.core.decisions.unseen import Surface
 from bot.errors import (
     ApprovalClosedError,
     DirectoryError,
@@ -91,7 +92,8 @@ class Votes:
         census: Looks people up.
         policy: The policy in force.
         clock: The time now.
-        unseen: Says what of a card somebody has not opened, and would agree to; None for nothing.
+        unseen: Says what somebody would agree to at a place without having seen it; None for
+            nothing.
         gone: Told of votes that do not count any more.
     """
 
@@ -99,7 +101,7 @@ class Votes:
     census: Census
     policy: PolicyNow
     clock: Clock
-    unseen: Callable[[Approval, str], NotSeenError | None]
+    unseen: Callable[[Approval, str, Surface], NotSeenError | None]
     gone: Gone
 
     async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
@@ -128,7 +130,7 @@ class Votes:
         if is_own and (refusal is None or refusal is RefusalCode.NOT_APPROVER):
             refusal = RefusalCode.OWN_REQUEST
         if refusal is not None and refusal not in _NOTHING_AGAINST:
-            raise self._error(poll, refusal, actor)
+            raise self._error(poll, refusal)
 
     async def check_free(self, approval: Approval, actor: Actor) -> None:
         """Refuse somebody who could not fill a slot of an approval now; what they miss may come.
@@ -147,7 +149,7 @@ class Votes:
         )
         poll = await self._judged(approval, actor, attempt, is_denied=False)
         if poll.result.refusal is not None:
-            raise self._error(poll, poll.result.refusal, actor)
+            raise self._error(poll, poll.result.refusal)
 
     async def right_of(self, approval: Approval, actor: Actor) -> CastVote:
         """The vote that somebody could give an approval now: whose right it is, and by which group.
@@ -167,7 +169,7 @@ class Votes:
         poll = await self._judged(approval, actor, attempt)
         refusal, vote = poll.result.refusal, poll.result.vote
         if refusal is not None or vote is None:
-            raise self._error(poll, refusal or RefusalCode.NOT_APPROVER, actor)
+            raise self._error(poll, refusal or RefusalCode.NOT_APPROVER)
         return vote
 
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
@@ -197,13 +199,16 @@ class Votes:
             if error.code != RefusalCode.OWN_EDIT:  # who has edited it may do so again
                 raise _refused(RefusalCode.NOT_EDITOR) from error
 
-    async def cast(self, approval: Approval, decision: Decision, actor: Actor) -> Approval:
+    async def cast(
+        self, approval: Approval, decision: Decision, actor: Actor, surface: Surface
+    ) -> Approval:
         """Put a vote on record, and the decision with it if it was the last that was needed.
 
         Args:
             approval: As it was shown.
             decision: What the person chose.
             actor: Who it is.
+            surface: Where they chose it.
 
         Returns:
             The approval as stored: decided, or waiting for others.
@@ -216,6 +221,9 @@ class Votes:
             raise InvalidInputError("this form")
         choice, answer = question_of(approval).choice(decision)
         for _ in range(_TRIES):
+            unseen = None
+            if choice not in STOPS:
+                unseen = self.unseen(approval, actor.user_id, surface)
             attempt = Attempt(
                 by=actor.user_id,
                 choice=choice,
@@ -224,7 +232,7 @@ class Votes:
                 note=decision.reason,
                 result=answer,
                 is_open=self._is_open(approval),
-                has_seen=choice in STOPS or self.unseen(approval, actor.user_id) is None,
+                has_seen=unseen is None,
             )
             poll = await self._judged(approval, actor, attempt)
             try:
@@ -235,8 +243,10 @@ class Votes:
             except RecordConflictError:
                 approval = await self._again(approval)
                 continue
+            if poll.result.refusal is RefusalCode.NOT_SEEN and unseen is not None:
+                raise unseen
             if poll.result.refusal is not None:
-                raise self._error(poll, poll.result.refusal, actor)
+                raise self._error(poll, poll.result.refusal)
             return stored
         raise OutdatedCardError(approval.approval_id)
 
@@ -265,7 +275,7 @@ class Votes:
             result = judge_take_back(ballot, attempt, standing)
             poll = Poll(approval=approval, result=result, standing=standing)
             if result.refusal is not None or result.vote is None:
-                raise self._error(poll, result.refusal or RefusalCode.NO_VOTE, actor)
+                raise self._error(poll, result.refusal or RefusalCode.NO_VOTE)
             try:
                 return await self._write(poll, None), result.vote
             except RecordConflictError:
@@ -430,7 +440,7 @@ class Votes:
     def _is_open(self, approval: Approval) -> bool:
         return approval.status is Status.PENDING and self.clock() < approval.expires_ms
 
-    def _error(self, poll: Poll, refusal: RefusalCode, actor: Actor) -> UserFacingError:
+    def _error(self, poll: Poll, refusal: RefusalCode) -> UserFacingError:
         match refusal:
             case RefusalCode.CLOSED:
                 return ApprovalClosedError(poll.approval)
@@ -438,9 +448,6 @@ class Votes:
                 return OutdatedCardError(poll.approval.approval_id)
             case RefusalCode.LOOKUP_FAILED:
                 return DirectoryError("a vote", again=poll.standing.again)
-            case RefusalCode.NOT_SEEN:
-                unseen = self.unseen(poll.approval, actor.user_id)
-                return unseen or OutdatedCardError(poll.approval.approval_id)
             case RefusalCode.NOT_APPROVER:
                 who = deciders_of(poll.approval, self.clock())
                 return StrangerError(refusal.value, refusal.words, deciders=who)

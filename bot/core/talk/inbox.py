@@ -9,6 +9,7 @@ from bot.core.approvals import Approvals
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import note
 from bot.core.decisions.answers import BackAnswers
+from bot.core.decisions.unseen import Surface
 from bot.core.decisions.withdrawals import looks_like_withdrawal
 from bot.core.outbox import Outbox
 from bot.core.talk.incoming import (
@@ -415,7 +416,10 @@ class ThreadInbox:
             answer_json=answer,
             digest=approval.digest,
         )
-        decided = await self.approvals.decide(approval, decision)
+        # Whoever replies in its thread sees the card there.
+        is_here = bool(approval.card_ts) and not approval.place
+        surface = Surface.CARD if is_here else Surface.ELSEWHERE
+        decided = await self.approvals.decide(approval, decision, surface=surface)
         self.outbox.spawn(self.approvals.follow_up(decided))
 
     async def _refuse(self, thread: Thread, message: Message, text: str) -> None:

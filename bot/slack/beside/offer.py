@@ -1,12 +1,14 @@
-"""The private answer to one who wrote a verdict as a reply: what waits, with its buttons."""
+"""The private answer to one who wrote a verdict as a reply: what waits, and where to decide it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from bot.layout.blocks import Block, Card, context, mrkdwn, plain, section
+from bot.layout.blocks import Block, Card, actions, context, mrkdwn, plain, section
 from bot.layout.text import clip
 from bot.layout.titles import title_of
+from bot.questions.shown import shown_question
+from bot.slack.cards.buttons import TITLE_ALONE, yes_buttons
 from bot.words import say
 from storage.records import Approval, Status
 
@@ -14,29 +16,25 @@ MOST_CHOICES = 3
 """Requests with their buttons; the others are decided on their cards."""
 _TITLE = 300
 
-DrawCard = Callable[[Approval], Card]
-"""Draws the card of a record as it stands."""
 
-
-def choice_card(text: str, approvals: Sequence[Approval], draw: DrawCard) -> Card:
-    """Draw an answer with the buttons of cards; what is decided by now has none.
+def choice_card(text: str, approvals: Sequence[Approval]) -> Card:
+    """Draw an answer with a button for each request; what is decided by now has none.
 
     Args:
         text: Escaped mrkdwn, our own words.
         approvals: Records that wait, as far as that is known.
-        draw: Draws their cards, whose buttons these are.
     """
     waiting = [one for one in approvals if one.status is Status.PENDING]
     blocks = [
         section(text),
-        *(block for one in waiting[:MOST_CHOICES] for block in _choice(one, draw)),
+        *(block for one in waiting[:MOST_CHOICES] for block in _choice(one)),
     ]
     if (left := len(waiting) - MOST_CHOICES) > 0:
         blocks.append(context(mrkdwn(say("message.more_to_decide", n=left))))
     return Card(text=text, blocks=blocks)
 
 
-def _choice(approval: Approval, draw: DrawCard) -> Iterator[Block]:
-    """The title and the buttons, which are those of the card: so they are checked like those."""
+def _choice(approval: Approval) -> Iterator[Block]:
+    """The title, and what opens all of the request."""
     yield {"type": "section", "text": plain(clip(title_of(approval), _TITLE))}
-    yield from (block for block in draw(approval).blocks if block["type"] == "actions")
+    yield actions(*yes_buttons(shown_question(approval), TITLE_ALONE))

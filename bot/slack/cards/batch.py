@@ -8,19 +8,15 @@ from dataclasses import dataclass
 from bot.core.decisions.batches import Chosen
 from bot.core.runs.outcome import run_of
 from bot.layout.action_ids import ActionId, decode, encode
-from bot.layout.arguments import short_text
-from bot.layout.blocks import Block, brief, line, literal, plain, quote, rich
-from bot.layout.data import read_pairs
-from bot.layout.facts import Naming
+from bot.layout.blocks import Block, brief, context, line, literal, plain, quote, rich
 from bot.layout.inputs import Errors
 from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text, text_input
 from bot.layout.parts import deciders_names
 from bot.layout.shape import small_lines
 from bot.layout.text import clip, show
-from bot.layout.titles import title_hidden, title_of
+from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
 from bot.policy.refusals import is_blank
-from bot.questions.form import ask_of
 from bot.questions.reasons import REASON, rejection_inputs
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
@@ -33,6 +29,7 @@ from bot.slack.cards.batch_items import (
     item_parts,
     item_text,
 )
+from bot.slack.cards.listed import body_of, takes_line
 from bot.slack.cards.means import question_modal
 from bot.words import say
 from storage.records import Approval
@@ -51,6 +48,8 @@ _OPTION = 70
 _TITLE = 150
 _ARGUMENTS = 240
 _MOST_BLOCKS = 100
+_ROOM = 100 - 16
+"""Entries and blocks of a form, beside its inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +82,23 @@ class BatchChoice:
 
 
 @masked_once()
-def batch_modal(first: Approval, cards: Sequence[Approval], title: str = "") -> Block:
+def batch_modal(
+    first: Approval, cards: Sequence[Approval], title: str = "", *, left: int = 0
+) -> Block:
     """List the cards with what they are about; all are ticked.
 
     Args:
         first: The card that the button was on.
         cards: All, in the order of the thread.
         title: The words for all of them; empty for how often the tool is called.
+        left: How many others no form shows whole; what this one has no room for is added.
     """
-    blocks = [_head(cards, title, say("form.choose_help")), *_ticked(cards), _rest()]
+    shown = _fitting(cards, first)
+    left += len(cards) - len(shown)
+    head = _head(shown, title, say("form.choose_help"))
+    blocks = [head, *_ticked(shown, is_whole=True), _rest()]
+    if left:
+        blocks.insert(1, context(plain(say("form.choose_own", n=left))))
     is_needed = wants_reason(first, rejects=False)
     label = say("form.critical_why" if is_needed else "form.note")
     hint = say("form.note_ph")
@@ -197,17 +204,42 @@ def _head(cards: Sequence[Approval], title: str, help_text: str) -> Block:
     return rich(line(literal(clip(words, _TITLE), "bold")), line(literal(help_text)))
 
 
-def _ticked(cards: Sequence[Approval]) -> Iterator[Block]:
-    """The cards in groups of boxes, and above each group what has no room in it."""
-    said = common_to(cards) if all(one.batch for one in cards) else ()
+def _ticked(cards: Sequence[Approval], *, is_whole: bool = False) -> Iterator[Block]:
+    """The cards in groups of boxes, and above each group what has no room in it.
+
+    Args:
+        cards: All that are listed.
+        is_whole: Whether a tick says yes, so that all of each is shown.
+    """
+    said = common_to(cards) if all(takes_line(one) for one in cards) else ()
     if said:
         yield rich(common_line(said))
     for start in range(0, len(cards), PAGE):
         page = list(enumerate(cards[start : start + PAGE], start + 1))
-        more = [*_listed(page, said)]
-        if more:
-            yield rich(*more)
+        yield from _listed(page, said, is_whole=is_whole)
         yield _boxes(start, page, said)
+
+
+def _fitting(cards: Sequence[Approval], first: Approval) -> list[Approval]:
+    """The cards that a form has room to show whole, in the same order.
+
+    Args:
+        cards: Of a turn.
+        first: The one that is in it in any case.
+    """
+    if all(takes_line(one) for one in cards):  # these have room in a few blocks
+        return [*cards]
+    room = _ROOM - _size(first)
+    kept = {first.approval_id}
+    for one in cards:
+        if one.approval_id not in kept and (size := _size(one)) <= room:
+            room -= size
+            kept.add(one.approval_id)
+    return [one for one in cards if one.approval_id in kept]
+
+
+def _size(card: Approval) -> int:
+    return 1 if takes_line(card) else 2 + len(body_of(card).blocks)
 
 
 def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
@@ -251,20 +283,21 @@ def _found(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
     return found
 
 
-def _listed(page: Sequence[tuple[int, Approval]], said: Said) -> Iterator[Block]:
-    """All that the labels of the boxes leave out: a long title, and the arguments beside it."""
+def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool) -> Iterator[Block]:
+    """All that the labels of the boxes leave out: in a line, or as the card of a call has it."""
+    lines: list[Block] = []
     for number, card in page:
-        if card.batch:  # all of it fits a line
+        if takes_line(card):
             if len(item_text(card, said)) > _OPTION - 5:
-                yield line(literal(f"{number}. ", "bold"), *item_parts(card, said))
+                lines.append(line(literal(f"{number}. ", "bold"), *item_parts(card, said)))
             continue
-        ask, title = ask_of(card), title_of(card)
-        naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
-        pairs = read_pairs(card.arguments_json)
-        left = [(name, value) for name, value in pairs if not naming.covers(name, value)]
-        text = short_text(left, _ARGUMENTS, ask.masks)
-        if text or title_hidden(card) or len(title) > _OPTION - 5:
-            yield line(literal(f"{number}. {clip(title, _TITLE)}", "bold"), literal(f"  {text}"))
+        if lines:
+            yield rich(*lines)
+            lines = []
+        yield rich(line(literal(f"{number}. {clip(title_of(card), _TITLE)}", "bold")))
+        yield from body_of(card).blocks if is_whole else ()
+    if lines:
+        yield rich(*lines)
 
 
 def _boxes(start: int, page: Sequence[tuple[int, Approval]], said: Said) -> Block:
@@ -295,7 +328,7 @@ def _options(page: Sequence[tuple[int, Approval]], said: Said = ()) -> list[Bloc
 
 
 def _label(card: Approval, said: Said) -> str:
-    return item_text(card, said) if card.batch else title_of(card)
+    return item_text(card, said) if takes_line(card) else title_of(card)
 
 
 def _rest() -> Block:

@@ -1,15 +1,21 @@
-"""The buttons of a pending card: those of its question, and the menu that all cards have."""
+"""The buttons of a pending request: those of its question, and the menu that all cards have.
+
+Each button that can say yes is made here, by `yes_buttons`, for what its surface shows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
+from bot.layout.parts import Body
 from bot.layout.shape import ButtonRow
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
+from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion
 from bot.words import say
 from storage.records import Kind
@@ -18,27 +24,83 @@ MOST_OPTIONS = 5
 """Slack's limit of a menu."""
 
 
-def choices(
-    question: ShownQuestion, *, hidden: bool, guessed: bool, is_too_long: bool
-) -> ButtonRow:
-    """Draw what people can do.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What one surface shows of a pending request.
+
+    Attributes:
+        is_whole: Whether all that a yes would let run is on it, and in clear.
+        is_listed: Whether a form about several requests lists it: see `bot.slack.cards.listed`.
+        is_card: Whether it is the card: its *Approve…* acts for who has opened the rest, and opens
+            the review for all others.
+    """
+
+    is_whole: bool
+    is_listed: bool = False
+    is_card: bool = False
+
+    @classmethod
+    def of_card(cls, about: Body) -> Sight:
+        """What a card shows of a request.
+
+        Args:
+            about: All that it shows, with its guessed masks.
+        """
+        is_whole = not (about.hidden or about.guessed)
+        is_listed = is_whole and not (about.altered or about.turned)
+        return cls(is_whole=is_whole, is_listed=is_listed, is_card=True)
+
+
+TITLE_ALONE = Sight(is_whole=False)
+"""A surface with the title and no more for certain: a list, or a private answer."""
+
+
+def yes_buttons(question: ShownQuestion, sight: Sight) -> list[Block]:
+    """Make the buttons that say yes to a request; *Review* where its surface does not show all.
 
     Args:
         question: Of a pending record.
-        hidden: Whether something of it is not on the card.
-        guessed: Whether something is masked that only looks like a secret.
+        sight: What that very surface shows of it.
+    """
+    if not sight.is_card and not sight.is_whole:
+        return [question.button(say("button.review"), ActionId.DETAILS)]
+    if sight.is_whole and risk_of(question.approval) != "critical":
+        return [*question.yes()]
+    return [_reviewed(one, question) for one in question.yes()]
+
+
+def way_in(question: ShownQuestion) -> Block:
+    """Make the one button of a request in a list: a question opens its form, all else its review.
+
+    Args:
+        question: Of a pending record.
+    """
+    if question.approval.kind is Kind.QUESTION:
+        for one in question.yes():
+            label = str(one.get("text", {}).get("text", ""))
+            if one.get("type") == "button" and label.endswith("…"):
+                return one
+    (review,) = yes_buttons(question, TITLE_ALONE)
+    return review
+
+
+def choices(question: ShownQuestion, sight: Sight, *, is_too_long: bool) -> ButtonRow:
+    """Draw what people can do on a card.
+
+    Args:
+        question: Of a pending record.
+        sight: What the card shows of it.
         is_too_long: Whether nobody can agree to it, as not all of it can be shown.
     """
     approval, notes = question.approval, [*question.notes()]
     can_approve = not approval.stuck and not is_too_long
-    review = hidden or guessed or risk_of(approval) == "critical"
     yes: list[Block] = []
     if approval.stuck:
         ask = question.button(say("button.ask_admin"), ActionId.ASK_ADMIN, "primary")
         buttons = [ask, *question.no(), *_withdraws(question)]
     elif can_approve:
-        yes = [_reviewed(one, question) if review else one for one in question.yes()]
-        buttons = [*yes, *question.no(), *_edits(question)]
+        yes = yes_buttons(question, sight)
+        buttons = [*yes, *question.no(), *_edits(question, sight)]
     else:
         buttons = [*question.no()]
     if is_too_long and not approval.stuck:
@@ -49,7 +111,8 @@ def choices(
         named = [(label, encode_option(action, *value)) for label, action in options]
         buttons.append(menu(ActionId.MORE, named[:MOST_OPTIONS]))
     blocks = [actions(*buttons)] if buttons else []
-    can_review = can_approve and hidden and any(one["action_id"] == ActionId.APPROVE for one in yes)
+    has_approve = any(one["action_id"] == ActionId.APPROVE for one in yes)
+    can_review = can_approve and not sight.is_whole and has_approve
     return ButtonRow(blocks=blocks, notes=notes, can_review=can_review)
 
 
@@ -60,11 +123,14 @@ def _reviewed(button: Block, question: ShownQuestion) -> Block:
     return question.button(say("button.approve_form"), ActionId.APPROVE, "primary")
 
 
-def _edits(question: ShownQuestion) -> Iterator[Block]:
+def _edits(question: ShownQuestion, sight: Sight) -> Iterator[Block]:
     """*Edit…*, before the first vote: an edit voids votes. And the means behind it."""
     has_votes = bool(progress_of(question.approval).votes)
     for one in question.last():
-        if not (has_votes and one["action_id"] == ActionId.EDIT):  # it is in the review
+        if has_votes and one["action_id"] == ActionId.EDIT:  # it is in the review
+            continue
+        is_listed = sight.is_listed and type(question) is CallQuestion
+        if one["action_id"] != ActionId.BATCH or is_listed:
             yield one
 
 

@@ -1,19 +1,23 @@
-"""The card of any record, with the note of what a restored database does not know."""
+"""The card of any record; and whether a surface shows all that a yes would let run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from bot.core.decisions.unseen import Surface
 from bot.layout.blocks import HEADER, Card
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
+from bot.questions.inputs import InputsQuestion
 from bot.questions.shown import shown_question
 from bot.redaction.call import mask_call
 from bot.redaction.masks import masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import describe, pending_card
 from bot.slack.cards.decided import decided_card
+from bot.slack.cards.details import fits_details, is_short, pages_of
+from bot.slack.cards.listed import is_listed, takes_line
 from storage.records import Approval, Status
 
 _SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
@@ -47,6 +51,44 @@ def card_for(
         else:
             card = decided_card(question, newer=newer)
         return restored(card, approval)
+
+
+def shows_all(approval: Approval, surface: Surface) -> bool:
+    """Tell whether a surface shows all that a yes to a pending record would let run.
+
+    This is the one rule for all of them; what is drawn there follows it.
+    """
+    return surface in _SHOWS and _SHOWS[surface](approval)
+
+
+def _is_on_card(approval: Approval) -> bool:
+    return not is_folded(approval)
+
+
+def _is_in_edit_form(approval: Approval) -> bool:
+    question = question_of(approval)
+    is_one_page = not isinstance(question, InputsQuestion) or question.page_count == 1
+    return is_one_page and not is_folded(approval)
+
+
+def _is_in_review(approval: Approval) -> bool:
+    pages, is_cut = pages_of(approval)
+    return is_short(pages) and not is_cut
+
+
+def _is_in_details(approval: Approval) -> bool:
+    return fits_details(shown_question(approval))
+
+
+_SHOWS: Mapping[Surface, Callable[[Approval], bool]] = {
+    Surface.CARD: _is_on_card,
+    Surface.FORM: _is_on_card,
+    Surface.LINE: takes_line,
+    Surface.LISTED: is_listed,
+    Surface.REVIEW: _is_in_review,
+    Surface.DETAILS: _is_in_details,
+    Surface.EDIT_FORM: _is_in_edit_form,
+}
 
 
 def is_folded(approval: Approval) -> bool:

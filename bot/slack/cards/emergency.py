@@ -22,7 +22,6 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.shape import third_line
-from bot.layout.text import show
 from bot.policy.terms import BreakGlass
 from bot.redaction.mask import mask_text
 from bot.words import say
@@ -30,7 +29,6 @@ from storage.records import Approval
 
 WHAT, WHY_NOW, SURE = "what", "why_now", "sure"
 _YES = "yes"
-_TITLE = 300
 _BOTH = 600
 
 
@@ -49,10 +47,9 @@ def override_modal(approval: Approval, glass: BreakGlass) -> Block:
             "options": [{"text": plain(say("form.override_yes")), "value": _YES}],
         },
     }
-    preview = show(mask_text(approval.preview), _TITLE, one_line=True).text
     blocks = [
         alert(f"*{say('form.override_now_runs')}* {told}", "error"),
-        named(approval, preview),
+        named(approval),
         text_input(WHAT, what, MOST_REASON, hint=hint, optional=False),
         text_input(WHY_NOW, why_now, MOST_REASON, hint=hint, optional=False),
         box,

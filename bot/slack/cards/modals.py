@@ -5,8 +5,12 @@ from __future__ import annotations
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
+from bot.layout.preview import preview
+from bot.layout.shape import ButtonRow, notes
 from bot.layout.short_ids import short_id
 from bot.questions.reasons import REASON
+from bot.redaction.masks import masked_once
+from bot.slack.cards.approval import describe
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status
@@ -47,6 +51,29 @@ def late_modal(approval: Approval, callback_id: str = "") -> Block:
     return notice_modal(say("form.too_late"), words, level="warning", note=note)
 
 
+@masked_once()
+def agreeing_form(approval: Approval, view: Block) -> Block:
+    """Put all that a yes lets run into a form that says yes; see `Surface.FORM`.
+
+    Where that is more than a card shows, the reader has opened it, and it is not said again.
+
+    Args:
+        approval: The record.
+        view: The form, with its title first.
+    """
+    if "submit" not in view:
+        return view
+    about = describe(approval)
+    if view["callback_id"] == ActionId.EDIT_MODAL:  # its inputs are the arguments
+        about = preview(approval.preview)
+    if about.hidden:
+        return view
+    blocks = view["blocks"]
+    place = next(n for n, one in enumerate(blocks, 1) if one["type"] != "alert")
+    shown = [*about.blocks, *notes(about, ButtonRow(blocks=()))]
+    return {**view, "blocks": [*blocks[:place], *shown, *blocks[place:]]}
+
+
 def _how(approval: Approval) -> str:
     """How it ended."""
     decision = approval.decision
@@ -76,7 +103,7 @@ def _unused(callback_id: str) -> str:
             return say("form.late_reject")
         case ActionId.OVERRIDE_MODAL:
             return say("form.late_override")
-        case ActionId.REVIEW_MODAL | ActionId.APPROVE_MODAL | ActionId.GRANT_MODAL:
+        case ActionId.REVIEW_MODAL | ActionId.GRANT_MODAL:
             return say("form.late_approve")
         case _:
             return say("form.late_text")

@@ -42,7 +42,7 @@ REQUEST, HISTORY, TECHNICAL = "request", "history", "technical"
 """Pages beside those of the full text, which are `text.1` and so on."""
 _TEXT = "text."
 _HEAD = 600
-_NOT_HERE = frozenset({ActionId.APPROVE, ActionId.GRANT, ActionId.BATCH, ActionId.NOTE})
+_NOT_HERE = frozenset({ActionId.APPROVE, ActionId.GRANT, ActionId.BATCH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,14 +82,14 @@ class Composer:
     Attributes:
         overviews: Makes overviews.
         channel_name: The name of a channel, without `#`.
-        unseen: Whether somebody has yet to open what a card does not show.
+        lists: Whether the form about several requests lists a request.
         team_id: The workspace where the app is installed.
         has_slack: Whether Slack takes the bot's calls.
     """
 
     overviews: Overviews
     channel_name: Callable[[str], Awaitable[str]]
-    unseen: Callable[[Approval, str], bool]
+    lists: Callable[[Approval], bool]
     team_id: str
     has_slack: Callable[[], bool]
 
@@ -178,13 +178,13 @@ class Composer:
                 groups.setdefault((one.checkpoint_id, one.terms_json), []).append(one)
         several = [found for found in groups.values() if len(found) > 1]
         for found in several[:_MOST_TRIED]:
-            able = [one for one in found[:_MOST_TRIED] if self._is_able(one, overview)]
+            able = [one for one in found[:_MOST_TRIED] if self._is_able(one)]
             if len(able) > 1:
                 return encode(able[0].approval_id, able[0].digest)
         return ""
 
-    def _is_able(self, approval: Approval, overview: Overview) -> bool:
-        return bool(common_ruling(approval)) and not self.unseen(approval, overview.person.user_id)
+    def _is_able(self, approval: Approval) -> bool:
+        return bool(common_ruling(approval)) and self.lists(approval)
 
 
 class Homes:

@@ -23,6 +23,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
+from bot.slack.cards.buttons import way_in
 from bot.slack.home.times import TimeReader
 from bot.words import say
 from storage.records import Approval, Kind, Status
@@ -266,12 +267,8 @@ def _way(approval: Approval) -> tuple[str, str]:
     A question opens its own form; all else, and what is answered by a button alone, opens what
     shows everything.
     """
-    if approval.kind is Kind.QUESTION:
-        for found in shown_question(approval).yes():
-            label = found.get("text", {}).get("text", "")
-            if found.get("type") == "button" and label.endswith("…"):
-                return label, found["action_id"]
-    return say("button.review"), ActionId.DETAILS
+    found = way_in(shown_question(approval))
+    return found["text"]["text"], found["action_id"]
 
 
 def _people(approval: Approval) -> list[str]:

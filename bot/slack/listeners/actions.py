@@ -13,6 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
+from bot.core.decisions.unseen import Surface
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import (
     ActionId,
@@ -38,6 +39,7 @@ from bot.slack.listeners.context import (
     address_of,
 )
 from bot.slack.listeners.windows import window_of
+from bot.slack.placing import ClickedMessage
 from storage.records import Approval, Kind
 
 logger = logging.getLogger(__name__)
@@ -65,6 +67,11 @@ class Click:
     ts: str = ""
     """The message that the button is in; empty for a form."""
 
+    @property
+    def message(self) -> ClickedMessage:
+        """The message that the button is in."""
+        return ClickedMessage(channel_id=self.channel_id, ts=self.ts, user_id=self.actor.user_id)
+
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
     """Bind one listener for all buttons of cards, and of the forms about them.
@@ -82,7 +89,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
         click = click_from(body, actor_of(context, body))
         if window is None and click.action_id in _FORMS:
             window = context["window"] = window_of(desk.client, body)
-        here = desk if window is None else replace(desk, window=window)
+        here = replace(desk, window=window, clicked=click.message)
         press, common = means.get(click.action_id), _COMMON.get(click.action_id)
         if press is not None:
             work = press(here, click.about, click.actor, click.trigger_id)
@@ -133,19 +140,18 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
     question = await desk.question(click.about, click.actor, what="this button")
     if question.approval.kind is Kind.QUESTION:
         await desk.approvals.check(question.approval, click.actor)
-    is_yes = click.action_id in _YES and isinstance(question, CallQuestion)
     approval, user_id = question.approval, click.actor.user_id
-    if (
-        is_yes
-        and review is not None
-        and (wants_reason(approval, rejects=False) or desk.approvals.unseen(approval, user_id))
-    ):  # it takes the form about the card
-        await desk.approvals.check(question.approval, click.actor, choice=APPROVE)
+    surface = Surface.CARD if desk.clicked.is_card_of(approval) else Surface.ELSEWHERE
+    is_yes = click.action_id == ActionId.APPROVE and isinstance(question, CallQuestion)
+    needs_form = is_yes and wants_reason(approval, rejects=False)
+    is_unseen = is_yes and desk.approvals.unseen(approval, user_id, surface) is not None
+    if review is not None and (needs_form or is_unseen):
+        await desk.approvals.check(approval, click.actor, choice=APPROVE)
         await review(desk, click.about, click.actor, click.trigger_id)
         return
     result = question.press(click.action_id)
     if isinstance(result, DecisionDraft):
-        decided = await desk.record(question.approval, result, click.actor)
+        decided = await desk.record(approval, result, click.actor, surface=surface)
         is_in_thread = click.channel_id in {"", decided.channel_id}
         thread_ts = decided.thread_ts if is_in_thread else ""
         desk.spawn(desk.follow_up(decided, address=click.address, thread_ts=thread_ts))
@@ -155,8 +161,9 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
     elif question.approval.kind is not Kind.QUESTION:
         await desk.approvals.check(question.approval, click.actor)
     if result.is_yes:
-        await desk.approvals.check_seen(question.approval, click.actor.user_id)
-    await desk.open_view(click.trigger_id, result.view)
+        await desk.open_agreeing(approval, click.actor, click.trigger_id, result.view)
+    else:
+        await desk.open_view(click.trigger_id, result.view)
 
 
 async def _withdraw(desk: ListenerContext, click: Click) -> None:
@@ -209,7 +216,6 @@ async def _show_seen(
         is_old = seen_by != before
 
 
-_YES = frozenset({ActionId.APPROVE, ActionId.NOTE})
 _PAGES = frozenset({ActionId.PAGE, ActionId.PAGE_BACK, ActionId.PAGE_NEXT})
 _FORMS = frozenset(
     {
@@ -218,7 +224,6 @@ _FORMS = frozenset(
         ActionId.REVEAL,
         ActionId.REJECT,
         ActionId.EDIT,
-        ActionId.NOTE,
         ActionId.GRANT,
         ActionId.STOP_GRANT,
         ActionId.BATCH,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bot.core.attendance.shared import stays
 from bot.core.decisions.batches import MOST_CARDS, Ballots, Batches, Chosen
+from bot.core.decisions.unseen import Surface
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,
@@ -34,8 +35,11 @@ from bot.slack.cards.batch import (
     reject_all_modal,
     withdraw_all_modal,
 )
+from bot.slack.cards.batch_card import MOST_LISTED
+from bot.slack.cards.listed import is_listed
 from bot.slack.cards.means import PERSON, read_question
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.placing import ClickedMessage
 from bot.words import say
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Status
@@ -47,10 +51,10 @@ async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trig
     """Open the form, for who may approve the card that its button is on."""
     about = await _waiting_like(desk, about)
     approval = (await desk.question(about, actor, what="this button")).approval
-    cards = await _batches(desk).find(approval, actor.user_id)
+    cards, left = await _batches(desk).find(approval)
     await desk.approvals.check(approval, actor, choice=APPROVE)
     title = await _title_of(desk, cards) if approval.is_batched else ""
-    await desk.open_view(trigger, batch_modal(approval, cards, title))
+    await desk.open_view(trigger, batch_modal(approval, cards, title, left=left))
 
 
 async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -65,16 +69,19 @@ async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: 
     first = await _read(desk, about)
     batches = _batches(desk)
     targets = (about, *about.others)
-    known = await _known(desk, first, len(targets))
+    turn = await desk.storage.approvals.of_turn(first.checkpoint_id)
+    known = {one.approval_id: one for one in turn}
+    listed = _lines_of(first, turn, desk.clicked)
 
     async def cast(card: Chosen) -> Approval:
         one, seen = _reference(card), known.get(card.approval_id)
         question = await desk.question(one, actor, what="this button", known=seen)
         batches.check(question.approval, first)
-        return await desk.record(question.approval, question.draft(), actor)
+        surface = Surface.LINE if card.approval_id in listed else Surface.ELSEWHERE
+        return await desk.record(question.approval, question.draft(), actor, surface=surface)
 
-    listed = [Chosen(approval_id=one.approval_id, shown=one.shown) for one in targets]
-    votes = await batches.vote(listed, cast)
+    chosen = [Chosen(approval_id=one.approval_id, shown=one.shown) for one in targets]
+    votes = await batches.vote(chosen, cast)
     _follow_up(desk, votes)
     if votes.dropped:
         raise await _left_out(desk, votes)
@@ -97,7 +104,7 @@ async def submit_batch(
         question = await desk.question(one, actor, what="this form", known=seen)
         batches.check(question.approval, first)
         draft = replace(question.draft(status=status), reason=reason)
-        return await desk.record(question.approval, draft, actor)
+        return await desk.record(question.approval, draft, actor, surface=Surface.LISTED)
 
     async def reject(card: Chosen) -> Approval:
         return await cast(card, Status.REJECTED)
@@ -138,7 +145,7 @@ async def submit_rejection(
         question = await desk.question(one, actor, what="this form", known=seen)
         batches.check(question.approval, first)
         draft = replace(question.draft(status=Status.REJECTED), reason=reason)
-        return await desk.record(question.approval, draft, actor)
+        return await desk.record(question.approval, draft, actor, surface=Surface.LISTED)
 
     votes = await batches.vote(ticked, cast)
     _follow_up(desk, votes)
@@ -289,8 +296,23 @@ async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str
     return {one.approval_id: one for one in turn}
 
 
+def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage) -> frozenset[str]:
+    """Ids of those that have a line on the card of several that a click is in; else none.
+
+    Args:
+        first: One of them.
+        turn: All of its turn.
+        clicked: The message of the click.
+    """
+    items = [one for one in turn if first.batch and one.batch == first.batch and stays(one)]
+    keeper = next((one for one in turn if one.approval_id == first.batch), None)
+    if keeper is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(keeper):
+        return frozenset()
+    return frozenset(one.approval_id for one in items)
+
+
 def _batches(desk: ListenerContext) -> Batches:
-    return Batches(desk.storage.approvals, desk.clock, desk.approvals.unseen)
+    return Batches(desk.storage.approvals, desk.clock, is_listed)
 
 
 async def _read(desk: ListenerContext, about: Reference) -> Approval:

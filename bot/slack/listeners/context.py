@@ -21,6 +21,7 @@ from bot.core.attendance.wishes import Wishes
 from bot.core.catalog import AgentFacts
 from bot.core.decisions.delegating import Delegating
 from bot.core.decisions.grants import Grants, why_never
+from bot.core.decisions.unseen import Surface
 from bot.core.edits import Edits
 from bot.core.means import Means, explains_nothing
 from bot.core.outbox import Outbox
@@ -28,7 +29,7 @@ from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.revisions import Revisions
 from bot.core.work import CLICK_PATIENCE, ThreadWorker
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError, NotRecordedError
-from bot.layout.action_ids import Reference
+from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.people.terms_of import is_critical
 from bot.people.waiting import Waits
@@ -40,9 +41,11 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.tools import CheckedCall
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.agentview.prompts import SuggestedPrompts
+from bot.slack.cards.modals import agreeing_form
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
 from bot.slack.listeners.windows import Window
+from bot.slack.placing import NO_MESSAGE, ClickedMessage
 from bot.words import languages, say, speaking
 from storage.base import Storage
 from storage.records import Approval, Decision, Grant, Status
@@ -107,6 +110,7 @@ class ListenerContext:
         clock: The time now.
         spawn: Starts work that outlives the payload.
         window: Of the click that is being answered; None for another payload.
+        clicked: The message that the click is in; an empty one where it is in a form.
         facts: Tells of the agent of a channel; None where nobody asks for it.
         prompts: Offered to who opens the conversation with the bot; None for none.
         explains: Whether the agent of a call can be asked about it.
@@ -129,6 +133,7 @@ class ListenerContext:
     clock: Clock
     spawn: Spawn
     window: Window | None = None
+    clicked: ClickedMessage = NO_MESSAGE
     facts: Facts | None = None
     prompts: SuggestedPrompts | None = None
     explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
@@ -204,6 +209,26 @@ class ListenerContext:
         window = self.window or Window(self.client, trigger_id)
         await window.show(view)
 
+    async def open_agreeing(
+        self, approval: Approval, actor: Actor, trigger_id: str, view: dict[str, Any]
+    ) -> None:
+        """Open a form that says yes: it shows all of the call, or its reader has opened that.
+
+        Args:
+            approval: What it is about.
+            actor: Who clicked.
+            trigger_id: Of the click.
+            view: The form, without the call.
+
+        Raises:
+            NotSeenError: They have to open all of it first.
+            DeliveryError: See `open_view`.
+        """
+        is_edit = view["callback_id"] == ActionId.EDIT_MODAL
+        surface = Surface.EDIT_FORM if is_edit else Surface.FORM
+        await self.approvals.check_seen(approval, actor.user_id, surface)
+        await self.open_view(trigger_id, agreeing_form(approval, view))
+
     async def question(
         self, about: Reference, actor: Actor, *, what: str, known: Approval | None = None
     ) -> DrawnQuestion:
@@ -232,6 +257,7 @@ class ListenerContext:
         draft: DecisionDraft,
         actor: Actor,
         *,
+        surface: Surface,
         call: CheckedCall | None = None,
         allowance: Allowance | None = None,
     ) -> Approval:
@@ -241,6 +267,7 @@ class ListenerContext:
             approval: Pending.
             draft: The decision.
             actor: Who made it.
+            surface: Where they made it.
             call: The call that it completes, where that has been checked.
             allowance: How much more is allowed with it, see `allow`; None for nothing. It is on
                 record with the decision, where the rule lets it be.
@@ -264,7 +291,7 @@ class ListenerContext:
             preview=call.preview if call is not None else "",
             allowance_json=_kept(approval, allowance) if allowance is not None else "",
         )
-        return await self.approvals.decide(approval, decision, actor)
+        return await self.approvals.decide(approval, decision, actor, surface=surface)
 
     async def _completed(
         self, approval: Approval, arguments: dict[str, object]

@@ -22,6 +22,7 @@ from bot.layout.modals import Values
 from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.slack.calls import slack_fault
+from bot.slack.cards.modals import agreeing_form
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of
 from storage.records import Kind
 
@@ -58,7 +59,7 @@ async def _turn(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) ->
     """Show another page of a form, with what was typed on all; or what is wrong on this one."""
     view, values, about = _form(body)
     question = await _question(desk, about, actor)
-    result = question.turn(values, _page(body))
+    result = agreeing_form(question.approval, question.turn(values, _page(body)))
     try:
         await desk.client.views_update(
             view_id=str(view.get("id")), hash=str(view.get("hash") or ""), view=result

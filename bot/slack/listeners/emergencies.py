@@ -20,10 +20,10 @@ async def open_override(
     """Open the form, for who may use it and has seen what it is about."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
     await desk.approvals.check_emergency(approval, actor)
-    await desk.approvals.check_seen(approval, actor.user_id)
     glass = glass_of(approval)
     if glass is not None:  # or nobody had passed the check
-        await desk.open_view(trigger, override_modal(approval, glass))
+        view = override_modal(approval, glass)
+        await desk.open_agreeing(approval, actor, trigger, view)
 
 
 async def submit_override(

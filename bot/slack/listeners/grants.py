@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.core.decisions.unseen import Surface
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
@@ -22,10 +23,10 @@ async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trig
     """Open the form that approves, and allows later calls, too."""
     approval = (await _question(desk, about, actor, what="this button")).approval
     await desk.approvals.check(approval, actor, choice=APPROVE)
-    await desk.approvals.check_seen(approval, actor.user_id)
     limits = limits_for(approval)
     covered = await desk.grants.covered(approval) if limits is not None else 0
-    await desk.open_view(trigger, grant_modal(approval, limits, covered=covered))
+    view = grant_modal(approval, limits, covered=covered)
+    await desk.open_agreeing(approval, actor, trigger, view)
 
 
 async def submit_grant(
@@ -37,7 +38,9 @@ async def submit_grant(
     if isinstance(allowance, dict):
         return allowance
     draft = question.draft(reason=read_text(values, REASON))
-    decided = await desk.record(question.approval, draft, actor, allowance=allowance)
+    decided = await desk.record(
+        question.approval, draft, actor, surface=Surface.FORM, allowance=allowance
+    )
     desk.spawn(desk.approvals.follow_up(decided))
     return await desk.allow(decided, allowance)
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from bot.core.decisions.unseen import Opened, guesses, has_opened, pages_read
+from bot.core.decisions.unseen import Opened, Surface, guesses, has_opened, pages_read
 from bot.core.story import in_order
 from bot.errors import (
     DirectoryError,
@@ -58,7 +58,7 @@ async def open_review(desk: ListenerContext, about: Reference, actor: Actor, tri
     approval = await _found(desk, about, actor)
     view = review_modal(approval, await reader_of(desk, approval, actor))
     await desk.open_view(trigger, view)
-    await _note_first(desk, approval, actor)
+    await _note_shown(desk, approval, actor, REQUEST)
 
 
 async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
@@ -72,10 +72,7 @@ async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigg
     view = await _page(desk, approval, actor, about.page, desk.typed)
     window = desk.window
     await (window.replace(view) if window is not None else desk.open_view(trigger, view))
-    if number:
-        await desk.approvals.note_page(approval, actor.user_id, number, of=of)
-    elif about.page == REQUEST:
-        await _note_first(desk, approval, actor)
+    await _note_shown(desk, approval, actor, about.page)
 
 
 async def reveal(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
@@ -100,26 +97,36 @@ async def submit_review(
     approval = question.approval
     if approval.kind is not Kind.APPROVAL or not _has_yes(question):
         raise InvalidInputError("this form")
-    await _note_page(desk, approval, actor, about.page)
-    question = await desk.question(about, actor, what="this form")  # with what was read
-    approval = question.approval
-    unread = desk.approvals.unseen(approval, actor.user_id)
-    if unread is not None and not guesses(approval) and count_pages(approval):
-        page = text_page(pages_read(approval, actor.user_id) + 1)
-        return FormNotice(view=await _page(desk, approval, actor, page, values))
+    # Its first page shows all of it, where there are no more of them.
+    is_whole = about.page == REQUEST and not count_pages(approval)
+    surface = Surface.REVIEW if is_whole else Surface.ELSEWHERE
+    unread = desk.approvals.unseen(approval, actor.user_id, surface)
+    if unread is not None and not guesses(approval):
+        return await _next_page(desk, approval, actor, values)
     result = question.submit(ActionId.REVIEW_MODAL, values)
     if not isinstance(result, DecisionDraft):
         errors = result if isinstance(result, dict) else {}
         return await _without_reason(desk, approval, actor, errors)
     allowance = read_next_time(approval, values)
     try:
-        decided = await desk.record(question.approval, result, actor, allowance=allowance)
+        decided = await desk.record(approval, result, actor, surface=surface, allowance=allowance)
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
         return {REASON: say("refuse.reason")}
     desk.spawn(desk.approvals.follow_up(decided))
     return await desk.allow(decided, allowance)
+
+
+async def _next_page(
+    desk: ListenerContext, approval: Approval, actor: Actor, values: Values
+) -> FormNotice:
+    """Show the first page of the full text that somebody has not read; with the last, the yes."""
+    number, of = pages_read(approval, actor.user_id) + 1, count_pages(approval)
+    page = text_page(number) if of else REQUEST
+    view = await _page(desk, approval, actor, page, values)
+    await _note_shown(desk, approval, actor, page)
+    return FormNotice(view=view)
 
 
 async def _without_reason(
@@ -141,7 +148,7 @@ async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> 
         return FormReader()
     user_id, votes = actor.user_id, desk.approvals.votes
     has_vote = any(vote.by == user_id for vote in read_votes(approval.votes_json))
-    unread = desk.approvals.unseen(approval, user_id)
+    unread = desk.approvals.unseen(approval, user_id, Surface.ELSEWHERE)
     is_clear = has_opened(approval, user_id, Opened.CLEAR)
     reader = FormReader(
         pages=pages_read(approval, user_id),
@@ -266,14 +273,8 @@ def _is_of(detail: Mapping[str, object], here: Mapping[str, str]) -> bool:
     return all(detail.get(name) == value for name, value in here.items())
 
 
-async def _note_first(desk: ListenerContext, approval: Approval, actor: Actor) -> None:
-    """The first page was shown: everything, where it has no others."""
-    if not count_pages(approval):
-        await desk.approvals.note_details(approval, actor.user_id)
-
-
-async def _note_page(desk: ListenerContext, approval: Approval, actor: Actor, page: str) -> None:
-    """The page that a submitted form names was shown; of a form without pages, all of it was."""
+async def _note_shown(desk: ListenerContext, approval: Approval, actor: Actor, page: str) -> None:
+    """Put on record that somebody was shown a page: all of it, where it has no others."""
     number, of = page_number(page), count_pages(approval)
     if number:
         await desk.approvals.note_page(approval, actor.user_id, number, of=of)

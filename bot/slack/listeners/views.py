@@ -12,6 +12,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
+from bot.core.decisions.unseen import Surface
 from bot.core.edits import Consent
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
@@ -125,7 +126,7 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
             await desk.edits.refuse_arguments(question.approval, actor)
         return result
     try:
-        decided = await desk.record(question.approval, result, actor)
+        decided = await desk.record(question.approval, result, actor, surface=Surface.FORM)
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
@@ -147,7 +148,9 @@ async def _propose(
         return question.place_errors(error)
     draft = question.settle(proposal, call)
     if draft is not None:
-        decided = await desk.record(approval, draft, actor, call=call)
+        is_edit = approval.kind is Kind.APPROVAL
+        surface = Surface.EDIT_FORM if is_edit else Surface.FORM
+        decided = await desk.record(approval, draft, actor, surface=surface, call=call)
         desk.spawn(desk.approvals.follow_up(decided))
         return {}
     judgement = await desk.judge(approval, call.arguments)

@@ -7,23 +7,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bot.core.decisions.unseen import guesses
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.ports.batches import Items
 from bot.ports.notifier import SideMessage
 from bot.ports.tools import BatchWords
-from bot.questions.call import CallQuestion
-from bot.questions.shown import shown_question
 from bot.slack.beside.admin import admin_card
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.copies import Sees, copy_lead, may_read, withheld_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.beside.summary import summary_card
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
-from bot.slack.cards.approval import describe
 from bot.slack.cards.batch_card import batch_card
-from bot.slack.cards.batch_items import batch_title, fits_line
+from bot.slack.cards.batch_items import batch_title
+from bot.slack.cards.listed import takes_line
 from bot.slack.placing import Spot, approvers_text, is_broadcast, mentioned_on
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
@@ -252,14 +249,3 @@ def _at_copy(keeper: Approval, copy: SideMessage) -> Putting:
         ts=ts,
         mentions=(copy.user,),
     )
-
-
-def takes_line(approval: Approval) -> bool:
-    """Whether a line shows all of an approval, so that people can agree to it there."""
-    question = shown_question(approval)
-    if type(question) is not CallQuestion or guesses(approval):
-        return False
-    about = describe(approval)
-    if about.hidden or about.masked or about.altered or about.guessed or about.turned:
-        return False
-    return fits_line(approval)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from functools import cached_property
 
 import aiohttp
@@ -26,11 +26,6 @@ LOST_EVENT = "countersign_lost"
 class PrivateWords(Posts, ABC):
     """The private words of one workspace."""
 
-    @staticmethod
-    @abstractmethod
-    def bare_card(approval: Approval) -> Card:
-        """Draw the card of a record, for its buttons alone."""
-
     @cached_property
     def _addresses(self) -> Addresses:
         return Addresses(self._client.base_url)
@@ -49,7 +44,7 @@ class PrivateWords(Posts, ABC):
         if offer.withdraw:
             arguments["blocks"] = withdrawal_card(text, offer.withdraw).blocks
         elif offer.decide:
-            arguments["blocks"] = choice_card(text, offer.decide, self.bare_card).blocks
+            arguments["blocks"] = choice_card(text, offer.decide).blocks
         await self._call("chat.postEphemeral", arguments)
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:

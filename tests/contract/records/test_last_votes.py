@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from agents.models import call, say
+from bot.core.decisions.unseen import Surface
 from bot.errors import ApprovalClosedError
 from bot.policy.ballot import read_votes
 from storage.base import Storage
@@ -33,7 +34,7 @@ async def test_one_of_two_last_votes_decides(storage: Storage, other: Status) ->
         given = Decision(status=status, by=by, at_ms=office.clock(), digest=waits.digest)
         try:
             await office.approvals.follow_up(
-                await office.approvals.decide(waits, given, an_actor(by))
+                await office.approvals.decide(waits, given, an_actor(by), surface=Surface.CARD)
             )
         except ApprovalClosedError:
             return False

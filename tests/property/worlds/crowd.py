@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, follow_up_tool, policy_gate, tool
 from agents.models import AnsweringModel, call, say
 from agents.policy import Ask, Condition, Rule, RulePolicy
+from bot.core.decisions.unseen import Surface
 from bot.core.edits import Edits
 from bot.errors import UserFacingError
 from bot.ports.tools import CheckedCall
@@ -176,10 +177,10 @@ class Crowd:
         if seen.kind is Kind.QUESTION:
             answer = texts_json([f"fine, {mark(who)}"])
             decision = Decision(status=Status.ANSWERED, answer_json=answer, **given)
-            return await self.office.approvals.decide(seen, decision)
+            return await self.office.approvals.decide(seen, decision, surface=Surface.CARD)
         if choice == "reject":
             decision = Decision(status=Status.REJECTED, reason=f"no, {mark(who)}", **given)
-            decided = await self.office.approvals.decide(seen, decision)
+            decided = await self.office.approvals.decide(seen, decision, surface=Surface.CARD)
             self.stopped.add(seen.approval_id)
             return decided
         arguments = json.loads(seen.arguments_json)
@@ -187,7 +188,7 @@ class Crowd:
             return await self._edit(who, seen, {**arguments, "amount": amount_of(who)})
         yes = self._yes(who, seen, arguments)
         decided = await self.office.approvals.decide(
-            seen, Decision(status=Status.APPROVED, **given)
+            seen, Decision(status=Status.APPROVED, **given), surface=Surface.CARD
         )
         self.agreed.append(yes)
         return decided

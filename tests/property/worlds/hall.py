@@ -234,11 +234,15 @@ class Hall:
         """
         value = encode(card.approval_id, card.digest)
         pressed = {"action_id": str(button), "value": value}
+        waits = await self.office.storage.approvals.get(card.approval_id)
+        place = {"channel": {"id": waits.channel_id}, "message": {"ts": waits.card_ts or "9.1"}}
 
         async def ack() -> None:
             pass
 
-        await self.bolt.click({"actions": [pressed], "trigger_id": "1"}, ack, _context(who))
+        await self.bolt.click(
+            {"actions": [pressed], "trigger_id": "1", **place}, ack, _context(who)
+        )
 
     async def send(self, who: str, card: Shown, form: ActionId, block: str, text: str) -> None:
         """Somebody sends a form with one text.

@@ -27,6 +27,7 @@ from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports.tools import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.app import bolt_app, register
+from bot.slack.cards.listed import is_listed
 from bot.slack.home.homes import Composer, Homes
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 from bot.slack.reach import Identity, Slack
@@ -125,7 +126,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
     composer = Composer(
         overviews=overviews,
         channel_name=channel_name,
-        unseen=lambda approval, user_id: office.approvals.unseen(approval, user_id) is not None,
+        lists=is_listed,
         team_id="T1",
         has_slack=lambda: True,
     )
@@ -213,6 +214,7 @@ def signed(body: str, kind: str) -> dict[str, str | Sequence[str]]:
 
 
 def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str, Any]:
+    ts = approval.card_ts or "9.1"
     return {
         "type": "block_actions",
         "user": {"id": user_id, "team_id": "T1", "name": "x"},
@@ -222,8 +224,8 @@ def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str,
         "api_app_id": "A1",
         "trigger_id": "1.2.3",
         "channel": {"id": CHANNEL, "name": "ops"},
-        "container": {"type": "message", "message_ts": "9.1", "thread_ts": ROOT},
-        "message": {"ts": "9.1", "thread_ts": ROOT, "text": "x"},
+        "container": {"type": "message", "message_ts": ts, "thread_ts": ROOT},
+        "message": {"ts": ts, "thread_ts": ROOT, "text": "x"},
         "actions": [
             {
                 "type": "button",

@@ -34,6 +34,7 @@ from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.explanations import Explanations
 from bot.core.decisions.grants import Grants
 from bot.core.decisions.overview import Overviews
+from bot.core.decisions.unseen import Surface
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
@@ -57,7 +58,7 @@ from bot.ports.batches import BatchCards
 from bot.ports.people import Actor
 from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
-from bot.slack.cards.choose import is_folded
+from bot.slack.cards.choose import shows_all
 from storage.base import Storage
 from storage.records import Approval, Decision, DelegationRecord, Kind, Status, Thread
 from tests.support.fakes import (
@@ -284,7 +285,7 @@ class Office:
             storage=self.storage,
             access=self.access,
             clock=self.clock,
-            folded=is_folded,
+            shows=shows_all,
             attendance=self.attendance,
             policy=self.cards,
         )
@@ -471,7 +472,7 @@ class Office:
                 answer_json=answers,
                 digest=seen.digest,
             )
-            decided = await self.approvals.decide(seen, decision, actor)
+            decided = await self.approvals.decide(seen, decision, actor, surface=Surface.CARD)
         self.queue.spawn(self.approvals.follow_up(decided))
         await self.queue.run()
         return decided
@@ -481,7 +482,7 @@ class Office:
         actor = an_actor(by)
         seen = await self.approvals.find(approval.approval_id, actor, shown=approval.digest)
         decision = Decision(status=Status.APPROVED, by=by, at_ms=self.clock(), digest=seen.digest)
-        decided = await self.approvals.decide(seen, decision, actor)
+        decided = await self.approvals.decide(seen, decision, actor, surface=Surface.CARD)
         self.queue.spawn(self.approvals.follow_up(decided))
 
     async def _edited(self, seen: Approval, arguments: dict[str, object], actor: Actor) -> Approval:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.models import call, say
+from bot.core.decisions.unseen import Surface
 from bot.core.runs.outcome import Run, RunState
 from bot.core.upkeep.forgetting import Forgetting
 from bot.core.work import ATTENDANCE, LEASE
@@ -364,7 +365,7 @@ async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
     decision = Decision(
         status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
     )
-    await office.approvals.decide(approval, decision)  # and its process dies
+    await office.approvals.decide(approval, decision, surface=Surface.CARD)  # and its process dies
     other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
     silent = replace(other.attendance, wake=lambda _: None)
     other.approvals = replace(other.approvals, attendance=silent)

@@ -9,6 +9,7 @@ import pytest
 
 from agents.models import call, say
 from bot.core.audit.acts import Act
+from bot.core.decisions.unseen import Surface
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.context import context
@@ -157,7 +158,9 @@ async def test_a_decision_wakes_its_thread_once(storage: SqliteStorage) -> None:
     approval = await office.the_approval()
     before = (await storage.threads.get(THREAD_ID)).wakes
     decision = Decision(status=Status.REJECTED, by=ADA, at_ms=office.clock())
-    await office.approvals.follow_up(await office.approvals.decide(approval, decision))
+    await office.approvals.follow_up(
+        await office.approvals.decide(approval, decision, surface=Surface.CARD)
+    )
     assert (await storage.threads.get(THREAD_ID)).wakes == before + 1
 
 

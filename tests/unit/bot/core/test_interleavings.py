@@ -12,6 +12,7 @@ import pytest
 
 from agents import CheckpointConflictError
 from agents.models import call, say
+from bot.core.decisions.unseen import Surface
 from bot.core.work import ATTENDANCE, LEASE
 from bot.errors import DeliveryError
 from bot.ports.notifier import Newest
@@ -131,7 +132,7 @@ class TwoProcesses:
         decision = Decision(
             status=Status.REJECTED, by=ADA, at_ms=office.clock(), digest=approval.digest
         )
-        decided = await office.approvals.decide(approval, decision)
+        decided = await office.approvals.decide(approval, decision, surface=Surface.CARD)
         office.queue.spawn(office.approvals.follow_up(decided))
 
     async def shown(self) -> Approval:

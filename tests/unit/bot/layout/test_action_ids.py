@@ -39,7 +39,6 @@ def test_names_are_frozen() -> None:
         "let_go",
         "snooze",
         "ask_back",
-        "note",
         "more",
         "grant",
         "revoke",
@@ -62,7 +61,6 @@ def test_names_are_frozen() -> None:
         "batch_withdraw",
     )
     forms = (
-        "approve",
         "reject",
         "edit",
         "answer",

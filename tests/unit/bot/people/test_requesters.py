@@ -22,6 +22,7 @@ from agents import (
     tool,
 )
 from agents.models import Turn, call, say
+from bot.core.decisions.unseen import Surface
 from bot.errors import NotApproverError
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters, requesters_of
@@ -126,7 +127,9 @@ async def test_i13_who_filled_in_what_was_missing_does_not_decide(storage: Sqlit
         answer_json=values_json(values),
         digest=filled_digest(question, values),
     )
-    await office.approvals.follow_up(await office.approvals.decide(question, decision))
+    await office.approvals.follow_up(
+        await office.approvals.decide(question, decision, surface=Surface.CARD)
+    )
     await office.queue.run()
 
     assert await deciders(office, await office.the_approval()) == {BEN}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from bot.core.decisions.unseen import Surface
 from bot.people.one_look import PowersOnce
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, DelegationRecord, Status
@@ -26,7 +27,9 @@ async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
         decision = Decision(
             status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest
         )
-        stored.append(await office.approvals.decide(seen, decision, an_actor(ADA)))
+        stored.append(
+            await office.approvals.decide(seen, decision, an_actor(ADA), surface=Surface.CARD)
+        )
     return stored
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from agents.models import Turn, call, say
 from bot.core.attendance.shared import MOST_ON_CARD, stays, together
+from bot.core.decisions.unseen import Surface
 from bot.core.means import Means
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
@@ -125,7 +126,9 @@ async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStora
     stored = []
     for one in cards:
         decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=one.digest)
-        stored.append(await office.approvals.decide(one, decision, an_actor(ADA)))
+        stored.append(
+            await office.approvals.decide(one, decision, an_actor(ADA), surface=Surface.CARD)
+        )
     await asyncio.gather(*map(office.approvals.follow_up, stored))
     assert set(drawn(office).values()) == {Status.APPROVED}
     assert len(shown(office).updates) < 10

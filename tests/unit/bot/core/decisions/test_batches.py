@@ -16,6 +16,7 @@ from bot.layout.action_ids import ActionId, encode
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from bot.slack.cards.choose import card_for
+from bot.slack.cards.listed import is_listed
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -64,7 +65,7 @@ async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStorage)
     counter, cards = await asked(storage, "a", "b", "c")
     await counter.send(a_click(cards[1], ActionId.BATCH))
     assert offered(counter) == [one.approval_id for one in cards]
-    assert "what: c" in json.dumps(counter.views.opened[-1])
+    assert "What " in json.dumps(counter.views.opened[-1])
     assert await submitted(counter, cards[1], ticked(*cards)) == ""
     assert set((await states(storage)).values()) == {Status.APPROVED}
     assert len(counter.office.ran) == 3
@@ -232,7 +233,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
 async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStorage) -> None:
     counter, cards = await asked(storage, "a", "b")
     other = replace(cards[0], checkpoint_id="T1:C1:1.1#1")
-    batches = Batches(storage.approvals, counter.office.clock, counter.office.approvals.unseen)
+    batches = Batches(storage.approvals, counter.office.clock, is_listed)
     batches.check(cards[1], cards[0])
     with pytest.raises(RefusalError):
         batches.check(cards[1], other)
@@ -249,8 +250,7 @@ async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
 
 async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> None:
     counter, _ = await asked(storage, "a")
-    store, approvals = storage.approvals, counter.office.approvals
-    batches = Batches(store, counter.office.clock, approvals.unseen)
+    batches = Batches(storage.approvals, counter.office.clock, is_listed)
     many = [Chosen(approval_id=f"apr_{n:032x}", shown="") for n in range(MOST_CARDS + 1)]
 
     async def never(_: Chosen) -> Approval:
@@ -263,6 +263,6 @@ async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> No
 async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStorage) -> None:
     counter, cards = await asked(storage, "a", "b")
     decided = await counter.office.decide(cards[0])
-    batches = Batches(storage.approvals, counter.office.clock, counter.office.approvals.unseen)
+    batches = Batches(storage.approvals, counter.office.clock, is_listed)
     with pytest.raises(RefusalError):
-        await batches.find(decided, ADA)
+        await batches.find(decided)

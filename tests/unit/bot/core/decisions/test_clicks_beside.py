@@ -127,7 +127,7 @@ async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
     storage: SqliteStorage,
 ) -> None:
     counter, approval = await a_counter(storage, {**TWO, "reasons": ["Too risky"]})
-    await counter.send(a_click(approval, ActionId.NOTE, ADA))
+    await counter.send(a_click(approval, ActionId.DETAILS, ADA))
     assert "Too risky" not in str(counter.views.opened[-1])
     await counter.send(a_click(approval, ActionId.REJECT, ADA))
     assert "Too risky" in str(counter.views.opened[-1])
@@ -285,13 +285,13 @@ async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStorage) 
 
 async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage)
-    for action in (ActionId.SNOOZE, ActionId.ASK_BACK, ActionId.NOTE):
+    for action in (ActionId.SNOOZE, ActionId.ASK_BACK):
         await press(counter, action, TOM)
     assert counter.views.opened == []
     forms = [
         (ActionId.SNOOZE_MODAL, picked("when", "in.3600000")),
         (ActionId.ASK_BACK_MODAL, typed("question", "why?")),
-        (ActionId.APPROVE_MODAL, typed("reason", "fine")),
+        (ActionId.REVIEW_MODAL, typed("reason", "fine")),
     ]
     for modal, values in forms:
         counter.office.clock.forward(seconds=1)
@@ -301,7 +301,7 @@ async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteS
 
     kept = await storage.approvals.get(approval.approval_id)
     assert replace(kept, revision=approval.revision, due_ms=approval.due_ms) == approval
-    assert await codes(counter) == ["not_approver"] * 6
+    assert await codes(counter) == ["not_approver"] * 5
 
 
 async def test_a_refused_vote_finds_out_that_nobody_is_left_once_a_minute(
@@ -540,10 +540,10 @@ async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: objec
 
 async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage)
-    await press(counter, ActionId.NOTE, ADA)
-    assert counter.views.opened[-1]["callback_id"] == ActionId.APPROVE_MODAL
+    await press(counter, ActionId.DETAILS, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
     await counter.send(
-        a_submission(approval, ActionId.APPROVE_MODAL, typed("reason", "checked"), ADA)
+        a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "checked"), ADA)
     )
 
     (vote,) = read_votes((await counter.office.the_approval()).votes_json)
@@ -565,7 +565,7 @@ async def test_a_reason_of_the_rule_can_be_chosen(
     await press(counter, ActionId.APPROVE, ADA)
     blocks = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
     assert [one["block_id"] for one in blocks] == ["canned", "reason"]
-    await counter.send(a_submission(approval, ActionId.APPROVE_MODAL, values, ADA))
+    await counter.send(a_submission(approval, ActionId.REVIEW_MODAL, values, ADA))
 
     (vote,) = read_votes((await counter.office.the_approval()).votes_json)
     assert vote.note == note
@@ -585,7 +585,7 @@ async def test_a_missing_or_forged_reason_decides_nothing(
     storage: SqliteStorage, values: dict[str, Any], words: str
 ) -> None:
     counter, approval = await a_counter(storage, REASONS)
-    sent = a_submission(approval, ActionId.APPROVE_MODAL, values, ADA)
+    sent = a_submission(approval, ActionId.REVIEW_MODAL, values, ADA)
 
     assert words in str((await counter.send(sent)).body)
     left = await counter.office.the_approval()

@@ -351,7 +351,11 @@ async def broken(storage: Storage) -> tuple[Counter, Approval]:
 
 
 def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[str, object]:
-    return {**a_click(approval, ActionId.SEEN, by), "channel": {"id": channel_id}}
+    return {
+        **a_click(approval, ActionId.SEEN, by),
+        "channel": {"id": channel_id},
+        "message": {"ts": "9.1", "text": "x"},
+    }
 
 
 async def marked(storage: Storage) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 from agents.models import call, say
 from bot.core.decisions import votes
 from bot.core.decisions.emergencies import Reasons
+from bot.core.decisions.unseen import Surface
 from bot.core.runs.cards import PolicyOfCards
 from bot.core.story import story
 from bot.errors import (
@@ -137,7 +138,7 @@ async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
         given = Decision(
             status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
         )
-        return await office.approvals.decide(approval, given, an_actor(by))
+        return await office.approvals.decide(approval, given, an_actor(by), surface=Surface.CARD)
 
     counted = await unnoted(ADA)
     await office.approvals.take_back(counted.approval_id, an_actor(ADA))
@@ -162,7 +163,7 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
     office = await asked(storage, {**TWO, "reject": {"count": 2}, "break_glass": glass})
     approval = await office.the_approval()
     yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest)
-    voted = await office.approvals.decide(approval, yes, an_actor(ADA))
+    voted = await office.approvals.decide(approval, yes, an_actor(ADA), surface=Surface.CARD)
     office.clock.forward(seconds=1)
     match removes:
         case "edit":
@@ -170,7 +171,7 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
             await office.approvals.rebind(voted, changed, actor=an_actor(CLEO))
         case "other vote":
             no = replace(yes, status=Status.REJECTED, at_ms=office.clock())
-            await office.approvals.decide(voted, no, an_actor(ADA))
+            await office.approvals.decide(voted, no, an_actor(ADA), surface=Surface.CARD)
         case "emergency":
             reasons = Reasons(what="it is all down", why_now="nobody is awake", is_sure=True)
             await office.approvals.break_glass(voted, an_actor(LIA), reasons)
@@ -306,7 +307,7 @@ async def test_racing_votes_are_all_counted(storage: SqliteStorage) -> None:
         decision = Decision(
             status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
         )
-        return await office.approvals.decide(approval, decision, an_actor(by))
+        return await office.approvals.decide(approval, decision, an_actor(by), surface=Surface.CARD)
 
     results = await asyncio.gather(*map(click, (ADA, BEN, MIA)))
     assert sum(one.status is Status.APPROVED for one in results) == 1
@@ -320,7 +321,7 @@ async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStora
     await vote(office, ADA)
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=before.digest)
     with pytest.raises(ApprovalClosedError):
-        await office.approvals.decide(before, decision, an_actor(BEN))
+        await office.approvals.decide(before, decision, an_actor(BEN), surface=Surface.CARD)
 
 
 async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStorage) -> None:
@@ -329,7 +330,7 @@ async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStorage) -> 
     other = replace(before, digest="0" * 64)
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=other.digest)
     with pytest.raises(OutdatedCardError):
-        await office.approvals.decide(other, decision, an_actor(ADA))
+        await office.approvals.decide(other, decision, an_actor(ADA), surface=Surface.CARD)
     assert (await office.the_approval()).votes_json == "[]"
 
 
@@ -340,7 +341,7 @@ async def test_an_edit_is_no_vote_by_itself(storage: SqliteStorage) -> None:
         status=Status.APPROVED, by=ADA, at_ms=1, arguments_json="{}", digest=approval.digest
     )
     with pytest.raises(InvalidInputError):
-        await office.approvals.decide(approval, decision, an_actor(ADA))
+        await office.approvals.decide(approval, decision, an_actor(ADA), surface=Surface.CARD)
 
 
 async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStorage) -> None:
@@ -354,7 +355,7 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStorag
     ):
         decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=approval.digest)
         with pytest.raises(RecordFormatError):
-            await office.approvals.decide(spoilt, decision, an_actor(ADA))
+            await office.approvals.decide(spoilt, decision, an_actor(ADA), surface=Surface.CARD)
     assert (await office.the_approval()).votes_json == "[]"
 
 
@@ -532,7 +533,7 @@ async def test_all_who_were_counted_are_looked_up_again_at_the_start(
     decision = Decision(
         status=Status.APPROVED, by=MIA, at_ms=office.clock(), digest=approval.digest
     )
-    decided = await office.approvals.decide(approval, decision, an_actor(MIA))
+    decided = await office.approvals.decide(approval, decision, an_actor(MIA), surface=Surface.CARD)
     votes = office.approvals.votes
     assert not await votes.gone_since(decided)
     office.directory.groups["S0SRE"] = frozenset({ADA})

@@ -14,6 +14,7 @@ from agents.core.cancel import CancelToken
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
+from bot.core.decisions.unseen import Surface
 from bot.errors import InvalidInputError, NotApproverError
 from bot.questions.base import question_of
 from bot.questions.choice import selected_json
@@ -49,7 +50,9 @@ async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: A
     if "arguments_json" in fields:
         await office.decide(seen, by=by, edited=json.loads(fields["arguments_json"]))
         return
-    decided = await office.approvals.decide(seen, Decision(by=by, at_ms=office.clock(), **told))
+    decided = await office.approvals.decide(
+        seen, Decision(by=by, at_ms=office.clock(), **told), surface=Surface.CARD
+    )
     office.queue.spawn(office.approvals.follow_up(decided))
     await office.queue.run()
 

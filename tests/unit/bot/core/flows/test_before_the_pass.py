@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from agents.models import call, say
+from bot.core.decisions.unseen import Surface
 from bot.core.runs.outcome import Run, RunState, run_of
 from bot.core.scheduler import give_back
 from storage.errors import StoreUnavailableError
@@ -23,7 +24,7 @@ async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:
     actor = an_actor(by)
     seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
     yes = Decision(status=Status.APPROVED, by=by, at_ms=office.clock(), digest=seen.digest)
-    decided = await office.approvals.decide(seen, yes, actor)
+    decided = await office.approvals.decide(seen, yes, actor, surface=Surface.CARD)
     await office.approvals.tell([decided])
     return decided
 

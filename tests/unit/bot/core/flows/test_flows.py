@@ -10,6 +10,7 @@ import pytest
 
 from agents import CheckpointStatus
 from agents.models import call, say
+from bot.core.decisions.unseen import Surface
 from bot.errors import (
     ApprovalClosedError,
     NotApproverError,
@@ -541,7 +542,7 @@ async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
     approval = replace(await office.the_approval(), digest="0" * 64)
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest="0" * 64)
     with pytest.raises(OutdatedCardError):
-        await office.approvals.decide(approval, decision)
+        await office.approvals.decide(approval, decision, surface=Surface.CARD)
 
 
 async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from agents.models import call, say
 from bot.core.attendance.signs import WAITS
+from bot.core.decisions.unseen import Surface
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.attendance.test_signs import on_root
@@ -34,7 +35,7 @@ async def voted(office: Office, card: Approval) -> Approval:
     """Approve it; nothing of what follows."""
     seen = await office.approvals.find(card.approval_id, an_actor(ADA), shown=card.digest)
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
-    return await office.approvals.decide(seen, decision, an_actor(ADA))
+    return await office.approvals.decide(seen, decision, an_actor(ADA), surface=Surface.CARD)
 
 
 def rejected(approval: Approval) -> Approval:

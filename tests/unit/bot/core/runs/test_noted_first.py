@@ -20,6 +20,7 @@ from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
+from bot.core.decisions.unseen import Surface
 from bot.errors import ApprovalClosedError
 from bot.questions.texts import texts_json
 from storage.errors import Fault, StoreBrokenError
@@ -100,7 +101,7 @@ async def test_who_was_too_late_is_noted_after_what_was_decided(storage: SqliteS
     actor = an_actor(ADA)
     seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
     yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
-    decided = await office.approvals.decide(seen, yes, actor)
+    decided = await office.approvals.decide(seen, yes, actor, surface=Surface.CARD)
     await office.approvals.tell([decided])  # held: its run goes on here in a moment
     with pytest.raises(ApprovalClosedError):
         await office.decide(card, by=BEN)
@@ -126,7 +127,7 @@ async def test_who_was_too_late_elsewhere_is_noted_after_what_was_decided(
     actor = an_actor(ADA)
     seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
     yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
-    decided = await office.approvals.decide(seen, yes, actor)
+    decided = await office.approvals.decide(seen, yes, actor, surface=Surface.CARD)
     await office.approvals.tell([decided])
     with pytest.raises(ApprovalClosedError):
         await other.approvals.find(card.approval_id, an_actor(BEN), shown=card.digest)
@@ -174,7 +175,7 @@ async def test_a_process_that_lost_its_lease_notes_nothing_twice(storage: Sqlite
     actor = an_actor(ADA)
     seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
     yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
-    decided = await office.approvals.decide(seen, yes, actor)
+    decided = await office.approvals.decide(seen, yes, actor, surface=Surface.CARD)
     await office.approvals.tell([decided])
     other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
     other.clock.forward(minutes=1)
@@ -226,7 +227,7 @@ async def test_of_many_decided_at_once_each_has_its_entries_once_and_in_order(
     for card in await office.open_approvals():
         seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
         yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest)
-        decided.append(await office.approvals.decide(seen, yes, actor))
+        decided.append(await office.approvals.decide(seen, yes, actor, surface=Surface.CARD))
     await office.approvals.tell(decided)
     await office.queue.run()
     assert len(office.ran) == MANY

@@ -28,6 +28,7 @@ from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
 from agents.runs.document import OpenRun
+from bot.core.decisions.unseen import Surface
 from bot.core.runs.outcome import Run, RunState, lets_run, run_of
 from bot.questions.texts import texts_json
 from bot.slack.cards.choose import card_for
@@ -325,7 +326,7 @@ async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
     office = await asked(storage, asks, PAY, say("Inner done."), say("Done."), make_agent=made)
     outer, question = await office.open_approvals()
     yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=outer.digest)
-    await office.approvals.decide(outer, yes)
+    await office.approvals.decide(outer, yes, surface=Surface.CARD)
     await office.decide(question, Status.ANSWERED, answers=texts_json(["many"]))  # no number
     stored = await storage.approvals.get(question.approval_id)
     assert stored.status is Status.CANCELLED
@@ -370,7 +371,7 @@ async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
         checkpoint_id: str, params: ResumeParams, *, cancel: CancelToken, run: OpenRun
     ) -> AsyncIterator[AgentEvent]:
         yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=deploy.digest)
-        await office.approvals.decide(deploy, yes)
+        await office.approvals.decide(deploy, yes, surface=Surface.CARD)
         async for event in resume(checkpoint_id, params, cancel=cancel, run=run):
             yield event
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from agents import CallFinished, ToolOutcome, WorkStarted
 from agents.models import call
+from bot.core.decisions.unseen import Surface
 from bot.core.runs.witness import Witness
 from storage.errors import StoreUnavailableError
 from storage.records import Decision, Status
@@ -43,6 +44,7 @@ async def marked(office: Office, quick: timedelta) -> tuple[Witness, Marks, str]
     decided = await office.approvals.decide(
         approval,
         Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),
+        surface=Surface.CARD,
     )
     marks: Any = Marks(office.storage.approvals)
     witness = Witness(marks, office.storage.audit, office.clock, lambda _: None, quick=quick)

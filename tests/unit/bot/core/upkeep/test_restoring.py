@@ -11,6 +11,7 @@ import pytest
 
 from agents.models import call, say
 from bot.commands.cli import FAILED, main
+from bot.core.decisions.unseen import Surface
 from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.errors import NotApproverError
@@ -158,7 +159,7 @@ async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again
     decision = Decision(
         status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
     )
-    decided = await office.approvals.decide(seen, decision)
+    decided = await office.approvals.decide(seen, decision, surface=Surface.CARD)
     await drill.make_copy()  # and then it runs
     await office.approvals.follow_up(decided)
     await office.queue.run()

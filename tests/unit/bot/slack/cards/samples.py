@@ -30,7 +30,7 @@ from bot.slack.cards.details import details_modal
 from bot.slack.cards.emergency import override_modal
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.means import Here, OwnRights, hand_over_modal, question_modal, snooze_modal
-from bot.slack.cards.modals import late_modal, withdraw_modal
+from bot.slack.cards.modals import agreeing_form, late_modal, withdraw_modal
 from bot.slack.cards.reply import reply_cards
 from bot.slack.cards.review import FormReader, review_modal
 from storage.records import Approval, Decision, DelegationRecord, Kind, Status
@@ -486,8 +486,10 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_review_grant": lambda: review_modal(under(GRANTS), ADA),
     "modal_critical": lambda: review_modal(under(CRITICAL), ADA),
     "modal_revealed": lambda: details_modal(an_approval()),
-    "modal_grant": lambda: grant_modal(under(GRANTS), GRANTS.grants, covered=12),
-    "modal_override": lambda: override_modal(an_approval(), GLASS),
+    "modal_grant": lambda: agreeing_form(
+        under(GRANTS), grant_modal(under(GRANTS), GRANTS.grants, covered=12)
+    ),
+    "modal_override": lambda: agreeing_form(an_approval(), override_modal(an_approval(), GLASS)),
     "modal_withdraw": lambda: withdraw_modal(an_approval()),
     "modal_snooze": lambda: snooze_modal(an_approval(), HERE),
     "modal_ask_back": lambda: question_modal(an_approval()),

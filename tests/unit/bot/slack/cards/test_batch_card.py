@@ -17,7 +17,7 @@ from bot.sandbox.blockkit.rules import message_errors, text_characters, view_err
 from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
-from bot.slack.messages.notices import takes_line
+from bot.slack.cards.listed import takes_line
 from storage.records import Approval, Status
 from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
 from tests.unit.bot.slack.cards.samples import an_approval

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -134,7 +133,7 @@ def messages_of(approval: Approval) -> Iterator[Card]:
     yield question_message(approval, by="U0ADA", text=ODD, mentions=(), link=LINK)
     yield closed_question(approval, by="U0ADA", text=ODD, is_answered=True)
     yield from (
-        choice_card("Our words", [approval], partial(card_for, approvers_text="")),
+        choice_card("Our words", [approval]),
         withdrawal_card("Our words", [approval]),
     )
     yield root_card(approval, "waits", who="Our words", link=LINK)

@@ -60,8 +60,9 @@ async def test_a_click_of_nobody_moves_nothing(
     await is_untouched(counter)
 
 
-async def test_a_click_without_a_place_is_decided(counter: Counter) -> None:
-    """Where it was made is not what it is about."""
+async def test_a_yes_from_no_place_that_is_known_opens_the_review(counter: Counter) -> None:
+    """Nobody can tell what was shown there; the review shows all of it."""
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
     assert (await counter.send(click | {"container": None, "channel": None})).status == 200
-    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
+    await is_untouched(counter)

@@ -1,0 +1,161 @@
+"""A yes needs the whole call: on the surface where it is said, or opened by who says it (I2)."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from tests.scenario.calls.memo_agents import MEMO_END, PREVIEW_END, RAN
+from tests.scenario.test_main_job import values_of
+from tests.support.stage import Stage, a_stage
+
+ADA, APPROVE = "U0ADALINDQ", ActionId.APPROVE
+AGENT = "tests.scenario.calls.memo_agents:clerk"
+POLICY = """
+version: 1
+groups:
+  team: {users: [U0ADALINDQ, U0BENOKAFO]}
+default: allow
+rules:
+  - name: ask
+    when: {tool: refund}
+    then: {ask: {approve: [{from: [team]}], route: ROUTE}}
+"""
+Open = Callable[..., AbstractAsyncContextManager[Stage]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """Starts a bot whose rule sends its cards to one place."""
+
+    def open_one(route: str = "thread") -> AbstractAsyncContextManager[Stage]:
+        RAN.clear()
+        policy = tmp_path / "policy.yaml"
+        policy.write_text(POLICY.replace("ROUTE", route), encoding="utf-8")
+        return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=AGENT, COUNTERSIGN_POLICY=str(policy))
+
+    return open_one
+
+
+async def home_with(stage: Stage, word: str) -> dict[str, Any]:
+    """Wait until Ada's Home has a word."""
+    stage.sandbox.open_home(ADA)
+    await stage.sandbox.until(lambda: word in str(stage.sandbox.home(ADA)), timeout=20)
+    home = stage.sandbox.home(ADA)
+    assert home is not None
+    return home
+
+
+async def choose_several(stage: Stage) -> dict[str, Any]:
+    """Open the form about several from Ada's Home."""
+    home = await home_with(stage, ActionId.BATCH)
+    await stage.sandbox.click_in_view(ADA, home, ActionId.BATCH)
+    view = await stage.modal("Ada")
+    assert view["callback_id"] == ActionId.BATCH_MODAL
+    return view
+
+
+async def answered(stage: Stage, count: int) -> None:
+    """Wait until Ada has so many private answers."""
+    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(ADA)) == count, timeout=20)
+
+
+def ticked_orders(view: dict[str, Any]) -> list[str]:
+    boxes = [one["element"] for one in view["blocks"] if one.get("type") == "input"]
+    options = [one for box in boxes for one in box.get("initial_options", ())]
+    return [one["text"]["text"].split("order ")[-1].split()[0] for one in options]
+
+
+async def test_the_form_of_home_shows_all_of_each_call_that_it_lets_run(opened: Open) -> None:
+    async with opened() as stage:
+        await stage.say("Rosa", "@countersign refund long long long")
+        await stage.card(number=3)
+        view = await choose_several(stage)
+        shown = json.dumps(view)
+        assert ticked_orders(view) == ["A0", "A1", "A2"]
+        assert shown.count(MEMO_END) == 3
+        assert shown.count(PREVIEW_END) == 3
+        await stage.sandbox.submit(ADA, view, values_of(view))
+        await stage.said("All done", within=20)
+        assert RAN == ["A0", "A1", "A2"]
+
+
+async def test_the_form_leaves_out_what_it_cannot_show_whole_and_says_so(opened: Open) -> None:
+    async with opened() as stage:
+        await stage.say("Rosa", "@countersign refund long huge long")
+        await stage.card(number=3)
+        view = await choose_several(stage)
+        assert ticked_orders(view) == ["A0", "A2"]
+        assert "1 more is too long to list" in json.dumps(view)
+
+
+async def test_a_form_that_ticks_what_it_does_not_show_lets_nothing_of_that_run(
+    opened: Open,
+) -> None:
+    async with opened() as stage:
+        await stage.say("Rosa", "@countersign refund long huge long")
+        cards = [await stage.card(number=number) for number in (1, 2, 3)]
+        view = await choose_several(stage)
+        values = values_of(view)
+        (name,) = [one for one in values if one.startswith("cards")]
+        (state,) = values[name].values()
+        huge = copy.deepcopy(state["selected_options"][0])
+        (button,) = [
+            one
+            for row in cards[1]["blocks"]
+            if row["type"] == "actions"
+            for one in row["elements"]
+            if one["action_id"] == ActionId.APPROVE
+        ]
+        huge["value"] = button["value"]
+        payload = stage.sandbox.payload_of_click(ADA, stage.channel, cards[0]["ts"], APPROVE)
+        state["selected_options"].append(huge)
+        await stage.sandbox.send_interaction(
+            {
+                "type": "view_submission",
+                **{name: payload[name] for name in ("user", "team", "api_app_id", "trigger_id")},
+                "view": {**view, "state": {"values": values}},
+            }
+        )
+        await stage.sandbox.until(lambda: len(RAN) >= 2, timeout=20)
+        await stage.rest()
+        assert RAN == ["A0", "A2"]
+
+
+@pytest.mark.parametrize("route", ["dm", "{channel: C0FINANCE1}"])
+async def test_a_reply_that_decides_nothing_offers_the_review_and_no_yes(
+    opened: Open, route: str
+) -> None:
+    async with opened(route) as stage:
+        root = await stage.say("Rosa", "@countersign refund long")
+        await stage.sandbox.until(lambda: "Refund order A0" in str(stage.messages()), timeout=20)
+        for count in (1, 2):
+            await stage.rest()
+            stage.clock.forward(seconds=1)
+            await stage.say("Ada", "yes", thread_ts=root)
+            await answered(stage, count)
+        offer = stage.sandbox.ephemerals(ADA)[-1]
+        actions = [
+            one for row in offer["blocks"] if row["type"] == "actions" for one in row["elements"]
+        ]
+        assert [one["action_id"] for one in actions] == [ActionId.DETAILS]
+
+        # A yes from there, as an older release had it, opens the review in place of running it.
+        payload = stage.sandbox.payload_of_click(ADA, stage.channel, offer["ts"], ActionId.DETAILS)
+        payload["actions"][0]["action_id"] = str(APPROVE)
+        await stage.sandbox.send_interaction(payload)
+        view = await stage.modal("Ada")
+        assert view["callback_id"] == ActionId.REVIEW_MODAL
+        assert RAN == []
+        assert MEMO_END in json.dumps(view)
+        assert PREVIEW_END in json.dumps(view)
+        await stage.sandbox.submit(ADA, view, values_of(view))
+        await stage.said("All done", within=20)
+        assert RAN == ["A0"]
