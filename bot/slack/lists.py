@@ -18,6 +18,7 @@ from bot.slack.around import Process, SlackSide
 from bot.slack.cards.listed import is_listed
 from bot.slack.home.homes import Composer, Homes
 from storage.base import Storage
+from storage.records import Approval
 
 
 @dataclass(kw_only=True)

@@ -1,4 +1,4 @@
-"""What a surface does not show, and who has opened it: nobody agrees to what they have not seen.
+"""The surfaces of a yes, and who has opened the rest: nobody agrees to what they have not seen.
 
 What is cut is in the details. What only looks like a secret is masked for all, and shown to one
 person at a time who may decide. Both are on record with the digest of what was opened, so that

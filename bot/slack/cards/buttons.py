@@ -15,7 +15,7 @@ from bot.layout.shape import ButtonRow
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
-from bot.questions.call import CallQuestion
+from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion
 from bot.words import say
 from storage.records import Kind
@@ -26,7 +26,7 @@ MOST_OPTIONS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What one surface shows of a pending request.
+    """A view of a pending request: all that one surface shows of it.
 
     Attributes:
         is_whole: Whether all that a yes would let run is on it, and in clear.
@@ -41,7 +41,7 @@ class Sight:
 
     @classmethod
     def of_card(cls, about: Body) -> Sight:
-        """What a card shows of a request.
+        """The view that a card gives of a request.
 
         Args:
             about: All that it shows, with its guessed masks.
@@ -129,7 +129,7 @@ def _edits(question: ShownQuestion, sight: Sight) -> Iterator[Block]:
     for one in question.last():
         if has_votes and one["action_id"] == ActionId.EDIT:  # it is in the review
             continue
-        is_listed = sight.is_listed and type(question) is CallQuestion
+        is_listed = sight.is_listed and question.form == Form.CALL
         if one["action_id"] != ActionId.BATCH or is_listed:
             yield one
 

@@ -26,7 +26,7 @@ def is_listed(approval: Approval) -> bool:
 
 
 def body_of(approval: Approval) -> Body:
-    """What such a form shows of a call that takes more than a line, below its title."""
+    """All that such a form shows of a call that takes more than a line, below its title."""
     return once(describe, approval)
 
 
