@@ -21,6 +21,7 @@ from agents.core.component.state import (
 from agents.core.digest import canonical_json
 from agents.core.errors import InvalidArgumentsError, ToolError
 from agents.core.interrupt import check_answer, stateful_interrupt
+from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
 from agents.core.scope import current_scope
@@ -102,10 +103,18 @@ class AskingGate(BoundGate):
         return Judgement(arguments=arguments, rule=demanded.allow.rule if demanded.allow else "")
 
     async def _decide(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
-        """Find out what people decided, and ask them if they have not."""
+        """Find out what people decided, and ask them if they have not.
+
+        Only the arguments of a new call are read here. What people were shown is kept as it was.
+        """
         was_interrupted, _, state = get_interrupt_state(GateState)
         if not was_interrupted:
-            return await self._first(arguments)
+            # Whoever calls it by hand may have checked nothing: people are asked about what can
+            # run, and about all of it.
+            is_read = _has_started() or any(
+                _same(one.state.arguments or {}, arguments) for one in gates_around()
+            )
+            return await self._first(arguments if is_read else self.validate(arguments))
         info = _asked(state)
         if state is not None and state.approved:
             return replace(state, info=info)
@@ -116,7 +125,7 @@ class AskingGate(BoundGate):
             stateful_interrupt(info, state)
         if not is_checked(info):
             check_answer(info, answer)
-        return await self._verdict(replace(state, info=info), info, answer, arguments)
+        return await self._verdict(replace(state, info=info), info, answer)
 
     async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
         around = gates_around()
@@ -212,13 +221,13 @@ class AskingGate(BoundGate):
         return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
 
     async def _verdict(
-        self, state: GateState, info: CallInfo, answer: object, arguments: dict[str, Json]
+        self, state: GateState, info: CallInfo, answer: object
     ) -> GateState | ToolReturn:
         match answer:
             case Expired():
                 return ToolReturn(expired_text(self._name, answer), ToolOutcome.EXPIRED)
             case AskedAnew(reason=reason):
-                return await self._asked_anew(state, info, arguments, reason)
+                return await self._asked_anew(state, info, reason)
             case Cancelled():
                 return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
             case _:
@@ -228,17 +237,29 @@ class AskingGate(BoundGate):
         if declined is not None:
             return declined
         # From here on something will run: only if this still is the call that people saw.
-        shown = arguments if state.arguments is None else state.arguments
+        shown = info.arguments if state.arguments is None else state.arguments
         if info.digest != owner._digest_of(info, shown) or info.arguments != shown:  # noqa: SLF001
             self._refuse("the call, the tool or its rule has changed since people were asked")
+        owner._check_taken(info, shown)  # noqa: SLF001
         wanted = owner._wanted(info, answer, shown)  # noqa: SLF001
         return await self._settle(state, info, answer, shown=shown, wanted=wanted)
 
+    def _check_taken(self, info: CallInfo, shown: dict[str, Json]) -> None:
+        """Make sure that a tool whose schema has changed still takes just what was shown."""
+        if self.fills_in or info.schema == dict(self.tool.definition.schema):
+            return
+        try:
+            is_taken = _same(self.tool.validate(shown), shown)
+        except InvalidArgumentsError:
+            is_taken = False
+        if not is_taken:
+            self._refuse("the tool has changed since people were asked")
+
     async def _asked_anew(
-        self, state: GateState, info: CallInfo, arguments: dict[str, Json], why: str
+        self, state: GateState, info: CallInfo, why: str
     ) -> GateState | ToolReturn:
         """Ask people about a call that waits once more, as the rules of now say."""
-        shown = arguments if state.arguments is None else state.arguments
+        shown = info.arguments if state.arguments is None else state.arguments
         lapsed = replace(all_lapsed(state), arguments=shown)
         try:
             demanded = await demands(self, lapsed)
@@ -385,6 +406,12 @@ class AskingGate(BoundGate):
 
 def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
     return one is other or canonical_json(one) == canonical_json(other)
+
+
+def _has_started() -> bool:
+    """Whether the call started in a process that is gone, with arguments that it noted."""
+    scope = current_scope("a gate")
+    return scope.run.journal.find(STARTED, str(scope.address)) is not None
 
 
 def _answered() -> tuple[str, ...]:

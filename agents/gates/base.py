@@ -65,9 +65,7 @@ class CallGate(AskingGate):
         with state_slot(self.slot):
             scope = current_scope("a gate")
             if granted is None:
-                # Whoever calls it by hand may have checked nothing: people are asked about what
-                # can run, and about all of it.
-                decided = await self._decide(self.validate(arguments))
+                decided = await self._decide(arguments)
             else:
                 decided = self._approved(None, GateState(arguments=granted))
         if isinstance(decided, ToolReturn):

@@ -174,7 +174,7 @@ class GraphTool:
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the graph; see `Tool.call`. A breakpoint that people do not pass is no failure."""
         refuse_orphans()
-        made = self.arguments.function(**self.arguments.parameters.values(arguments))
+        made = self.arguments.function(**self.arguments.values(arguments))
         try:
             values = await self.graph.run_inside(cast("Mapping[str, object] | BaseModel", made))
         except NodeRefusedError as error:

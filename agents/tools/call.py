@@ -14,6 +14,7 @@ from typing import NoReturn, cast
 
 from agents.core.address import Address, Segment
 from agents.core.asking.answers import Expired, is_unanswered
+from agents.core.asking.infos import CallInfo
 from agents.core.calls import (
     BreakLoop,
     Exit,
@@ -224,7 +225,7 @@ class _Execution:
         if settled is not None:
             scope = replace(scope, granted=settled.arguments, frozen=settled.frozen)
         try:
-            arguments = tool.validate(self.call.arguments) if settled is None else settled.arguments
+            arguments = settled.arguments if settled else self._shown(tool)
         except InvalidArgumentsError as error:
             return _misfit(tool, error)
         run = self.scope.run
@@ -258,6 +259,24 @@ class _Execution:
         """Note that a call starts with an answer: what it does with it, it does at most once."""
         if acts_on_answer(self.scope.run, self.scope.address):
             await mark_started(arguments, masks=tool.definition.masks, is_answered=True)
+
+    def _shown(self, tool: Tool) -> dict[str, Json]:
+        """The arguments: as they started or people were shown them before, else as they are now.
+
+        Defaults and validators may give others by now, which nobody has seen.
+
+        Raises:
+            InvalidArgumentsError: They are new, and do not fit.
+        """
+        run, address = self.scope.run, self.scope.address
+        started = run.journal.find(STARTED, self.at)
+        if started is not None:
+            return Started.read(started).arguments
+        top = run.topmost(address)
+        for point in top.walk() if top is not None else ():
+            if point.address == address and isinstance(point.info, CallInfo):
+                return dict(point.info.arguments)
+        return tool.validate(self.call.arguments)
 
     async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
         """Call a tool; whatever it raises has one meaning."""

@@ -29,6 +29,7 @@ from agents.core.observers import ToolOutcome
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import Parameters
 from agents.tools.several import NO_WORDING, BatchWording, SeveralText
+from agents.tools.starting import is_frozen
 
 _Pieces: TypeAlias = AsyncGenerator[object, None]
 
@@ -78,11 +79,22 @@ class FunctionTool:
         """Say in words what several calls do together; see `DescribesSeveral`."""
         return self.batch.describe(calls, self.parameters.values)
 
+    def values(self, arguments: Mapping[str, Json]) -> dict[str, object]:
+        """Read what runs now into what the function takes; what people agreed to, as it was shown.
+
+        Raises:
+            InvalidArgumentsError: They do not fit.
+            ToolError: They are others than people agreed to.
+        """
+        if is_frozen(self.definition.name, arguments):
+            return self.parameters.values_as_shown(arguments)
+        return self.parameters.values(arguments)
+
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`. An old interrupt that it raises asks people."""
         refuse_orphans()
         with contained(), old_interrupts():
-            result = await self._start(self.parameters.values(arguments))
+            result = await self._start(self.values(arguments))
             if inspect.isasyncgen(result):
                 return await _joined(cast("_Pieces", result))
             if inspect.isgenerator(result):

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema, to_jsonable_python
+from pydantic_core import CoreSchema, SchemaValidator, core_schema, to_jsonable_python
 
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
@@ -122,8 +122,34 @@ class Parameters:
         parsed = self._parse(_text(arguments))
         return {name: getattr(parsed, _field(at)) for at, name in enumerate(self.names)}
 
-    def _parse(self, text: str) -> BaseModel:
+    def values_as_shown(self, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """Read arguments that were checked when people were shown them.
+
+        A check that fails by now, as of a date that had to be in the future, stops nothing.
+
+        Raises:
+            InvalidArgumentsError: They cannot be read, or come out as others than were shown.
+        """
+        text = _text(arguments)
         try:
+            parsed = self._parse(text)
+        except InvalidArgumentsError:
+            parsed = self._parse(text, self._unchecked)
+        if canonical_json(self._dump(parsed)) != text:
+            told = "these values have changed since people were shown them"
+            raise InvalidArgumentsError((ArgumentError((), told),))
+        return {name: getattr(parsed, _field(at)) for at, name in enumerate(self.names)}
+
+    @property
+    def _unchecked(self) -> SchemaValidator:
+        # A model in it would else be read by the validator that it has, with all of its checks.
+        make = cast("Callable[..., SchemaValidator]", SchemaValidator)
+        return make(_tolerant(self._model.__pydantic_core_schema__), _use_prebuilt=False)
+
+    def _parse(self, text: str, validator: SchemaValidator | None = None) -> BaseModel:
+        try:
+            if validator is not None:
+                return cast("BaseModel", validator.validate_json(text, strict=True))
             return self._model.model_validate_json(text, strict=True)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False, include_context=False)
@@ -266,6 +292,39 @@ def _build(tool_name: str, arguments: Sequence[_Argument]) -> Parameters:
     if '"#/$defs/' not in json.dumps(inlined):
         inlined.pop("$defs", None)
     return Parameters(tuple(one.name for one in arguments), inlined, model)
+
+
+_VALIDATORS = {"function-after", "function-before", "function-wrap"}
+
+
+def _tolerant(schema: Any) -> Any:
+    """Make a schema for what was checked before: values of now do not matter to it."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(_tolerant, schema))
+    if not isinstance(schema, dict):
+        return schema
+    kept = schema if schema.get("type") in {"date", "datetime"} else {}
+    found = {
+        key: part if key in _NO_PARTS else _tolerant(part)
+        for key, part in schema.items()
+        if not (kept and key == "now_op")
+    }
+    if schema.get("type") in _VALIDATORS:
+        called, is_wrap = schema["function"], schema["type"] == "function-wrap"
+        found["function"] = {**called, "function": _forgiving(called["function"], is_wrap=is_wrap)}
+    return found
+
+
+def _forgiving(validate: Callable[..., Any], *, is_wrap: bool) -> Callable[..., Any]:
+    """Make a validator that gives a value as it is where it would refuse it."""
+
+    def checked(value: Any, *more: Any) -> Any:
+        try:
+            return validate(value, *more)
+        except (ValueError, AssertionError):
+            return more[0](value) if is_wrap else value
+
+    return checked
 
 
 def _takes_a_set(schema: object) -> bool:

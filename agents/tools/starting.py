@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from agents.core.codec import Json
+from agents.core.digest import canonical_json
+from agents.core.errors import OutsideRunError, ToolError
 from agents.core.journal import STARTED
 from agents.core.scope import AskAgain, StartingCall, current_scope
 
@@ -16,6 +18,35 @@ def granted_arguments() -> dict[str, Json] | None:
     A gate that gets arguments here does not ask: it marks the start and runs these.
     """
     return current_scope("granted_arguments()").granted
+
+
+def is_frozen(tool: str, arguments: Mapping[str, Json]) -> bool:
+    """Compare arguments with those that a gate let start. For tools, right before they act.
+
+    Args:
+        tool: Name of the tool.
+        arguments: What would run.
+
+    Returns:
+        Whether a gate let just these start; False where no gate stands around the call.
+
+    Raises:
+        ToolError: Something between the gate and the tool has changed them; nothing may run.
+    """
+    try:
+        scope = current_scope("a tool")
+    except OutsideRunError:
+        return False
+    last = scope.address.segments[-1:]
+    started = scope.run.journal.started(str(scope.address))
+    if started is None or not last or (last[0].type, last[0].id) != ("tool", tool):
+        return False
+    if canonical_json(started["arguments"]) != canonical_json(arguments):
+        raise ToolError(
+            f"{tool!r} did not run: its arguments were changed after people agreed to others; "
+            "a wrapper that changes them belongs outside of the gate"
+        )
+    return True
 
 
 async def mark_started(

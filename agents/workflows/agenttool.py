@@ -40,6 +40,7 @@ from agents.core.scope import current_address
 from agents.runs.topology import Component, Key, agent_component
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters
+from agents.tools.starting import is_frozen
 
 _PASSED_ON = (
     AgentConfigError,
@@ -153,6 +154,7 @@ class AgentTool:
             ToolError: The agent failed.
         """
         refuse_orphans()
+        is_frozen(self.definition.name, arguments)
         return await call_agent(self._agent, self._input(arguments), emit_events=self._emit_events)
 
     def components(self) -> Mapping[Key, Component]:

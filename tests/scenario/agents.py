@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
+from uuid import uuid4
 
+from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
@@ -106,3 +109,21 @@ def nasty(_: Model) -> Agent:
 def plain(_: Model) -> Agent:
     """Sends a word."""
     return _agent(call("send", {"text": "hello"}, id="c1"), say("Sent."))
+
+
+@tool(gate="review", title="Order {what}")
+def order(what: str, key: Annotated[str, Field(default_factory=lambda: uuid4().hex)]) -> str:
+    """Order something.
+
+    Args:
+        what: What to order.
+        key: Tells one order from another.
+    """
+    RAN.append(key)
+    return f"ordered {what} as {key}"
+
+
+def ordering(_: Model) -> Agent:
+    """Calls a tool with a default that is another one each time."""
+    model = ScriptedModel([call("order", {"what": "tea"}, id="c1"), say("Ordered.")])
+    return ChatModelAgent(name="ordering", model=model, tools=[order])

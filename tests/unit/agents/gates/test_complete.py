@@ -187,8 +187,9 @@ async def test_no_answer_runs_nothing(desk: Desk, answer: object, outcome: ToolO
 async def test_other_call_than_shown_never_runs(desk: Desk) -> None:
     stage, info = await incomplete(desk)
     stage.arguments = {"to": "Rome"}
-    assert await stage.answer(info.complete({"seats": 1})) is None
-    assert desk.booked == []
+    result = await stage.answer(info.complete({"seats": 1}))
+    assert result is not None
+    assert result.said == "1 to Oslo"
 
 
 @pytest.mark.parametrize(

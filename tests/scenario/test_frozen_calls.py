@@ -1,0 +1,33 @@
+"""I2: what the card showed is what runs, also where a default is another one each time (R5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenario import agents
+from tests.support.stage import Transport, a_stage
+
+APPROVE = "countersign:approve"
+
+
+@pytest.mark.parametrize("transport", ["http", "socket"])
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_default_that_is_new_each_time_runs_as_it_was_shown(
+    tmp_path: Path, transport: Transport, is_restarted: bool
+) -> None:
+    agents.RAN.clear()
+    agent = "tests.scenario.agents:ordering"
+    async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=agent) as stage:
+        await stage.say("Rosa", "@countersign go")
+        card = await stage.card(word=APPROVE)
+        if is_restarted:
+            await stage.rest()
+            await stage.stop_bot()
+            await stage.start_bot()
+        await stage.click("Ada", card, APPROVE)
+        await stage.card(word="Approved")
+        await stage.sandbox.until(lambda: bool(agents.RAN))
+        (key,) = agents.RAN
+        assert key in str(card["blocks"])
