@@ -90,6 +90,7 @@ from .core.errors import (
     CheckpointVersionError as CheckpointVersionError,
     DuplicateNameError as DuplicateNameError,
     InvalidArgumentsError as InvalidArgumentsError,
+    LeftInDoubtError as LeftInDoubtError,
     ModelError as ModelError,
     ModelRefusedError as ModelRefusedError,
     NoCheckpointStoreError as NoCheckpointStoreError,

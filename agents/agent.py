@@ -17,7 +17,9 @@ from agents.core.address import Address, Segment
 from agents.core.calls import Action, File, ToolCall
 from agents.core.cancel import stop
 from agents.core.component.context import event_key, is_outside_of_tools
+from agents.core.component.doubts import begin_answered
 from agents.core.component.exits import contained
+from agents.core.component.held import acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentConfigError,
@@ -30,6 +32,9 @@ from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, passes_on, telling
 from agents.core.pending import InterruptContext
 from agents.core.scope import Scope, Watch, current_scope, entered
+
+_DOUBT = "doubt"
+"""The slot of the question whether an agent ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +187,9 @@ class Agent(Protocol):
     (`interrupt` and its kind), and passes the signals of agents below on: as they are, or caught
     and raised again as one with `composite_interrupt`. Whatever it needs to go on is in the state
     that it raised with; the object itself may be a new one.
+
+    With an answer to its own question it starts at most once: after a crash people are asked
+    whether it ran, unless it has an attribute `idempotent` that is true.
     """
 
     @property
@@ -258,11 +266,13 @@ class FunctionAgent:
         name: See `Agent`.
         function: What it does.
         description: See `Agent`.
+        idempotent: See `Agent`.
     """
 
     name: str
     function: Callable[[AgentInput], AsyncIterator[AgentEvent]]
     description: str = ""
+    idempotent: bool = False
 
     def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
         """Begin; see `Agent.run`."""
@@ -278,6 +288,7 @@ def function_agent(
     function: Callable[[AgentInput], AsyncIterator[AgentEvent]],
     *,
     description: str = "",
+    idempotent: bool = False,
 ) -> Agent:
     """Make an agent of one async generator function.
 
@@ -288,6 +299,8 @@ def function_agent(
         name: See `Agent`.
         function: Takes the input and yields events (`make_message`, `make_action`).
         description: See `Agent`.
+        idempotent: Whether it may simply run again with its answer after a crash; otherwise people
+            are asked whether it ran.
 
     Raises:
         AgentConfigError: It is no async generator function.
@@ -297,7 +310,7 @@ def function_agent(
             f"the function of agent {name!r} yields nothing; write at least one `yield "
             "make_message(…)` in it"
         )
-    return FunctionAgent(name, function, description)
+    return FunctionAgent(name, function, description, idempotent)
 
 
 def emit(event: AgentEvent) -> None:
@@ -357,6 +370,8 @@ async def run_agent(
         raise Interrupted(untouched)
     if is_resumed:
         outer.run.entered.add(scope.address)
+        if not getattr(agent, "idempotent", False) and not await _begins(agent, scope, outer):
+            return
         # Whoever has a method for it knows that it goes on; a function has to look.
         find = outer.run.enter if isinstance(agent, FunctionAgent) else outer.run.claim
         scope = replace(scope, point=find(scope.address, ""))
@@ -376,6 +391,22 @@ async def run_agent(
         raise
     finally:
         await stop(task)
+
+
+async def _begins(agent: Agent, scope: Scope, outer: Scope) -> bool:
+    """Note that an agent starts with its own answer; False when people say that it ran."""
+    try:
+        with entered(scope):
+            return await begin_answered(
+                agent.name,
+                f"Agent “{agent.name}”",
+                at=str(scope.address),
+                slot=_DOUBT,
+                has_answer=acts_on_answer(scope.run, scope.address),
+            )
+    except Interrupted:
+        outer.watch.raised = True
+        raise
 
 
 def make_message(text: str) -> MessageEvent:

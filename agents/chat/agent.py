@@ -147,6 +147,11 @@ class ChatModelAgent:
             self._components = dict(tool_component(tool) for tool in self._tools.values())
         return self._components
 
+    @property
+    def idempotent(self) -> bool:
+        """It acts on no answer itself: its hooks and calls are noted one by one; see `Agent`."""
+        return True
+
     def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Bring arguments that a person edited into the tool's canonical form; runs nothing.
 
@@ -369,8 +374,9 @@ class ChatModelAgent:
             if scope.run.untouched(address) is None:
                 was, told = (", ".join(gates) or "no gate" for gates in (before, now))
                 keep_waiting(TopologyChangedError(str(address), was, told))
+        known = self._chain.slots | self._chain.doubt_slots
         for child in scope.point.children if scope.point else ():
-            if child.address == scope.address and child.slot not in self._chain.slots:
+            if child.address == scope.address and child.slot not in known:
                 was = f"the hook {child.slot!r}"
                 keep_waiting(TopologyChangedError(str(child.address), was, "no such hook"))
 

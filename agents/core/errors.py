@@ -25,6 +25,7 @@ AgentError
     InvalidArgumentsError        the arguments do not fit the tool's schema
     SwallowedInterruptError      a tool caught the signal that asks people
     NotAnsweredError             people were asked, and nobody answered
+    LeftInDoubtError             an agent or a hook may have run, and shall not run again
   ModelError                     the model failed; keeps __cause__
     ModelRefusedError            its provider refuses, and will until somebody mends it
   StepLimitError                 the model asked for too many rounds
@@ -302,6 +303,17 @@ class NotAnsweredError(ToolError):
         super().__init__(f"the question of {asked} has no answer: {outcome}")
         self.asked = asked
         self.outcome = outcome
+
+
+class LeftInDoubtError(ToolError):
+    """An agent or a hook had started with an answer, and people do not want it to run again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name!r} was started with an answer, and the process stopped before it finished; "
+            "nobody knows whether it took effect, and it does not run again"
+        )
+        self.name = name
 
 
 class ModelError(AgentError):

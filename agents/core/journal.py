@@ -118,6 +118,15 @@ class Journal:
         if self._started.pop(at, None) is not None:
             await self.append(RELEASED, at)
 
+    async def release_answered(self) -> None:
+        """Take back the starts of agents and hooks with an answer; see `release`.
+
+        Raises:
+            CheckpointConflictError: See `append`.
+        """
+        for at in [at for at, entry in self._started.items() if "answered" in entry]:
+            await self.release(at)
+
     def keep(self, kind: str, at: str, what: object) -> None:
         """Keep what this process noted, for a component that is entered once more in this run."""
         self._kept[kind, at] = what

@@ -81,7 +81,8 @@ class Middleware:
     (`get_interrupt_state`, `get_resume_context`), as often as it runs until the place is passed:
     before and around the model until it has answered, before the agent until that ends. So several
     hooks may ask at one place. What a hook does after its answer may run again with it: do there
-    what may happen twice. For values that live longer there are `run_local_values` and
+    what may happen twice. After a crash while it had just got its answer, people are asked whether
+    it ran, unless it is `idempotent`. For values that live longer there are `run_local_values` and
     `session_values`.
     """
 
@@ -89,6 +90,11 @@ class Middleware:
     def name(self) -> str:
         """Part of where its states are kept: never change it while runs are pending."""
         return type(self).__name__
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether its hooks may run again with an answer after a crash; else people are asked."""
+        return False
 
     def check_tools(self, names: Collection[str]) -> None:
         """Look at the names of the agent's tools, when the agent is made.

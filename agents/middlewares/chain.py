@@ -11,10 +11,13 @@ from typing import TypeVar
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import AgentInput
+from agents.core.component.doubts import begin_answered
 from agents.core.component.exits import contained
+from agents.core.component.held import has_new_answer
 from agents.core.component.state import state_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped
+from agents.core.scope import current_scope
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
 from agents.runs.answered import hook_answers
 from agents.tools.base import Tool
@@ -38,6 +41,7 @@ class Chain:
 
     Attributes:
         slots: Of all hooks: what waits in another slot belongs to a middleware that is gone.
+        doubt_slots: Of the questions whether a hook ran.
     """
 
     def __init__(self, middlewares: Sequence[Middleware]) -> None:
@@ -48,6 +52,7 @@ class Chain:
             for hook in _HOOKS
         }
         self.slots = {slot for found in self._hooks.values() for slot, _ in found}
+        self.doubt_slots = {_doubt_of(slot) for slot in self.slots}
 
     def has(self, hook: str) -> bool:
         """Whether a middleware has this hook."""
@@ -75,14 +80,16 @@ class Chain:
         """See `Middleware.before_agent`."""
         for slot, one in self._hooks["before_agent"]:
             with _hook(slot):
-                input = _checked(slot, await one.before_agent(input), AgentInput)  # noqa: A001
+                if await _begins(slot, one):
+                    input = _checked(slot, await one.before_agent(input), AgentInput)  # noqa: A001
         return input
 
     async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         """See `Middleware.before_model`."""
         for slot, one in self._hooks["before_model"]:
             with _hook(slot):
-                messages = _checked(slot, await one.before_model(messages), list)
+                if await _begins(slot, one):
+                    messages = _checked(slot, await one.before_model(messages), list)
         return messages
 
     async def around_model(self, call: ModelCall) -> ModelResponse:
@@ -97,21 +104,24 @@ class Chain:
         """See `Middleware.after_model`."""
         for slot, one in reversed(self._hooks["after_model"]):
             with _hook(slot):
-                response = _checked(slot, await one.after_model(response), ModelResponse)
+                if await _begins(slot, one):
+                    response = _checked(slot, await one.after_model(response), ModelResponse)
         return response
 
     async def after_tools(self, message: ModelRequest) -> ModelRequest:
         """See `Middleware.after_tools`."""
         for slot, one in reversed(self._hooks["after_tools"]):
             with _hook(slot):
-                message = _checked(slot, await one.after_tools(message), ModelRequest)
+                if await _begins(slot, one):
+                    message = _checked(slot, await one.after_tools(message), ModelRequest)
         return message
 
     async def after_agent(self, text: str) -> None:
         """See `Middleware.after_agent`."""
         for slot, one in reversed(self._hooks["after_agent"]):
             with _hook(slot):
-                await one.after_agent(text)
+                if await _begins(slot, one):
+                    await one.after_agent(text)
 
     def _wrapped(self, tool: Tool) -> Tool:
         for one in reversed(self._all):
@@ -128,7 +138,29 @@ def _hook(slot: str) -> Iterator[None]:
 
 async def _around(slot: str, one: Middleware, ask: CallNext, call: ModelCall) -> ModelResponse:
     with _hook(slot):
+        if not await _begins(slot, one):
+            return await ask(call)
         return _checked(slot, await one.around_model(call, ask), ModelResponse)
+
+
+async def _begins(slot: str, one: Middleware) -> bool:
+    """Note that a hook starts with a new answer; False when people say that it ran."""
+    if one.idempotent:
+        return True
+    scope = current_scope("a hook")
+    hook, name = slot.split(":", 1)
+    return await begin_answered(
+        name,
+        f"Hook “{hook}” of “{name}”",
+        at=f"{scope.address}/{slot}",
+        slot=_doubt_of(slot),
+        has_answer=has_new_answer(scope.run, scope.point),
+        keeps_answers=True,
+    )
+
+
+def _doubt_of(slot: str) -> str:
+    return f"{slot}/doubt"
 
 
 def _checked(slot: str, value: object, kind: type[T]) -> T:

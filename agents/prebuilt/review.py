@@ -57,6 +57,11 @@ class ReviewAgent:
         """
         return self._review()
 
+    @property
+    def idempotent(self) -> bool:
+        """It only passes on what people said; see `Agent`."""
+        return True
+
     def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002, ARG002 - see Agent
         """Pass on what people said; see `Agent.resume`."""
         return self._review()

@@ -127,6 +127,11 @@ class StageMiddleware(Middleware):
         self._when: When = when
 
     @property
+    def idempotent(self) -> bool:
+        """It acts on nothing: it lets the agent go on, or not."""
+        return True
+
+    @property
     def name(self) -> str:
         """See `Middleware.name`."""
         return f"interrupt_{self._when}_{self._stage}"

@@ -27,6 +27,7 @@ from agents.core.errors import (
     CheckpointBusyError,
     CheckpointClosedError,
     CheckpointConflictError,
+    ModelError,
     ResumeError,
 )
 from agents.core.events import RunCancelled, RunFailed, RunFinished, RunInterrupted
@@ -260,6 +261,9 @@ class RunSession:
     async def fail(self, error: Exception) -> None:
         """Wait for the same answers again after an error, if nothing is on record since."""
         journal = self.run.journal
+        if isinstance(error, ModelError):  # it is asked again, by agents and hooks that answered
+            with contextlib.suppress(Exception):
+                await journal.release_answered()
         # Whoever was refused an entry may have been overtaken: a save would wipe the journal of
         # the other one, with the start of a call that runs right now.
         if self.was_claimed and not journal.has_entries and not journal.has_failed:

@@ -64,7 +64,7 @@ class Started:
         scope, frozen = current_scope("a doubt"), entry.get("frozen")
         held = None
         if entry.get("answered") is True:
-            held = HeldAnswers.at(scope.run, scope.address, only_answered=True)
+            held = HeldAnswers.at(scope.run, scope.address, only_own=True)
         return cls(
             arguments=cast("dict[str, Json]", entry["arguments"]),
             frozen=frozen if isinstance(frozen, dict) else {},

@@ -34,17 +34,18 @@ class HeldAnswers:
     answers: dict[str, object]
 
     @classmethod
-    def at(cls, run: RunContext, address: Address, *, only_answered: bool = False) -> HeldAnswers:
+    def at(cls, run: RunContext, address: Address, *, only_own: bool = False) -> HeldAnswers:
         """Collect what waits at or below an address, and what was answered of it.
 
         Args:
             run: The run.
             address: The component.
-            only_answered: Whether to leave out what nobody answered: it is asked anew, by a new id.
+            only_own: Whether to leave out what nobody answered, and the questions of gates, agents,
+                nodes and calls in it: these are asked anew, by new ids.
         """
         point = run.topmost(address)
-        if only_answered and point is not None:
-            point = _live(point, run)
+        if only_own and point is not None:
+            point = _own(point, address, run)
         ids = [one.id for one in point.walk()] if point else []
         answers = {key: run.answers[key] for key in ids if key in run.answers}
         return cls(point=point.to_json() if point else None, answers=answers)
@@ -64,11 +65,20 @@ def acts_on_answer(run: RunContext, address: Address) -> bool:
     return any(_is_own(point, address) and _has_answer(point, run) for point in _walk(top))
 
 
-def _live(point: Point, run: RunContext) -> Point | None:
-    """The part of a tree that was answered, with what stands around it."""
-    if not run.is_live(point):
+def has_new_answer(run: RunContext, point: Point | None) -> bool:
+    """Whether what a hook goes on from was answered in this resume, and not kept from before."""
+    if point is None or run.waiting is None:
+        return False
+    waiting = {one.id for one in run.waiting.walk()}
+    own = (one for one in point.walk() if _is_own(one, point.address))
+    return any(one.id in waiting and _has_answer(one, run) for one in own)
+
+
+def _own(point: Point, address: Address, run: RunContext) -> Point | None:
+    """The part of a tree that is the component's own and was answered, with what is around it."""
+    if not run.is_live(point) or not _is_own(point, address):
         return None
-    below = (_live(child, run) for child in point.children)
+    below = (_own(child, address, run) for child in point.children)
     return replace(point, children=tuple(child for child in below if child is not None))
 
 

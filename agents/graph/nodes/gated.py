@@ -58,7 +58,7 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     with state_slot(DOUBT):
         if scope.run.journal.find(STARTED, at) is not None:
             _remember(node_run, at)
-            await _ask(here, HeldAnswers.at(scope.run, scope.address, only_answered=True))
+            await _ask(here, HeldAnswers.at(scope.run, scope.address, only_own=True))
         was_asked, _, held = get_interrupt_state(HeldAnswers)
         choice = await _choice(here, held) if was_asked else ""
     if choice == "ran":

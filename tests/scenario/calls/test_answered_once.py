@@ -39,7 +39,9 @@ async def message_with(stage: Stage, action_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("choice", [AGAIN, LEAVE])
-@pytest.mark.parametrize("agent", ["approved_node", "answered_node", "old_node", "asking_tool"])
+@pytest.mark.parametrize(
+    "agent", ["approved_node", "answered_node", "old_node", "asking_tool", "function", "hook"]
+)
 async def test_i5_what_acted_on_an_answer_before_a_crash_is_in_doubt(
     tmp_path: Path, stage: Stage, agent: str, choice: str
 ) -> None:

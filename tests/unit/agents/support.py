@@ -91,6 +91,7 @@ class Asker:
 
     name: str
     description: str = ""
+    idempotent: bool = True
 
     async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
         yield make_message(f"{self.name} asking")

@@ -134,7 +134,7 @@ class Team:
             if then is not None:
                 yield make_action(then)
 
-        return function_agent(name, work)
+        return function_agent(name, work, idempotent=True)
 
     def sayer(self, name: str, then: Action | None = None) -> Agent:
         """An agent that only says something."""
