@@ -34,21 +34,21 @@ Countersign is ready. Open this page:
     {url}
 
 As Rosa, write in #ops:  @countersign deploy payments 1.4.2 to staging
-Then switch to Ada and decide on the card.  Ctrl-C stops everything.
+Then switch to Ada and approve it on the card. Press Ctrl-C to stop.
 {policy}
-Each of these channels has another agent. What to write there is at its top:
+Each of these channels has its own agent. Its topic tells you what to type:
 
     {channels}
 """
 WELCOME_POLICY = """
-Production takes two of @oncall, who are Ada and Ben. A refund above 100 is for
-@finance, who is Mia. At the top of the page you see who is in which group, and
-a clock that lets time pass at once: for reminders, backups, and the expiry.
+Production needs two approvals from @oncall (Ada and Ben). Refunds above 100
+need @finance (Mia). Use the toolbar to see who's in which group, and the clock
+to skip ahead to reminders, escalations and deadlines.
 The policy is in {path}
 """
 TOPICS = {
-    "ops": "Staging: anybody here decides. Production: two of @oncall, and after an hour Mia, too. "
-    "Refunds above 100: @finance. The clock at the top lets time pass at once.",
+    "ops": "Staging: anyone here can approve. Production: two from @oncall; after an hour, "
+    "Mia too. Refunds above 100: @finance. Use the clock to skip ahead.",
     "finance": "Write: @countersign refund order 1234 120.50, or: refund order 1234 20.00",
 }
 """The topics of the demo's channels while its policy holds."""
@@ -57,12 +57,12 @@ Countersign is ready, with {agent}. Open this page:
 
     {url}
 
-Write to it as Rosa: @countersign, and what you want. Then switch to Ada and decide
-on the card.  Ctrl-C stops everything.
+As Rosa, type @countersign and what you want. Then switch to Ada and approve it
+on the card. Press Ctrl-C to stop.
 """
 DEMO_MODEL_NOTE = """
-COUNTERSIGN_MODEL is not set. An agent that is given the model gets the demo's rules, which
-only know the demo's own tools.
+COUNTERSIGN_MODEL isn't set, so your agent uses the demo model. It only understands
+the demo's own tools.
 """
 
 
@@ -196,8 +196,8 @@ async def _sandbox(
         await sandbox.stop()
         if port is not None or error.errno != errno.EADDRINUSE:
             raise BotError(
-                f"cannot listen on port {sandbox.port}: {error.strerror}; "
-                "choose another one with --port"
+                f"can't listen on port {sandbox.port}: {error.strerror}; use --port to choose "
+                "another"
             ) from error
         sandbox = make()
         await sandbox.start()
@@ -213,8 +213,8 @@ def _directory(base: Path) -> TemporaryDirectory[str]:
         return TemporaryDirectory(prefix="demo-", dir=base)
     except OSError as error:
         raise BotError(
-            f"the data directory {base} cannot be written ({error.strerror}); "
-            "choose another COUNTERSIGN_DATA_DIR"
+            f"can't write to the data directory {base} ({error.strerror}); set "
+            "COUNTERSIGN_DATA_DIR to another one"
         ) from error
 
 

@@ -43,11 +43,11 @@ def _how_to_connect(sandbox: Sandbox) -> str:
     else:
         proof = f"SLACK_SIGNING_SECRET={sandbox.signing_secret}"
     return (
-        f"The stand-in for Slack is ready. Open this page:\n\n    {sandbox.url}\n\n"
-        "Start the bot with these variables; they are good until this program ends:\n\n"
-        f"    SLACK_API_URL={sandbox.api_url}\n"
-        f"    SLACK_BOT_TOKEN={sandbox.bot_token}\n"
-        f"    {proof}\n"
-        "    COUNTERSIGN_APPROVERS=channel\n"
-        f"    COUNTERSIGN_CHANNELS={','.join(sandbox.channel_ids)}\n"
+        f"The Slack sandbox is ready. Open this page:\n\n    {sandbox.url}\n\n"
+        "Start the bot with these variables. They're valid until you stop the sandbox:\n\n"
+        f"    export SLACK_API_URL={sandbox.api_url}\n"
+        f"    export SLACK_BOT_TOKEN={sandbox.bot_token}\n"
+        f"    export {proof}\n"
+        "    export COUNTERSIGN_APPROVERS=channel\n"
+        f"    export COUNTERSIGN_CHANNELS={','.join(sandbox.channel_ids)}\n"
     )

@@ -120,7 +120,7 @@ async def test_skipped_time_brings_the_reminder_the_wider_ask_and_the_expiry(
     await expect(page.get_by_test_id("time-ahead")).to_have_text("+1 h")
     await expect(beside_the_card.filter(has_text="@Mia Chen")).to_have_count(1)
     await skip(page, "86400")
-    label = "Let time pass, 1 day 1 hour ahead"
+    label = "Skip ahead in time, 1 day 1 hour ahead"
     await expect(page.get_by_test_id("time-toggle")).to_have_attribute("aria-label", label)
     await expect(page.locator(APPROVE)).to_have_count(0)
     card = messages.filter(has=page.locator('[data-action-id="countersign:details"]'))
@@ -136,10 +136,10 @@ async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> N
     panel = page.get_by_test_id("time")
     await expect(panel).to_be_in_viewport(ratio=1)
     told = page.get_by_test_id("time-told")
-    await expect(told).to_contain_text("Not at all")
-    await expect(told).to_contain_text("Nothing waits")
+    await expect(told).to_contain_text("No time skipped")
+    await expect(told).to_contain_text("Nothing due")
     await page.get_by_test_id("time-next").click()
-    await expect(page.get_by_role("region", name="Notices")).to_contain_text("Nothing waits")
+    await expect(page.get_by_role("region", name="Notices")).to_contain_text("Nothing due")
     await page.get_by_test_id("time-900").click()
     await expect(told).to_contain_text("15 minutes")
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -31,7 +31,7 @@ async def test_switches_work_by_keyboard_and_survive_a_reload(page: Page, stage:
     )
     await switch.press("Space")
     await expect(switch).to_be_checked()
-    label = "Trouble: let Slack misbehave, 1 thing on"
+    label = "Simulate Slack problems, 1 thing on"
     await expect(opener).to_have_attribute("aria-label", label)
     await page.reload()
     await open_tool(page, "trouble")
@@ -106,5 +106,5 @@ async def test_a_decision_with_duplicate_events_and_lost_answers(page: Page, sta
     assert stage.sandbox.doubles() == {}
     await open_tool(page, "trouble")
     coped = page.get_by_test_id("trouble-coped")
-    await expect(coped).to_contain_text("Doubled messages0")
-    await expect(coped).not_to_contain_text("Came again0")
+    await expect(coped).to_contain_text("Duplicate messages0")
+    await expect(coped).not_to_contain_text("Duplicate deliveries0")

@@ -319,7 +319,7 @@ function drawTop() {
   parts.bell.render(store);
   parts.help.render(store);
   byId("tools-dot").hidden = store.troubles === 0 && store.notified === 0;
-  byId("connection").textContent = store.online ? "" : "Connecting again…";
+  byId("connection").textContent = store.online ? "" : "Reconnecting…";
 }
 
 function drawSide() {

@@ -31,7 +31,7 @@ export function bannerOf(store, channel, addBot) {
 export function introItem(store, channel) {
   const title = store.title(channel);
   const isDirect = channel?.kind === "im";
-  const text = isDirect ? `This is your conversation with ${title}. Nobody else can read it.` : channel?.topic || `This is the start of #${title}.`;
+  const text = isDirect ? `This is your conversation with ${title}. No one else can read it.` : channel?.topic || `This is the start of #${title}.`;
   const draw = () => h("div", { class: "intro" }, h("h2", {}, isDirect ? title : `#${title}`), h("p", {}, text));
   return { key: "intro", sign: `${title} ${text}`, draw };
 }

@@ -5,8 +5,8 @@ import { Panel } from "./panel.js";
 
 const STEPS = [
   ["Ask for something", "Mention the app in a channel, or write to it directly."],
-  ["Open the thread", "It answers there, and puts a card where it needs a decision."],
-  ["Decide as somebody else", "Whoever asks cannot approve it. Switch the person at the top right; with Ctrl in a second window."],
+  ["Open the thread", "It replies there and posts a card when it needs a decision."],
+  ["Approve as someone else", "Requesters can't approve their own requests. Switch people at the top right, or Ctrl-click to open a second window."],
 ];
 
 /** `on` has `examples()`, which shows the line of examples again. */
@@ -18,9 +18,9 @@ export class HelpPanel extends Panel {
       type: "button", class: "button small", data: { testid: "help-examples" }, on: { click: () => { this.close(); on.examples(); } },
     }, "Show the examples");
     this.fill([
-      h("p", {}, "Nothing here leaves this machine. The people are made up; ", this.name_, " is the real program, and talks to this page as it would to Slack."),
+      h("p", {}, "Nothing here leaves this machine. The people are made up; ", this.name_, " is the real bot, and it talks to this page as it would to Slack."),
       h("ol", { class: "help-steps" }, STEPS.map(([title, text]) => h("li", {}, h("h3", {}, title), h("p", {}, text)))),
-      h("p", { class: "panel-note" }, "At the top: who is in which group, notifications as a phone gets them, a Slack that misbehaves, and this page as on a phone."),
+      h("p", { class: "panel-note" }, "In the toolbar: people and groups, phone notifications, simulated Slack problems, and a phone view."),
       h("div", { class: "panel-actions" }, this.again),
     ]);
   }

@@ -12,7 +12,7 @@ export class RosterPanel extends Panel {
     this.store = null;
     this.lists = h("div", {});
     this.fill([
-      h("p", { class: "panel-note" }, "Who may decide is looked up at each click: change something here, and the next click goes by it."),
+      h("p", { class: "panel-note" }, "The bot checks who can approve on every click. Changes here apply to the next click."),
       this.lists,
     ]);
   }
@@ -54,7 +54,7 @@ export class RosterPanel extends Panel {
 
   #guests() {
     const told = (person, on) => `${person} is ${on ? "a guest" : "a member"} now.`;
-    return this.#list("guests", "Guests", "They can be kept from deciding", this.store.humans.map((person) => ({
+    return this.#list("guests", "Guests", "Guests can't approve", this.store.humans.map((person) => ({
       person, on: person.guest,
       turn: (on) => this.#do("person", { user: person.id, guest: on }, told(nameOf(person), on)),
     })));
@@ -62,7 +62,7 @@ export class RosterPanel extends Panel {
 
   #accounts() {
     const told = (person, on) => `The account of ${person} is ${on ? "open" : "closed"} now.`;
-    return this.#list("accounts", "Accounts", "Whoever is not ticked is deactivated", this.store.humans.map((person) => ({
+    return this.#list("accounts", "Accounts", "Clear a box to deactivate the account", this.store.humans.map((person) => ({
       person, on: !person.gone,
       turn: (on) => this.#do("person", { user: person.id, deactivated: !on }, told(nameOf(person), on)),
     })));

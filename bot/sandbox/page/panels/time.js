@@ -17,13 +17,13 @@ export class TimePanel extends Panel {
     this.outside = h("span", { class: "ahead outside", "aria-hidden": "true" });
     document.getElementById("tools-toggle").append(this.outside);
     this.told = h("dl", { class: "facts", data: { testid: "time-told" } });
-    this.next = this.#skip({}, "To the next thing due", "next");
+    this.next = this.#skip({}, "Skip to the next event", "next");
     this.fill([
-      h("p", { class: "panel-note" }, "For the bot and for this page, so much time goes by at once. Reminders, wider asks and expiries come as if you had waited."),
+      h("p", { class: "panel-note" }, "Skips time for the bot and this page. Reminders, escalations and deadlines fire as if you had waited."),
       this.told,
       h("div", { class: "panel-actions" }, SKIPS.map(([seconds, label]) => this.#skip({ seconds }, label, seconds))),
       h("div", { class: "panel-actions" }, this.next),
-      h("p", { class: "panel-note" }, "There is no way back but to start the demo again."),
+      h("p", { class: "panel-note" }, "To go back, restart the demo."),
     ]);
   }
 
@@ -68,8 +68,8 @@ export class TimePanel extends Panel {
   }
 
   #draw({ now: at, ahead, next }) {
-    const due = next === null ? "Nothing waits" : next <= at ? "Now" : `In ${span(Math.max(Math.ceil(next - at), 1))}`;
-    const facts = [["It is", moment(at)], ["Ahead", ahead > 0 ? span(ahead) : "Not at all"], ["Next due", due]];
+    const due = next === null ? "Nothing due" : next <= at ? "Now" : `In ${span(Math.max(Math.ceil(next - at), 1))}`;
+    const facts = [["It is", moment(at)], ["Skipped", ahead > 0 ? span(ahead) : "No time skipped"], ["Next due", due]];
     fill(this.told, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   }
 }

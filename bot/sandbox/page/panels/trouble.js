@@ -10,7 +10,7 @@ const LOOK_MS = 2000;
 
 export class TroublePanel extends Panel {
   constructor(button, root) {
-    super(button, root, { name: "trouble", title: "Let Slack misbehave" });
+    super(button, root, { name: "trouble", title: "Simulate Slack problems" });
     this.rows = new Map();
     this.turns = 0;
     this.dot = h("span", { class: "dot", hidden: true });
@@ -40,17 +40,17 @@ export class TroublePanel extends Panel {
     this.others = h("p", { class: "panel-note", hidden: true });
     this.link = h("p", { class: "panel-note", role: "status", data: { testid: "trouble-connections" } });
     this.coped = h("dl", { class: "facts coped", data: { testid: "trouble-coped" } });
-    this.calm = this.#action("calm", "Back to normal", "All is back to normal.", {}, "button small primary");
+    this.calm = this.#action("calm", "Back to normal", "Everything is back to normal.", {}, "button small primary");
     this.calm.disabled = true;
     this.fill([
-      h("p", { class: "panel-note" }, "A bot must bear all of this without losing or doubling anything. Switch something on, then go on working."),
-      h("h3", {}, "What the bot did about it"), this.coped,
+      h("p", { class: "panel-note" }, "The bot should survive all of these without losing or repeating anything. Turn one on, then keep working."),
+      h("h3", {}, "How the bot coped"), this.coped,
       h("h3", {}, "What goes wrong"), this.list, this.others,
       h("h3", {}, "Connection"), this.link,
       h("div", { class: "panel-actions" },
         this.#action("disconnect", "Disconnect now", "Slack has asked the bot to connect again.", { reason: "refresh_requested" }),
         this.#action("disconnect", "Warn, then disconnect", "Slack will end the connection in ten seconds.", { reason: "warning" }, "button small", "warn"),
-        this.#action("cut", "Break it off", "The connection broke without a word.")),
+        this.#action("cut", "Drop the connection", "The connection dropped without warning.")),
     ], this.calm);
   }
 
@@ -82,9 +82,9 @@ export class TroublePanel extends Panel {
     const { failed, again, lost, doubles } = shown.coped;
     const facts = [
       ["Calls that failed", failed, "It tries again, or says so on the card."],
-      ["Came again", again, "Events and clicks that Slack sent twice."],
+      ["Duplicate deliveries", again, "Events and clicks that Slack sent twice."],
       ["Never arrived", lost, "It looks for what it missed."],
-      ["Doubled messages", doubles, doubles === 0 ? "As it should be." : "This is a fault."],
+      ["Duplicate messages", doubles, doubles === 0 ? "As expected." : "This is a bug."],
     ];
     const sign = JSON.stringify(facts);
     if (this.told !== sign) {
