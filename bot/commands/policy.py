@@ -22,13 +22,13 @@ from bot.policy.reading.schema import schema_text
 from bot.policy.reading.settings import policy_text, settings_policy
 from bot.policy.world import PolicyWorld, world_of
 
-OFFLINE = "offline: ids of people, user groups and channels were not looked up in Slack"
+OFFLINE = "offline: user, user group and channel IDs weren't checked in Slack"
 DEMO_TOOLS = (
-    "checked against the tools of the demo: COUNTERSIGN_AGENT is not set; "
+    "checked against the demo's tools, because COUNTERSIGN_AGENT isn't set; "
     "set it to check against your own tools"
 )
 _AGENT_SETTINGS = ("COUNTERSIGN_AGENT", "COUNTERSIGN_AGENTS_FILE")
-_NO_TOKEN = "set it to the bot token, or say --offline"  # noqa: S105 - no secret
+_NO_TOKEN = "set it to the bot token, or add --offline"  # noqa: S105 - no secret
 _ANY_TOKENS = {"SLACK_BOT_TOKEN": "xoxb-none", "SLACK_APP_TOKEN": "xapp-none"}
 
 
@@ -116,7 +116,7 @@ async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> F
     try:
         await check_file(path, world, slack, told.append)
     except FaultyPolicyError as error:
-        remedy = "correct the file; a bot that runs keeps the last good one in force"
+        remedy = "fix the file; a running bot keeps using the last valid one"
         return Finding(subject="COUNTERSIGN_POLICY", text=str(error), remedy=remedy)
     return Finding(subject="policy", text=told[-1])
 
@@ -138,7 +138,7 @@ async def _read(path: Path) -> bytes:
     try:
         return await reader_of(path)()
     except OSError as error:
-        raise FaultyPolicyError(f"{path}: it cannot be read: {error.strerror or error}") from error
+        raise FaultyPolicyError(f"can't read {path}: {error.strerror or error}") from error
 
 
 @asynccontextmanager
@@ -151,7 +151,7 @@ async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     names = ("SLACK_BOT_TOKEN", "SLACK_API_URL")
     given = {name: environ[name] for name in names if environ.get(name, "").strip()}
     if "SLACK_BOT_TOKEN" not in given:
-        raise SettingsError("SLACK_BOT_TOKEN", "it is not set, and ids are looked up", _NO_TOKEN)
+        raise SettingsError("SLACK_BOT_TOKEN", "not set, but needed to look up IDs", _NO_TOKEN)
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
     slack = await reach.reach_slack(settings)
     async with reach.lookup_session() as session:

@@ -237,7 +237,7 @@ async def _read(source: PolicySource) -> bytes:
             code="not_yaml",
             key="",
             line=1,
-            fault=f"it cannot be read: {error.strerror or error}",
+            fault=f"can't read the file: {error.strerror or error}",
             remedy="check the path and its permissions",
         )
         raise PolicyError([problem]) from error

@@ -55,13 +55,13 @@ def refuse(code: str, what: str, remedy: str) -> NoReturn:
 
 def wrong_type(value: object, wanted: str) -> NoReturn:
     """Refuse a value that is of another type than the wanted one."""
-    refuse("wrong_type", f"it is {kind(value)}", f"write {wanted}")
+    refuse("wrong_type", f"found {kind(value)}", f"write {wanted}")
 
 
 def unknown(value: object, wanted: str) -> PydanticCustomError:
     """The error of a value that is none of a few words and maps."""
     if not isinstance(value, str):
-        return fault("wrong_type", f"it is {kind(value)}", f"write {wanted}")
+        return fault("wrong_type", f"found {kind(value)}", f"write {wanted}")
     return fault("bad_value", f"{value!r} is not known here", f"write {wanted}")
 
 
@@ -81,11 +81,11 @@ def seconds(text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError("it is not a duration")
+        raise ValueError("not a duration")
     numbers = match.groupdict(default="0")
     total = sum(length * int(numbers[unit]) for unit, length in _UNITS_S.items())
     if not 0 < total <= LONGEST_S:
-        raise ValueError("it is longer than a year" if total else "it is zero")
+        raise ValueError("longer than a year" if total else "zero")
     return total
 
 
@@ -105,7 +105,7 @@ def between(least: int, most: int, words: str) -> Callable[[object, ValidationIn
     def read(value: object, info: ValidationInfo) -> int:
         remedy = f"write such as 45s, 15m, 1h30m, 8h, 2d or 1w; from {words}"
         if not isinstance(value, str):
-            refuse("bad_duration", f"it is {kind(value)}, and no duration", remedy)
+            refuse("bad_duration", f"found {kind(value)}, and no duration", remedy)
         try:
             found = seconds(value)
         except ValueError as error:
@@ -153,7 +153,7 @@ def _local(value: object) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except ValueError:
-        refuse("bad_value", f"{value!r} is on no calendar", remedy)
+        refuse("bad_value", f"{value!r} isn't a real date", remedy)
 
 
 def _clock(value: object) -> str:
@@ -163,7 +163,7 @@ def _clock(value: object) -> str:
     try:
         time.fromisoformat(value)
     except ValueError:
-        refuse("bad_value", f"{value!r} is on no clock", remedy)
+        refuse("bad_value", f"{value!r} isn't a real time", remedy)
     return value
 
 
@@ -187,7 +187,7 @@ def _yes_no(value: object) -> bool:
     if not isinstance(value, str):
         wrong_type(value, "yes or no")
     if value not in _YES_NO:
-        refuse("bad_value", f"{value!r} is neither yes nor no", "write yes or no")
+        refuse("bad_value", f"{value!r} isn't yes or no", "write yes or no")
     return _YES_NO[value]
 
 
@@ -202,7 +202,7 @@ def _reason(value: object) -> str:
     if not isinstance(value, str):
         wrong_type(value, "a text")
     if not value.strip():
-        refuse("bad_value", "it is empty", "say in a few words why nobody may do that")
+        refuse("bad_value", "empty", "say briefly why this is blocked")
     return value
 
 

@@ -38,10 +38,10 @@ async def execute(call: Call) -> None:
             for one in differences:
                 call.say(str(one))
     if left := [case.id for case in cases if not is_played(case)]:
-        call.say(f"of a kind that is not known, and not played: {', '.join(left)}")
+        call.say(f"skipped, unknown kind: {', '.join(left)}")
     if differing:
-        raise CasesDifferError(f"{differing} of {len(played)} cases differ")
-    call.say(f"{len(played)} {'case' if len(played) == 1 else 'cases'}: all as expected")
+        raise CasesDifferError(f"{differing} of {len(played)} cases failed")
+    call.say(f"{len(played)} {'case' if len(played) == 1 else 'cases'} passed")
 
 
 @contextmanager

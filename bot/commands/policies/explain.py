@@ -149,7 +149,7 @@ def _question(form: CallForm, path: Path) -> PolicyQuestion:
     tool = form.world.tools.get(form.tool)
     if tool is None:
         raise BotError(
-            f"{path}: it does not say what {form.tool} is; "
+            f"{path}: the tool {form.tool} isn't described; "
             f'add "world": {{"tools": {{"{form.tool}": {{"tags": […], "risk": "…"}}}}}}'
         )
     return PolicyQuestion(
@@ -169,7 +169,7 @@ def _read_policy(path: Path) -> PolicyFile:
         root, problems = read_source(path.read_bytes())
         file, faults = read_structure(root)
     except OSError as error:
-        raise BotError(f"{path} cannot be read: {error.strerror}") from error
+        raise BotError(f"can't read {path}: {error.strerror}") from error
     except PolicyError as error:
         raise BotError(error.text(str(path))) from error
     if file is None or problems or faults:
@@ -181,7 +181,7 @@ def _read_call(path: Path) -> CallForm:
     try:
         return CallForm.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise BotError(f"{path} cannot be read: {error.strerror}") from error
+        raise BotError(f"can't read {path}: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the call"

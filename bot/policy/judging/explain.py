@@ -13,7 +13,7 @@ from bot.policy.prospects import prospect
 from bot.policy.standing import Standing
 from bot.policy.terms import Group, Requirement, Terms
 
-_VERBS = {"allow": "allowed", "deny": "denied", "ask": "people are asked"}
+_VERBS = {"allow": "allowed", "deny": "blocked", "ask": "needs approval"}
 
 
 def explained(judged: Judged, shortage: str) -> dict[str, object]:
@@ -53,7 +53,7 @@ def in_words(judged: Judged, shortage: str) -> str:
     if isinstance(judged.ruling, Terms):
         lines += [f"  {name:<10} {text}" for name, text in _parts(judged.ruling) if text]
     if shortage:
-        lines.append(f"  nobody     can decide it: {shortage}")
+        lines.append(f"  blocked    no one can approve it: {shortage}")
     return "\n".join(lines).lstrip("\n")
 
 
@@ -86,7 +86,7 @@ def _parts(terms: Terms) -> list[tuple[str, str]]:
         ("edited by", _editors(terms)),
         ("rejected", "by one" if terms.reject == 1 else f"by {terms.reject}"),
         ("expires", f"{_time(terms.expires_s)} after the request{on_expiry}"),
-        ("starts", f"at most {_time(terms.max_age_s)} after the decision"),
+        ("starts", f"within {_time(terms.max_age_s)} of the decision"),
         ("reminders", ", ".join(map(_time, terms.reminders_s)) if terms.remind_s else "never"),
         *(
             (
@@ -100,7 +100,10 @@ def _parts(terms: Terms) -> list[tuple[str, str]]:
         ("reasons", _and(name for name, holds in _reasons(terms) if holds)),
         ("grants", _grants(terms)),
         ("override", f"by {_and(terms.break_glass.groups)}" if terms.break_glass else ""),
-        ("always", "asked: no grants, no overrides, no batches" if terms.always_ask else ""),
+        (
+            "always",
+            "asks: no standing permissions, overrides or batches" if terms.always_ask else "",
+        ),
         ("digest", terms.digest),
     ]
 
@@ -114,7 +117,7 @@ def _group(group: Group) -> str:
     rotation = group.rotation
     sources = [*group.users, *group.usergroups, *(f"members of {one}" for one in group.channels)]
     if rotation:
-        sources.append(f"on duty: {', '.join(rotation.people)}, by turns of {rotation.every}")
+        sources.append(f"on call: {', '.join(rotation.people)}, in shifts of {rotation.every}")
     if group.here:
         sources.append("members of the thread's channel")
     return ", ".join(sources) or "nobody"
@@ -123,7 +126,7 @@ def _group(group: Group) -> str:
 def _editors(terms: Terms) -> str:
     if terms.edit == "by":
         return _and(terms.editors)
-    return "whoever may approve now" if terms.edit == "yes" else "nobody"
+    return "anyone who can approve now" if terms.edit == "yes" else "no one"
 
 
 def _reasons(terms: Terms) -> list[tuple[str, bool]]:
@@ -134,7 +137,7 @@ def _grants(terms: Terms) -> str:
     limits = terms.grants
     if limits is None:
         return ""
-    vary = f", {_and(limits.vary)} may differ" if limits.vary else ""
+    vary = f", {_and(limits.vary)} can vary" if limits.vary else ""
     return f"for {_time(limits.max_time_s)}, {limits.max_uses} times{vary}"
 
 

@@ -68,12 +68,12 @@ def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[Pol
     """
     stages = asking.own.get("stages")
     if stages is not None and asking.own.get("approve") is not None:
-        remedy = "remove one; stages come in order, requirements of approve at the same time"
+        remedy = "use one: stages run in order, approve asks everyone at once"
         yield stages.problem("approve_and_stages", "approve is there, too", remedy)
         return
     if not is_default and all(asking.field(name) is None for name in _WHO):
         remedy = "add approve here or to defaults: [{from: [group]}]"
-        yield asking.own.problem("no_approvers", "it does not say whom to ask", remedy)
+        yield asking.own.problem("no_approvers", "no approvers are set", remedy)
     yield from _names(asking)
     yield from _ladder(asking, is_default=is_default)
     yield from _grants(asking)
@@ -125,7 +125,7 @@ def _twice(what: str, named: Iterable[tuple[SourceNode, str]]) -> Iterator[Polic
         if name and name in seen:
             place = node.get("name") or node
             yield place.problem(
-                "bad_name", f"a {what} {name} is there already", "name it otherwise"
+                "bad_name", f"there's already a {what} named {name}", "choose another name"
             )
         seen.add(name)
 
@@ -142,11 +142,11 @@ def _ladder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
         after = _seconds(node, 0)
         if node is not None and after:
             if is_own and after <= before:
-                yield node.problem("bad_order", "it is not after the step before", "sort the steps")
+                yield node.problem("bad_order", "not after the step before", "sort the steps")
             elif expires and after >= expires:
                 place = asking.place(node, "expires")
                 yield place.problem(
-                    "bad_order", "it is not before the expiry", "make after shorter than expires"
+                    "bad_order", "not before the expiry", "make after shorter than expires"
                 )
             before = max(before, after)
         yield from _step(asking, step)
@@ -159,7 +159,7 @@ def _step(asking: AskSource, step: SourceNode) -> Iterator[PolicyProblem]:
     place = asking.place(step, *_WHO)
     names = [requirement_name(one) for one in requirements]
     if step.get("for") is None and len(names) > 1:
-        fault = "several requirements are there, and it does not say which it is for"
+        fault = "there are several requirements, so it has to say which one it's for"
         yield place.problem("for_required", fault, f"add for: with some of {', '.join(names)}")
     for node, text in step.texts("for"):
         if text not in names:
@@ -188,7 +188,7 @@ def _grants(asking: AskSource) -> Iterator[PolicyProblem]:
         one.scalar if one is not None and isinstance(one.scalar, int) else 1 for one in counts
     )
     if grants is not None and grants.entries is not None and slots > 1:
-        fault = f"{slots} people are needed, and a grant is given by one"
+        fault = f"this needs {slots} people, but one person gives a standing permission"
         remedy = "ask for one person, or write grants: never"
         yield asking.place(grants, *_WHO).problem("grants_slots", fault, remedy)
 

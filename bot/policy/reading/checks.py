@@ -151,7 +151,7 @@ class _Checks:
         yield from self._unreachable()
 
     def _names(self) -> Iterator[PolicyProblem]:
-        seen = {DEFAULT: "it is the name of the default"}
+        seen = {DEFAULT: "this is the name of the default"}
         for rule in self._root.each("rules"):
             name = rule.get("name")
             if name is None or not isinstance(name.scalar, str):
@@ -161,7 +161,7 @@ class _Checks:
             seen.setdefault(name.scalar, f"the rule in line {rule.line} has this name")
         for text, group in self._groups.items():
             if text in _RESERVED:
-                fault = f"{text} means all {text} of a call"
+                fault = f"{text} is reserved: it means all {text} of a call"
                 yield group.problem("bad_name", fault, "name it otherwise")
 
     def _zones(self) -> Iterator[PolicyProblem]:
@@ -171,7 +171,7 @@ class _Checks:
                 continue
             if self._root.get("timezone") is None and place.get("timezone") is None:
                 remedy = "add timezone, here or to the whole file, such as Europe/Berlin"
-                yield place.problem("needs_zone", "its times have no zone", remedy)
+                yield place.problem("needs_zone", "its times have no time zone", remedy)
 
     def _references(self, ask: SourceNode, *, is_bound: bool) -> Iterator[PolicyProblem]:
         for node, name in group_names(ask):
@@ -180,12 +180,12 @@ class _Checks:
     def _reference(self, node: SourceNode, name: str, *, is_bound: bool) -> Iterator[PolicyProblem]:
         if name not in self._groups:
             known = {*self._groups, *known_near(node)}
-            remedy = nearest(name, known, "name a group that is in groups")
-            yield node.problem("unknown_group", f"there is no group {name!r}", remedy)
+            remedy = nearest(name, known, "use a group defined under groups")
+            yield node.problem("unknown_group", f"no group named {name!r}", remedy)
         elif name in self._here and not is_bound and not self._demo:
             yield node.problem(
                 "here_needs_channel",
-                f"{name} is whoever is in the channel, and whoever asks chooses the channel",
+                f"{name} means the members of the channel, and the requester chooses the channel",
                 "name the channels in when.channel of the rule, without direct",
             )
 
@@ -208,7 +208,7 @@ class _Checks:
             if not any(is_named(name, text) for name in tools):
                 count += 1
                 remedy = nearest(text, tools, _one_of(tools))
-                yield node.problem("unknown_tool", f"no tool is called {text!r}", remedy)
+                yield node.problem("unknown_tool", f"no tool is named {text!r}", remedy)
         for node, text in when.texts("tags"):
             if text not in tags:
                 count += 1
@@ -221,7 +221,7 @@ class _Checks:
         is_about = when.get("tool") is not None or when.get("tags") is not None
         if is_about and not count and not self._matched(when):
             remedy = "change tool, tags, risk or gated, or remove the rule"
-            yield when.problem("unknown_tool", "no tool fits all of this", remedy)
+            yield when.problem("unknown_tool", "no tool matches all of these conditions", remedy)
 
     def _matched(self, when: SourceNode | None) -> list[ToolFacts]:
         return [tool for tool in self._world.tools if _may_match(when, tool)]
@@ -248,8 +248,8 @@ class _Checks:
         for rule in rules:
             met = [tool for tool in left if _may_match(rule.when, tool)]
             if rule.then.scalar == "allow" and met:
-                fault = f"{met[0].name} has a gate in its code, and nobody is named for it"
-                remedy = "add approve to defaults, or ask for it in a rule before"
+                fault = f"the tool {met[0].name!r} needs approval, but no approvers are set"
+                remedy = "add approve to defaults, or add a rule with approvers for it"
                 yield rule.then.problem("allow_on_gated", fault, remedy)
             if _is_static(rule.when):
                 left = [tool for tool in left if tool not in met]
@@ -258,7 +258,7 @@ class _Checks:
         first: SourceNode | None = None
         for rule in self._root.each("rules"):
             if first is not None:
-                fault = f"the rule in line {first.line} matches every call"
+                fault = f"never reached: the rule on line {first.line} matches every call"
                 yield rule.problem("unreachable", fault, "put this one before it, or remove it")
             elif rule.entries is not None and _matches_all(rule.get("when")):
                 first = rule
@@ -266,7 +266,11 @@ class _Checks:
 
 def _one_of(known: Collection[str]) -> str:
     words = ", ".join(sorted(known))
-    return f"write one of {words}" if words else "remove it: there are none"
+    return (
+        f"write one of {words}"
+        if words
+        else "remove it: no agent defines any (in a test file, add them under world.tools)"
+    )
 
 
 def _duplicates(node: SourceNode) -> Iterator[PolicyProblem]:
@@ -276,7 +280,7 @@ def _duplicates(node: SourceNode) -> Iterator[PolicyProblem]:
         if item.items is None and item.entries is None and item.scalar is not None:
             value = (type(item.scalar), item.scalar)
             if value in seen:
-                yield item.problem("duplicate_key", "it is written twice", "remove one of them")
+                yield item.problem("duplicate_key", "listed twice", "remove one of them")
             seen.add(value)
     for below in (*(node.items or ()), *(node.entries or {}).values()):
         yield from _duplicates(below)

@@ -70,7 +70,7 @@ def _value(
 ) -> Iterator[PolicyProblem]:
     value, as_ = arg.get("value"), arg.get("as")
     if as_ is not None and name not in _ORDERS:
-        yield as_.problem("bad_value", f"{name} compares no numbers", "remove as")
+        yield as_.problem("bad_value", f"{name} doesn't compare numbers", "remove as")
     if name in _BARE:
         if value is not None:
             yield value.problem("bad_value", f"{name} takes no value", "remove it")
@@ -102,25 +102,25 @@ def _form(name: str, value: SourceNode) -> PolicyProblem | None:
         return value.problem("wrong_type", f"{name} needs a list with something in it", "write one")
     if name not in _LISTS and (value.items is not None or value.entries is not None):
         remedy = "write a single value" if name != "eq" else "write a single value, or op: in"
-        return value.problem("wrong_type", f"it is {kind(value.plain())}", remedy)
+        return value.problem("wrong_type", f"found {kind(value.plain())}", remedy)
     if name in _ORDERS and "number" not in types_of(value.scalar):
-        return value.problem("wrong_type", f"it is {kind(value.scalar)}", "write a number")
+        return value.problem("wrong_type", f"found {kind(value.scalar)}", "write a number")
     if name == "matches":
         if not isinstance(value.scalar, str):
-            return value.problem("wrong_type", f"it is {kind(value.scalar)}", "write a text")
+            return value.problem("wrong_type", f"found {kind(value.scalar)}", "write a text")
         return _pattern(value, value.scalar)
     return None
 
 
 def _pattern(node: SourceNode, pattern: str) -> PolicyProblem | None:
     if len(pattern) > MAX_PATTERN:
-        fault = f"it is longer than {MAX_PATTERN} characters"
+        fault = f"longer than {MAX_PATTERN} characters"
         return node.problem("bad_pattern", fault, "write several conditions or rules")
     try:
         Pattern(pattern, dot_is_all=True)
     except PatternError as error:
         remedy = "write RE2 syntax: it has no look-around and no back-references"
-        return node.problem("bad_pattern", f"it is no pattern: {error}", remedy)
+        return node.problem("bad_pattern", f"not a valid pattern: {error}", remedy)
     return None
 
 
@@ -141,7 +141,7 @@ def _fit(
     if name in _ORDERS and "string" in shape.types:
         remedy = "add as: number, if the text is a number"
     found = " or ".join(sorted(shape.types))
-    return op.problem("bad_operator", f"{name} does not fit: {tool.name} has {found} there", remedy)
+    return op.problem("bad_operator", f"{name} doesn't work here: {tool.name} has {found}", remedy)
 
 
 def _fitting(name: str, value: SourceNode, tool: ToolFacts, shape: Shape) -> PolicyProblem | None:
@@ -175,5 +175,5 @@ def _equal(one: object, other: object) -> bool:
 
 def _never(node: SourceNode, tool: ToolFacts, types: set[str] | frozenset[str]) -> PolicyProblem:
     found = " or ".join(sorted(types))
-    fault = f"it is {kind(node.plain())}, and {tool.name} has {found} there"
+    fault = f"found {kind(node.plain())}, and {tool.name} has {found} there"
     return node.problem("wrong_type", fault, f"write {found}")

@@ -154,10 +154,10 @@ def _failed(name: str, error: DirectoryError) -> _Fault:
         return _outside(name)
     if error.detail.endswith(_UNKNOWN):
         remedy = "correct the id; to a private channel, invite the bot first"
-        return _Fault("unknown_id", f"Slack does not know {name}", remedy)
+        return _Fault("unknown_id", f"Slack doesn't recognize {name}", remedy)
     detail = f" ({error.detail})" if error.detail else ""
     fault = f"{name} cannot be looked up{detail}"
-    return _Fault("unresolvable", fault, "try again when Slack answers")
+    return _Fault("unresolvable", fault, "try again when Slack is reachable")
 
 
 def _ids(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> Iterator[tuple[SourceNode, str]]:

@@ -119,12 +119,12 @@ def read_source(data: bytes) -> tuple[SourceNode, list[PolicyProblem]]:
         PolicyError: It is too big, no YAML, or has anchors.
     """
     if len(data) > MAX_BYTES:
-        raise _failed("too_big", 1, f"it is longer than {MAX_BYTES // 1024} KiB", "make it shorter")
+        raise _failed("too_big", 1, f"longer than {MAX_BYTES // 1024} KiB", "make it shorter")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise _failed("not_yaml", line, "it is not UTF-8", "save it as UTF-8") from error
+        raise _failed("not_yaml", line, "not UTF-8", "save it as UTF-8") from error
     events = _events(text)
     anchors = [_anchor(event) for event in events if getattr(event, "anchor", None)]
     if anchors:
@@ -157,10 +157,10 @@ def _events(text: str) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        raise _failed("not_yaml", line, f"it is not YAML: {error.problem}", remedy) from error
+        raise _failed("not_yaml", line, f"not YAML: {error.problem}", remedy) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise _failed("not_yaml", line, f"it is not YAML: {error.reason}", remedy) from error
+        raise _failed("not_yaml", line, f"not YAML: {error.reason}", remedy) from error
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ class _SourceReader:
         ]
         if len(documents) != 1:
             line = documents[1].start_mark.line + 1 if documents else 1
-            fault = "a second document begins" if documents else "it is empty"
+            fault = "a second document begins" if documents else "empty"
             raise _failed("not_yaml", line, fault, "write one map")
         self.position = self.events.index(documents[0]) + 1
         root = self._node("", self._next(), 1, 0, 0)
@@ -189,7 +189,7 @@ class _SourceReader:
 
     def _node(self, key: str, event: Any, line: int, column: int, depth: int) -> SourceNode:
         if depth > MAX_DEPTH:
-            raise _failed("bad_value", line, "it is nested too deep", "write it flatter")
+            raise _failed("bad_value", line, "nested too deeply", "write it flatter")
         is_map = isinstance(event, yaml.MappingStartEvent)
         is_list = isinstance(event, yaml.SequenceStartEvent)
         node = SourceNode(
@@ -201,7 +201,7 @@ class _SourceReader:
             entries=self._entries(key, depth) if is_map else None,
         )
         if event.tag is not None:
-            fault = f"it has the tag {event.tag}"
+            fault = f"has the tag {event.tag}"
             self.problems.append(node.problem("wrong_type", fault, "remove the tag"))
         return node
 
@@ -223,7 +223,7 @@ class _SourceReader:
             node = self._node(path, self._next(), line, column, depth + 1)
             if event.value in entries:
                 first = entries[event.value].line
-                fault = f"it is written twice, first in line {first}"
+                fault = f"duplicate key, first on line {first}"
                 self.problems.append(node.problem("duplicate_key", fault, "remove one of them"))
             else:
                 entries[event.value] = node

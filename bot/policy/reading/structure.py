@@ -55,7 +55,7 @@ def refused(model: type[Entry], root: SourceNode, error: ValidationError) -> lis
         error: The refusal.
     """
     found = [one for details in error.errors() for one in _problems(model, root, details)]
-    fault = f"it cannot be used: {error.errors()[0]['msg']}"
+    fault = f"can't be used: {error.errors()[0]['msg']}"
     return found or [root.problem("bad_value", fault, "mend it")]
 
 
@@ -69,7 +69,7 @@ def _problems(
     elif details["type"] == "extra_forbidden":
         known = _known(model, place[:-1])
         remedy = nearest(str(place[-1]), known, f"write one of {', '.join(sorted(known))}")
-        yield node.problem("unknown_key", "it is not known here", remedy)
+        yield node.problem("unknown_key", "unknown key", remedy)
     elif details["type"] in CODES:
         yield _own(node, details)
     elif details["type"] == "too_short":
@@ -89,7 +89,7 @@ def _missing(
         key=node.below(name),
         line=node.line,
         column=node.column,
-        fault="it is missing",
+        fault="required",
         remedy=f"add {name}",
     )
 
@@ -103,10 +103,10 @@ def _own(node: SourceNode, details: ErrorDetails) -> PolicyProblem:
 def _empty(node: SourceNode, place: Sequence[str | int]) -> PolicyProblem:
     last = place[-1]
     if last in _PEOPLE:
-        return node.problem("empty_group", "it names nobody", "name at least one")
+        return node.problem("empty_group", "the group is empty", "name at least one")
     if last == "approve":
         return node.problem("no_approvers", "nobody is asked", "write {from: [group]}")
-    return node.problem("bad_value", "it is too short", "write more of them, or leave the key out")
+    return node.problem("bad_value", "too short", "write more of them, or leave the key out")
 
 
 def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) -> PolicyProblem:
@@ -121,9 +121,9 @@ def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) 
         return node.problem(code, f"{value!r} is not known here", remedy)
     if details["type"] in _WANTED:
         wanted = _WANTED[details["type"]]
-        return node.problem("wrong_type", f"it is {kind(value)}", f"write {wanted}")
+        return node.problem("wrong_type", f"found {kind(value)}", f"write {wanted}")
     fault = details["msg"].replace("Input should", "it should", 1)
-    return node.problem("bad_value", "it cannot be used", fault[:1].lower() + fault[1:])
+    return node.problem("bad_value", "can't be used", fault[:1].lower() + fault[1:])
 
 
 def _known(model: type[Entry], place: Sequence[str | int]) -> set[str]:

@@ -52,7 +52,7 @@ def policy_of(stage: Stage) -> PolicyInForce:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BAD, "policy.yaml:4: defaults.approve[0].from[0]: there is no group 'oops'"),
+        (BAD, "policy.yaml:4: defaults.approve[0].from[0]: no group named 'oops'"),
         (GONE, "policy.yaml:3: groups.ops.users[0]: U0NOBODY99 is not known in this workspace"),
     ],
 )
@@ -69,7 +69,7 @@ async def test_a_bot_with_a_faulty_policy_does_not_start(
 
 async def test_a_bot_whose_policy_is_not_there_does_not_start(tmp_path: Path) -> None:
     missing = str(tmp_path / "none.yaml")
-    with pytest.raises(FaultyPolicyError, match="it cannot be read: No such file"):
+    with pytest.raises(FaultyPolicyError, match="can't read the file: No such file"):
         async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=missing):
             pass
 

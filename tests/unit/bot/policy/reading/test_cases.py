@@ -60,4 +60,6 @@ def test_a_remedy_names_no_empty_list() -> None:
     text = "{version: 1, rules: [{name: a, when: {tags: [x]}, then: {deny: b}}], default: allow}"
     with pytest.raises(PolicyError) as caught:
         check(text.encode(), PolicyWorld(tools=(ToolFacts(name="t"),)))
-    assert [one.remedy for one in caught.value.problems] == ["remove it: there are none"]
+    assert [one.remedy for one in caught.value.problems] == [
+        "remove it: no agent defines any (in a test file, add them under world.tools)"
+    ]
