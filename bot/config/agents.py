@@ -70,7 +70,7 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
         return {EVERYWHERE: cast(Agent, value)}
     if isinstance(value, Mapping):
         return _checked(path, value)
-    raise _fault(f"{path!r} is not an agent", _REMEDY)
+    raise _fault(f"{path!r} isn't an agent", _REMEDY)
 
 
 def load_agent(path: str, model: Model) -> Agent:
@@ -94,7 +94,7 @@ def _made(path: str, model: Model) -> object:
         except Exception as error:
             raise _fault(
                 f"{path!r} failed: {error!r}{_where(error)}",
-                "fix the function; it is called with the model",
+                "fix the function; Countersign calls it with the model",
             ) from error
     return value
 
@@ -107,11 +107,14 @@ def _imported(path: str) -> object:
         if _is_part_of(error.name, module_name):
             raise _fault(
                 f"there is no module {error.name!r}",
-                "give module:attribute of a module that Python finds; for a file in the current "
-                "directory, set PYTHONPATH=.",
+                "use module:attribute with a module on Python's path; for a file in the "
+                "current directory, set PYTHONPATH=.",
             ) from error
         raise _fault(
-            f"the module {module_name!r} needs {error.name!r}, which is not there{_where(error)}",
+            (
+                f"the module {module_name!r} needs {error.name!r}, which isn't "
+                f"installed{_where(error)}"
+            ),
             f"install it beside Countersign: {shlex.quote(sys.executable)} -m pip install with the "
             "name of its package; or correct the import",
         ) from error
@@ -156,12 +159,12 @@ def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:
                 "for messages that begin with “deploy:”",
             )
         if not _is_agent(agent):
-            raise _fault(f"what {path!r} has for {channel} is not an agent", _REMEDY)
+            raise _fault(f"what {path!r} has for {channel} isn't an agent", _REMEDY)
         name = cast(Agent, agent).name
         if by_name.setdefault(name, agent) is not agent:
             raise _fault(
-                f"{path!r} has two agents that are called {name!r}",
-                "give each a name of its own: a turn finds its agent by it",
+                f"{path!r} has two agents named {name!r}",
+                "give each agent a unique name",
             )
     if not agents:
         raise _fault(f"{path!r} has no agents", "add one; * stands for all channels")

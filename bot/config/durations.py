@@ -36,13 +36,13 @@ def parse_duration(text: str, *, longest: timedelta = LONGEST) -> timedelta:
     """
     found = _SHAPE.fullmatch(text.strip().lower())
     if found is None:
-        raise ValueError("it is not a duration")
+        raise ValueError("not a duration")
     numbers = found.groupdict(default="0")
     seconds = sum(length * int(numbers[unit]) for unit, length in _UNITS_S.items())
     if not seconds:
-        raise ValueError("it is zero")
+        raise ValueError("zero")
     if seconds > longest.total_seconds():
-        raise ValueError(f"it is longer than {longest.days} days")
+        raise ValueError(f"longer than {longest.days} days")
     return timedelta(seconds=seconds)
 
 

@@ -135,9 +135,9 @@ def read_manifest(text: str) -> Manifest:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark is not None else ""
-        raise ValueError(f"it is not valid YAML{place}") from error
+        raise ValueError(f"not valid YAML{place}") from error
     if not isinstance(manifest, dict):
-        raise ValueError("it is not a mapping")  # noqa: TRY004 - a file's content, no argument
+        raise ValueError("not a mapping")  # noqa: TRY004 - a file's content, no argument
     return manifest
 
 
@@ -181,7 +181,7 @@ def _check_looks(manifest: Manifest) -> Iterator[str]:
     if color is not None and not re.fullmatch(r"#(?:[0-9a-fA-F]{3}){1,2}", str(color)):
         yield "display_information.background_color must look like #2d3748"
     if not _at(manifest, "features", "bot_user", "display_name"):
-        yield "features.bot_user.display_name is missing: people could not mention the bot"
+        yield "features.bot_user.display_name is missing, so no one could mention the bot"
     yield from _check_home(manifest)
     if _at(manifest, "features", "assistant_view") is not None:
         yield "features.assistant_view is not used: agent_view takes its place"
@@ -194,7 +194,9 @@ def _check_home(manifest: Manifest) -> Iterator[str]:
     if _at(manifest, *home, "messages_tab_read_only_enabled") is not False:
         yield "features.app_home.messages_tab_read_only_enabled must be false for direct messages"
     if _at(manifest, *home, "home_tab_enabled") is not True:
-        yield "features.app_home.home_tab_enabled must be true: each person's list is there"
+        yield (
+            "features.app_home.home_tab_enabled must be true: the Home tab holds each person's list"
+        )
 
 
 def _check_scopes(manifest: Manifest) -> Iterator[str]:
@@ -261,7 +263,7 @@ def _compare(place: str, found: Collection[str], wanted: Collection[str]) -> Ite
     if missing := sorted(set(wanted) - set(found)):
         yield f"{place} lacks {', '.join(missing)}"
     if surplus := sorted(set(found) - set(wanted)):
-        yield f"{place} has {', '.join(surplus)}, which the bot does not use"
+        yield f"{place} includes {', '.join(surplus)}, which the bot doesn't use"
     if len(set(found)) < len(found):
         yield f"{place} names something twice"
 

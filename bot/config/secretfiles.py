@@ -36,7 +36,7 @@ def secret_files(environ: Mapping[str, str]) -> dict[str, str]:
     for name, text in found.items():
         if environ.get(name, text).strip() != text:
             raise SettingsError(
-                name, f"it is set, and {directory} has another value for it", "keep one of the two"
+                name, f"set to one value here and to another in {directory}", "keep one of the two"
             )
     return found
 
@@ -74,6 +74,6 @@ def _secret(path: Path) -> str:
     except UnicodeDecodeError:
         text = ""
     if not text or "\0" in text or len(data) > LARGEST:
-        fault = f"{path} is empty, longer than {LARGEST} bytes, or no text"
+        fault = f"{path} is empty, longer than {LARGEST} bytes, or not text"
         raise SettingsError(DIRECTORY, fault, "write the value into it, or delete it")
     return text

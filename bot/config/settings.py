@@ -39,9 +39,9 @@ FOR_TESTS = "COUNTERSIGN_TEST_"
 
 
 _WHO_DECIDES = (
-    "say who may decide: COUNTERSIGN_POLICY with the path of a policy file; or ids of people (U…) "
-    "and of user groups (S…), such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, "
-    "together with COUNTERSIGN_CHANNELS"
+    "set COUNTERSIGN_POLICY to a policy file; or list user IDs (U…) and user group IDs (S…), "
+    "such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or use channel together with "
+    "COUNTERSIGN_CHANNELS"
 )
 IN_A_POLICY = {
     "COUNTERSIGN_APPROVERS": "groups: {approvers: {users: [U…], usergroups: [S…]}}, and "
@@ -99,7 +99,7 @@ class Settings(BaseModel):
     data_dir: Annotated[Path, BeforeValidator(values.data_dir)] = Field(
         default=DATA_DIR,
         alias="COUNTERSIGN_DATA_DIR",
-        description="Where the embedded database lies.",
+        description="Directory of the embedded database.",
     )
     mongo_driver: Annotated[
         Literal["motor", "pymongo"], BeforeValidator(values.one_of("motor", "pymongo"))
@@ -178,22 +178,24 @@ class Settings(BaseModel):
     escalate_to: Annotated[tuple[str, ...], BeforeValidator(values.backups)] = Field(
         default=(),
         alias="COUNTERSIGN_ESCALATE_TO",
-        description="Who decides, too, after that: like `COUNTERSIGN_APPROVERS`.",
+        description="Backup approvers, in the same format as `COUNTERSIGN_APPROVERS`.",
     )
     max_age: Annotated[timedelta, BeforeValidator(values.max_age)] = Field(
         default=timedelta(minutes=15),
         alias="COUNTERSIGN_MAX_AGE",
-        description="From a decision to the start of its call at most; then people are asked anew.",
+        description=(
+            "How long after approval a call may start. After that, approvers are asked again."
+        ),
     )
     exclude_editors: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=False,
         alias="COUNTERSIGN_EXCLUDE_EDITORS",
-        description="`yes`: who edits a call cannot approve it, too; somebody else has to.",
+        description="`yes`: someone other than the editor has to approve an edited call.",
     )
     policy: Annotated[Path | None, BeforeValidator(values.optional_path)] = Field(
         default=None,
         alias="COUNTERSIGN_POLICY",
-        description="A policy file: who decides what. It, or `COUNTERSIGN_APPROVERS`, is required.",
+        description="The policy file: who approves what. Set this or `COUNTERSIGN_APPROVERS`.",
     )
     approvers: tuple[str, ...] = Field(
         default=(),
@@ -208,7 +210,7 @@ class Settings(BaseModel):
     self_approval: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=False,
         alias="COUNTERSIGN_SELF_APPROVAL",
-        description="Whether people may decide what they asked for themselves: `yes` or `no`.",
+        description="Whether requesters can approve their own requests: `yes` or `no`.",
     )
     audit_key: Annotated[SecretStr | None, BeforeValidator(values.audit_key)] = Field(
         default=None,
@@ -218,7 +220,7 @@ class Settings(BaseModel):
     retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
         default=None,
         alias="COUNTERSIGN_RETENTION",
-        description="How long a thread is kept after its end, such as `90d`. Unset: for ever.",
+        description="How long to keep finished threads, such as `90d`. Default: forever.",
     )
     secret_files: Annotated[Mapping[str, SecretStr], BeforeValidator(values.secrets_dir)] = Field(
         default={},
@@ -228,7 +230,7 @@ class Settings(BaseModel):
     daily_list: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=True,
         alias="COUNTERSIGN_DAILY_LIST",
-        description="Whether people are sent one list a day of what waits for them.",
+        description="Whether to send people a daily list of their open requests.",
     )
     language: Annotated[str, BeforeValidator(values.language)] = Field(
         default="en",
@@ -248,7 +250,9 @@ class Settings(BaseModel):
     redact: Annotated[MaskRules, BeforeValidator(values.redact)] = Field(
         default=NO_RULES,
         alias="COUNTERSIGN_REDACT",
-        description="What is masked beside known secrets: key names and regular expressions (RE2).",
+        description=(
+            "What else to hide besides known secrets: key names and regular expressions (RE2)."
+        ),
     )
 
     @field_validator("slack_signing_secret", mode="before")
@@ -258,7 +262,7 @@ class Settings(BaseModel):
         has_no_socket = info.data.get("slack_app_token", ...) is None
         if value is None and has_no_socket:
             values.refuse(
-                "neither it nor SLACK_APP_TOKEN is set",
+                "not set, and neither is SLACK_APP_TOKEN",
                 "set SLACK_APP_TOKEN for Socket Mode, or SLACK_SIGNING_SECRET for HTTP",
             )
         return values.signing_secret(value)
@@ -272,7 +276,7 @@ class Settings(BaseModel):
         if value:
             return values.approvers(value)
         if info.data.get("policy", ...) is None:
-            values.refuse("it is not set", _WHO_DECIDES)
+            values.refuse("not set", _WHO_DECIDES)
         return ()
 
     @field_validator("expire_after", mode="after")
@@ -281,7 +285,10 @@ class Settings(BaseModel):
         remind_after = info.data.get("remind_after")
         if remind_after is not None and value <= remind_after:
             values.refuse(
-                "a request would expire before its reminder",
+                (
+                    "it's shorter than COUNTERSIGN_REMIND_AFTER, so requests would expire before "
+                    "their reminder"
+                ),
                 "make it longer than COUNTERSIGN_REMIND_AFTER",
             )
         return value
@@ -294,7 +301,10 @@ class Settings(BaseModel):
         expire_after = info.data.get("expire_after")
         if value is not None and expire_after is not None and value >= expire_after:
             values.refuse(
-                "a request would expire before anybody else is asked",
+                (
+                    "it's longer than COUNTERSIGN_EXPIRE_AFTER, so requests would expire before "
+                    "backups are asked"
+                ),
                 "make it shorter than COUNTERSIGN_EXPIRE_AFTER",
             )
         return value
@@ -308,12 +318,12 @@ class Settings(BaseModel):
         escalate_after = info.data.get("escalate_after", ...)
         if value and escalate_after is None:
             values.refuse(
-                "nobody would ever ask them, as COUNTERSIGN_ESCALATE_AFTER is not set",
+                "backups are never asked, because COUNTERSIGN_ESCALATE_AFTER isn't set",
                 "set that to a duration such as 1h, or unset this",
             )
         if not value and isinstance(escalate_after, timedelta):
             values.refuse(
-                "it is not set, but COUNTERSIGN_ESCALATE_AFTER is, and nobody would be asked",
+                "not set, but COUNTERSIGN_ESCALATE_AFTER is, so there's no backup to ask",
                 "name the backup people as in COUNTERSIGN_APPROVERS, or unset "
                 "COUNTERSIGN_ESCALATE_AFTER",
             )
@@ -327,8 +337,8 @@ class Settings(BaseModel):
         names = (*info.data.get("approvers", ()), *info.data.get("escalate_to", ()))
         if CHANNEL in names and not value:
             values.refuse(
-                "it is not set, and `channel` lets the members of a channel decide: who asks would "
-                "choose who decides, by choosing, or making, the channel",
+                "not set, and with `channel` the requester could choose the approvers by "
+                "choosing the channel",
                 "list the ids of the channels (C…) where requests may be made, or name people or "
                 "groups in place of channel",
             )
@@ -400,15 +410,15 @@ def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[S
             continue
         close = get_close_matches(upper, names, n=1)
         remedy = f"did you mean {close[0]}?" if close else "unset it"
-        yield SettingsError(name, "there is no such setting", remedy)
+        yield SettingsError(name, "unknown setting", remedy)
 
 
 def _beside_policy(given: Mapping[str, str]) -> Iterator[SettingsError]:
     """Settings that a policy file would silently overrule, or they it."""
     for name, words in IN_A_POLICY.items() if "COUNTERSIGN_POLICY" in given else ():
         if name in given:
-            fault = "COUNTERSIGN_POLICY is set, too, and says who decides"
-            yield SettingsError(name, fault, f"unset it, and write in the policy file: {words}")
+            fault = "COUNTERSIGN_POLICY is also set and takes its place"
+            yield SettingsError(name, fault, f"unset it, and add to the policy file: {words}")
 
 
 def _beside_agents(given: Mapping[str, str]) -> Iterator[SettingsError]:
@@ -422,7 +432,7 @@ def _beside_agents(given: Mapping[str, str]) -> Iterator[SettingsError]:
 def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:
     for name in names:
         if name in environ and not environ[name].strip():
-            yield SettingsError(name, "it is set, but empty", "give it a value, or unset it")
+            yield SettingsError(name, "set, but empty", "give it a value, or unset it")
 
 
 def _problem(details: Any) -> SettingsError:
@@ -430,14 +440,14 @@ def _problem(details: Any) -> SettingsError:
     field = Settings.model_fields.get(found)  # a default is reported by the name of its field
     variable = str(field.alias) if field is not None else found
     if details["type"] == "missing":
-        return SettingsError(variable, "it is not set", _REQUIRED[variable])
+        return SettingsError(variable, "not set", _REQUIRED[variable])
     context = details["ctx"]
     return SettingsError(variable, str(context["fault"]), str(context["remedy"]))
 
 
 _REQUIRED = {
-    "SLACK_BOT_TOKEN": "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & "
-    "Permissions",
+    "SLACK_BOT_TOKEN": "set it to the Bot User OAuth Token (xoxb-…), from OAuth & "
+    "Permissions in your app's settings",
 }
 """The remedy for a missing setting that has no default."""
 

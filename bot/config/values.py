@@ -57,7 +57,7 @@ def matching(pattern: str, remedy: str) -> Callable[[str], str]:
 
     def check(value: str) -> str:
         if not shape.fullmatch(value):
-            refuse(f"{value!r} does not have the right form", remedy)
+            refuse(f"{value!r} isn't in the right format", remedy)
         return value
 
     return check
@@ -70,8 +70,10 @@ def token(prefix: str, remedy: str) -> Callable[[str | None], str | None]:
     def check(value: str | None) -> str | None:
         if value is None or shape.fullmatch(value):
             return value
-        fault = "has characters that no token has" if value.startswith(prefix) else ""
-        refuse(f"it {fault or f'does not begin with {prefix}'}", remedy)
+        fault = f"doesn't start with {prefix}"
+        if value.startswith(prefix):
+            fault = "contains characters that aren't valid in a token"
+        refuse(fault, remedy)
 
     return check
 
@@ -80,7 +82,7 @@ def signing_secret(value: str | None) -> str | None:
     """Check that a value, unless there is none, can be a signing secret."""
     if value is not None and not re.fullmatch(r"[!-~]{16,200}", value):
         refuse(
-            "it is too short, or has characters that no signing secret has",
+            "too short, or contains characters that aren't valid in a signing secret",
             "copy it from the app's page, Basic Information, App Credentials",
         )
     return value
@@ -94,8 +96,8 @@ def duration(value: str | timedelta) -> timedelta:
         return parse_duration(value)
     except ValueError as error:
         refuse(
-            f"{value!r} cannot be used: {error}",
-            "write whole numbers with d, h, m or s, such as 15m, 8h or 1h30m",
+            f"{value!r} isn't valid: {error}",
+            "use whole numbers with d, h, m or s, such as 15m, 8h or 1h30m",
         )
 
 
@@ -104,7 +106,8 @@ def max_age(value: str | timedelta) -> timedelta:
     found = duration(value)
     if not timedelta(minutes=1) <= found <= timedelta(days=1):
         refuse(
-            f"{value!r} is not between 1m and 24h", "write such as 15m; an old yes proves little"
+            f"{value!r} is not between 1m and 24h",
+            "use a duration such as 15m; old approvals shouldn't start calls",
         )
     return found
 
@@ -132,9 +135,9 @@ def api_url(value: str) -> str:
     remedy = "give an https address such as https://slack.com/api/ (http only on this machine)"
     parts = _split(value)
     if parts is None or not parts.hostname:
-        refuse("it is not an address", remedy)
+        refuse("not an address", remedy)
     if parts.username or parts.password or parts.query or parts.fragment:
-        refuse("it has a login, a query or a fragment", remedy)
+        refuse("has a login, a query or a fragment", remedy)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
         refuse("tokens would be sent without encryption", remedy)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/"
@@ -170,8 +173,8 @@ def mongodb_uri(value: str | None) -> str | None:
         return value
     fault = "names no host, or has characters in its login that have to be written as %40 or such"
     if not value.startswith(("mongodb://", "mongodb+srv://")):
-        fault = "does not begin with mongodb:// or mongodb+srv://"
-    refuse(f"it {fault}", "write mongodb://user:password@host1,host2/database?replicaSet=name")
+        fault = "doesn't start with mongodb:// or mongodb+srv://"
+    refuse(fault, "write mongodb://user:password@host1,host2/database?replicaSet=name")
 
 
 def mongodb_passwords(uri: str) -> list[str]:
@@ -184,7 +187,7 @@ def mongodb_passwords(uri: str) -> list[str]:
 def data_dir(value: str | Path) -> str | Path:
     """Refuse a path that only a shell understands."""
     if str(value).startswith("~"):
-        refuse("~ has no meaning here", "write the whole path")
+        refuse("~ isn't expanded here", "write the whole path")
     return value
 
 
@@ -208,7 +211,8 @@ def port(value: str | int) -> int:
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
         refuse(
-            f"{text!r} is not a port", "give a number from 1 to 65535 (0 takes any that is free)"
+            f"{text!r} isn't a valid port",
+            "give a number from 1 to 65535 (0 takes any that is free)",
         )
     return int(text)
 
@@ -247,7 +251,7 @@ def language(value: str) -> str:
     known = languages()
     name = value.strip().lower()
     if name not in known:
-        refuse(f"there is no catalogue for {value!r}", f"write one of these: {', '.join(known)}")
+        refuse(f"there's no translation for {value!r}", f"write one of these: {', '.join(known)}")
     return name
 
 
@@ -260,10 +264,10 @@ def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
     )
     names = [name for name in re.split(r"[,\s]+", text) if name]
     if not names:
-        refuse("it names nobody", remedy)
+        refuse("it doesn't list anyone", remedy)
     for name in names:
         if name != CHANNEL and not re.fullmatch(r"[USW][A-Z0-9]{2,30}", name):
-            refuse(f"{name!r} is not the id of a person or of a user group", remedy)
+            refuse(f"{name!r} isn't a user ID or a user group ID", remedy)
     return tuple(dict.fromkeys(names))
 
 
@@ -291,7 +295,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
     def check(value: str) -> str:
         if value not in choices:
-            refuse(f"{value!r} is not known here", f"write {' or '.join(choices)}")
+            refuse(f"{value!r} isn't a valid value", f"write {' or '.join(choices)}")
         return value
 
     return check
@@ -318,5 +322,5 @@ def audit_key(value: str | None) -> str | None:
     try:
         seal_of(value or "")
     except ValueError as error:
-        refuse(f"it cannot be used: {error}", KEY_REMEDY)
+        refuse(f"can't be used: {error}", KEY_REMEDY)
     return value

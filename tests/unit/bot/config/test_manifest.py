@@ -120,7 +120,7 @@ def test_the_agent_view_can_be_done_without() -> None:
 @pytest.mark.parametrize(
     ("left", "words"),
     [
-        (lambda one: one["features"].pop("agent_view"), "assistant:write, which the bot does not"),
+        (lambda one: one["features"].pop("agent_view"), "assistant:write, which the bot doesn't"),
         (lambda one: one["features"].pop("agent_view"), "agent_session_stopped, which the bot"),
         (remove_scope("assistant:write"), "scopes.bot lacks assistant:write"),
         (put({}, "features", "assistant_view"), "agent_view takes its place"),
@@ -142,7 +142,7 @@ EVENTS_PATH = ("settings", "event_subscriptions")
     [
         (remove_scope("chat:write"), "oauth_config.scopes.bot lacks chat:write"),
         (remove_scope("im:history"), "the event message.im needs the scope im:history"),
-        (add_scope("admin"), "has admin, which the bot does not use"),
+        (add_scope("admin"), "includes admin, which the bot doesn't use"),
         (add_scope("chat:write"), "names something twice"),
         (put(None, "oauth_config"), "lacks app_mentions:read, "),
         (put("chat:write", "oauth_config", "scopes", "bot"), "lacks app_mentions:read, "),
@@ -154,14 +154,14 @@ EVENTS_PATH = ("settings", "event_subscriptions")
         (put(["message.im"], *EVENTS_PATH, "user_events"), "user_events must be empty"),
         (
             lambda manifest: manifest["settings"]["event_subscriptions"]["bot_events"].append("x"),
-            "has x, which the bot does not use",
+            "includes x, which the bot doesn't use",
         ),
         (put("yes", *SETTINGS, "interactivity", "is_enabled"), "cards have buttons"),
         (put(True, *SETTINGS, "token_rotation_enabled"), "must be false"),
         (put(False, *SETTINGS, "socket_mode_enabled"), "interactivity.request_url must be"),
         (put("", "display_information", "name"), "1 to 35 characters"),
         (put("#12", "display_information", "background_color"), "must look like"),
-        (put(None, "features", "bot_user"), "could not mention the bot"),
+        (put(None, "features", "bot_user"), "no one could mention the bot"),
         (put(False, *HOME, "messages_tab_enabled"), "messages_tab_enabled must be true"),
         (put(False, *HOME, "home_tab_enabled"), "home_tab_enabled must be true"),
         (put(True, *HOME, "messages_tab_read_only_enabled"), "read_only_enabled must be false"),

@@ -53,7 +53,7 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b" \n", b"\xff\xfe", b"a\0b", b"x" * (LARGEST + 1)])
 def test_what_is_no_secret_is_refused(tmp_path: Path, data: bytes) -> None:
     found = refusal(environ_with(tmp_path, SHOP_TOKEN=data))
-    assert "SHOP_TOKEN is empty, longer than 65536 bytes, or no text" in found.fault
+    assert "SHOP_TOKEN is empty, longer than 65536 bytes, or not text" in found.fault
 
 
 def test_a_file_that_is_a_directory_is_refused(tmp_path: Path) -> None:

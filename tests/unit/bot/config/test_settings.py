@@ -60,18 +60,18 @@ def test_nothing_set_names_all_that_is_missing() -> None:
         Settings.load({})
     first, second, third = str(caught.value).splitlines()
     assert first == (
-        "SLACK_BOT_TOKEN: it is not set; "
-        "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & Permissions"
+        "SLACK_BOT_TOKEN: not set; "
+        "set it to the Bot User OAuth Token (xoxb-…), from OAuth & Permissions "
+        "in your app's settings"
     )
     assert second == (
-        "SLACK_SIGNING_SECRET: neither it nor SLACK_APP_TOKEN is set; "
+        "SLACK_SIGNING_SECRET: not set, and neither is SLACK_APP_TOKEN; "
         "set SLACK_APP_TOKEN for Socket Mode, or SLACK_SIGNING_SECRET for HTTP"
     )
     assert third == (
-        "COUNTERSIGN_APPROVERS: it is not set; say who may decide: COUNTERSIGN_POLICY with the "
-        "path of a policy file; or ids of people (U…) and of user groups (S…), such as "
-        "COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together with "
-        "COUNTERSIGN_CHANNELS"
+        "COUNTERSIGN_APPROVERS: not set; set COUNTERSIGN_POLICY to a policy file; or list user "
+        "IDs (U…) and user group IDs (S…), such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; "
+        "or use channel together with COUNTERSIGN_CHANNELS"
     )
 
 
@@ -86,7 +86,7 @@ def test_nothing_set_names_all_that_is_missing() -> None:
 def test_i13_a_channel_decides_only_where_the_operator_says(given: dict[str, str]) -> None:
     found = faults(**given)
     assert list(found) == ["COUNTERSIGN_CHANNELS"]
-    assert "who asks would choose who decides" in found["COUNTERSIGN_CHANNELS"]
+    assert "the requester could choose the approvers" in found["COUNTERSIGN_CHANNELS"]
     settings = Settings.load({**SOCKET, **given, "COUNTERSIGN_CHANNELS": "C0OPSOPS01 G0OLDGROUP"})
     assert settings.channels == ("C0OPSOPS01", "G0OLDGROUP")
 
@@ -133,11 +133,11 @@ def test_all_faults_are_reported_at_once() -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("SLACK_BOT_TOKEN", "xoxp-1", "does not begin with xoxb-"),
-        ("SLACK_BOT_TOKEN", "xoxb-a b", "characters that no token has"),
-        ("SLACK_APP_TOKEN", "xoxb-1", "does not begin with xapp-"),
+        ("SLACK_BOT_TOKEN", "xoxp-1", "doesn't start with xoxb-"),
+        ("SLACK_BOT_TOKEN", "xoxb-a b", "characters that aren't valid in a token"),
+        ("SLACK_APP_TOKEN", "xoxb-1", "doesn't start with xapp-"),
         ("SLACK_SIGNING_SECRET", "short", "too short"),
-        ("SLACK_SIGNING_SECRET", "0123456789 abcdef0123", "too short, or has characters"),
+        ("SLACK_SIGNING_SECRET", "0123456789 abcdef0123", "too short, or contains characters"),
         ("SLACK_API_URL", "slack.com/api", "not an address"),
         ("SLACK_API_URL", "https://slack.com:x/api", "not an address"),
         ("SLACK_API_URL", "https://slack.com\\@evil", "not an address"),
@@ -146,7 +146,7 @@ def test_all_faults_are_reported_at_once() -> None:
         ("SLACK_API_URL", "ftp://localhost/", "without encryption"),
         ("SLACK_API_URL", "https://u:p@slack.com/api/", "a login, a query or a fragment"),
         ("SLACK_API_URL", "https://slack.com/api/?x=1", "a login, a query or a fragment"),
-        ("MONGODB_URI", "postgres://h/d", "does not begin with mongodb://"),
+        ("MONGODB_URI", "postgres://h/d", "doesn't start with mongodb://"),
         ("MONGODB_URI", "mongodb://", "names no host"),
         ("MONGODB_URI", "mongodb://u:p@ss@h/d", "written as %40"),
         ("COUNTERSIGN_DATA_DIR", "~/countersign", "whole path"),
@@ -167,22 +167,22 @@ def test_all_faults_are_reported_at_once() -> None:
         ("COUNTERSIGN_RETENTION", "90s", "less than a day"),
         ("COUNTERSIGN_RETENTION", "4000d", "longer than 3650 days"),
         ("COUNTERSIGN_ESCALATE_AFTER", "8h", "shorter than COUNTERSIGN_EXPIRE_AFTER"),
-        ("COUNTERSIGN_ESCALATE_TO", ",", "names nobody"),
-        ("COUNTERSIGN_ESCALATE_TO", "@ben", "'@ben' is not the id"),
-        ("COUNTERSIGN_ESCALATE_TO", "U0ADALINDQ", "COUNTERSIGN_ESCALATE_AFTER is not set"),
+        ("COUNTERSIGN_ESCALATE_TO", ",", "doesn't list anyone"),
+        ("COUNTERSIGN_ESCALATE_TO", "@ben", "'@ben' isn't a user ID"),
+        ("COUNTERSIGN_ESCALATE_TO", "U0ADALINDQ", "COUNTERSIGN_ESCALATE_AFTER isn't set"),
         ("COUNTERSIGN_SELF_APPROVAL", "maybe", "write yes or no"),
         ("COUNTERSIGN_LANGUAGE", "tlh", "write one of these: en"),
         ("COUNTERSIGN_LANGUAGE", "../en", "write one of these: en"),
         ("COUNTERSIGN_LOG", "loud", "write a level"),
         ("COUNTERSIGN_LOG", "info,debug", "write a level"),
-        ("COUNTERSIGN_APPROVERS", ",", "names nobody"),
+        ("COUNTERSIGN_APPROVERS", ",", "doesn't list anyone"),
         ("COUNTERSIGN_CHANNELS", "#ops", "not the id of a channel"),
         ("COUNTERSIGN_CHANNELS", "D0DIRECT01", "not the id of a channel"),
-        ("COUNTERSIGN_APPROVERS", "everyone", "not the id of a person"),
-        ("COUNTERSIGN_APPROVERS", "*", "not the id of a person"),
-        ("COUNTERSIGN_APPROVERS", "U0ADALINDQ, @ben", "'@ben' is not the id"),
-        ("COUNTERSIGN_APPROVERS", "C0OPSOPS01", "not the id of a person"),
-        ("COUNTERSIGN_APPROVERS", "u0adalindq", "not the id of a person"),
+        ("COUNTERSIGN_APPROVERS", "everyone", "isn't a user ID"),
+        ("COUNTERSIGN_APPROVERS", "*", "isn't a user ID"),
+        ("COUNTERSIGN_APPROVERS", "U0ADALINDQ, @ben", "'@ben' isn't a user ID"),
+        ("COUNTERSIGN_APPROVERS", "C0OPSOPS01", "isn't a user ID"),
+        ("COUNTERSIGN_APPROVERS", "u0adalindq", "isn't a user ID"),
     ],
 )
 def test_a_wrong_value_is_refused(variable: str, value: str, words: str) -> None:
@@ -193,9 +193,7 @@ def test_a_wrong_value_is_refused(variable: str, value: str, words: str) -> None
 
 @pytest.mark.parametrize("variable", list(variables()))
 def test_an_empty_value_is_refused(variable: str) -> None:
-    assert (
-        faults(**{variable: "  "})[variable] == "it is set, but empty; give it a value, or unset it"
-    )
+    assert faults(**{variable: "  "})[variable] == "set, but empty; give it a value, or unset it"
 
 
 def test_an_escalation() -> None:
@@ -210,8 +208,8 @@ def test_an_escalation() -> None:
 
 def test_an_escalation_needs_somebody() -> None:
     assert faults(COUNTERSIGN_ESCALATE_AFTER="1h") == {
-        "COUNTERSIGN_ESCALATE_TO": "it is not set, but COUNTERSIGN_ESCALATE_AFTER is, and nobody "
-        "would be asked; name the backup people as in COUNTERSIGN_APPROVERS, or unset "
+        "COUNTERSIGN_ESCALATE_TO": "not set, but COUNTERSIGN_ESCALATE_AFTER is, so there's no "
+        "backup to ask; name the backup people as in COUNTERSIGN_APPROVERS, or unset "
         "COUNTERSIGN_ESCALATE_AFTER"
     }
 
@@ -235,7 +233,7 @@ def test_a_fault_of_an_escalation_is_told_once(variable: str, after: str) -> Non
     ],
 )
 def test_a_mistyped_name_is_refused(name: str, remedy: str) -> None:
-    assert faults(**{name: "1"}) == {name: f"there is no such setting; {remedy}"}
+    assert faults(**{name: "1"}) == {name: f"unknown setting; {remedy}"}
 
 
 def test_variables_of_others_are_passed_over() -> None:
