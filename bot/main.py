@@ -310,7 +310,7 @@ def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
         try:
             await policy.look(anew=True)
         except StorageError as error:
-            logger.warning("look at the policy failed: %s", error, extra={"action": "tick_failed"})
+            logger.warning("policy reload failed: %s", error, extra={"action": "tick_failed"})
 
     with suppress(NotImplementedError):  # not every system has such handlers
         loop.add_signal_handler(signal.SIGHUP, lambda: countersign.tasks.spawn(look()))
@@ -397,7 +397,7 @@ async def _start(
         await _connect(handler, intake)
     await scheduler.tick()
     countersign.tasks.spawn(countersign.approvals.attendance.catch_up())
-    logger.info("ready on port %d", port, extra={"action": "ready"})
+    logger.info("ready, listening on port %d", port, extra={"action": "ready"})
 
 
 async def _connect(handler: SocketMode, intake: Closings) -> None:

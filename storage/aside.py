@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 def reason(error: RecordFormatError) -> str:
     """Log that a record is set aside, and why; return what is kept of that."""
     logger.error(
-        "a record is set aside: %s; `countersign doctor` names it",
+        "quarantined an unreadable record: %s; run `countersign doctor` for details",
         error,
         extra={"action": "set_aside"},
     )

@@ -243,7 +243,7 @@ async def in_time(
         if limit.expired():
             return _failed(f"the policy did not answer within {time_limit:g} seconds")
         kind = type(error).__name__
-        logger.warning("a policy failed with %s; the call of %r is denied", kind, tool)
+        logger.warning("policy raised %s; the call of %r is blocked", kind, tool)
         return _failed("the policy failed")
     if not isinstance(ruling, Allow | Deny | Ask):
         return _failed(f"the policy answered with {type(ruling).__name__}, which is no ruling")

@@ -180,7 +180,9 @@ class House:
                     found = await self.policy.grant(call, terms)
         except (Interrupted, Exception) as error:  # noqa: BLE001 - whatever it is, people decide
             kind = type(error).__name__
-            logger.warning("no standing grant for %r: %s; people are asked", call.tool, kind)
+            logger.warning(
+                "standing permission lookup failed for %r: %s; asking approvers", call.tool, kind
+            )
             return None
         return found if isinstance(found, Allow) and found.grant else None
 

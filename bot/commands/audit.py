@@ -45,7 +45,7 @@ async def _show(call: Call) -> None:
     for entry in entries:
         call.say(json_line(entry) if arguments.json else line(entry))
     if not entries:
-        raise BotError(f"nothing is on record of {thread_id or arguments.approval}")
+        raise BotError(f"no audit entries for {thread_id or arguments.approval}")
 
 
 async def _list(call: Call) -> None:
@@ -66,7 +66,7 @@ async def _list(call: Call) -> None:
                 is_empty = False
                 call.say(json_line(link.entry) if arguments.json else line(link.entry))
     if is_empty and not arguments.json:
-        call.say("Nothing is on record, or nothing of what was asked for.")
+        call.say("No matching audit entries.")
 
 
 async def _verify(call: Call) -> None:
@@ -91,16 +91,16 @@ async def _verify(call: Call) -> None:
         if not arguments.team or team == arguments.team
     ]
     if arguments.head and not verdicts:
-        faults.append("there is no entry, and a head was noted")
+        faults.append("the audit log is empty, but you gave a head: entries are missing")
     if left.count:
         since = datetime.fromtimestamp(left.since_ms / 1_000, UTC)
         call.say(f"open: {left.count}, since {since:%Y-%m-%d %H:%M:%S} UTC")
         if system_clock() - left.since_ms > milliseconds(LATE):
-            faults.append("entries are open for more than a minute: nobody seals them")
+            faults.append("entries have been unsealed for more than a minute: is the bot running?")
     else:
         call.say("open: none")
     if strange:
-        faults.append(f"{strange} open entries were altered, or are of somebody without the key")
+        faults.append(f"{strange} unsealed entries were altered, or were written without the key")
     if faults:
         raise BotError("\n".join(faults))
 
@@ -114,7 +114,7 @@ def _told(call: Call, team_id: str, verdict: Verdict) -> str:
             fault += f"; the end of the chain was damaged before entry {named}"
         is_unkeyed = verdict.fault.wrong is Wrong.UNKEYED
         return f"{fault}. {_PLAIN_REMEDY}" if is_unkeyed else fault
-    call.say(f"{team_id}: {verdict.count} entries hold; head {verdict.seq}:{verdict.hash}")
+    call.say(f"{team_id}: {verdict.count} entries verified; head {verdict.seq}:{verdict.hash}")
     if verdict.unkeyed and call.seal.key:
         call.say(f"{team_id}: {verdict.unkeyed} of them are sealed without a key")
     return ""
@@ -173,13 +173,15 @@ def _cell(value: object) -> str:
 async def _prune(call: Call) -> None:
     older = call.arguments.older_than
     if older < _LEAST:
-        raise BotError("entries of the last 31 days are kept: a request may wait that long")
+        raise BotError(
+            "can't delete entries from the last 31 days: open requests may still need them"
+        )
     before_ms = system_clock() - milliseconds(older)
     if not call.arguments.yes:
         async with _open(call) as storage:
             for team_id in sorted(await storage.trail.heads()):
                 count = await _count_before(storage, team_id, before_ms)
-                call.say(f"{team_id}: {count} entries would be deleted. Say --yes to delete them.")
+                call.say(f"{team_id}: {count} entries would be deleted. To delete them, add --yes.")
         return
     async with call.open_beside() as storage:
         for team_id in sorted(await storage.trail.heads()):
@@ -209,7 +211,7 @@ def _head(text: str) -> Head | None:
         return None
     seq, _, hash_ = text.partition(":")
     if not (seq.isascii() and seq.isdigit() and _HASH.fullmatch(hash_)):
-        raise BotError(f"{text!r} is no head; write it as the log has it, SEQ:HASH")
+        raise BotError(f"{text!r} isn't a head; copy it from the log, as SEQ:HASH")
     return Head(int(seq), hash_)
 
 
@@ -224,7 +226,9 @@ def _moment(text: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        fault = f"{text!r} is no time; write 2026-11-22, 2026-11-22T09:30, or 2d for two days ago"
+        fault = (
+            f"{text!r} isn't a valid time; use 2026-11-22, 2026-11-22T09:30, or 2d for two days ago"
+        )
         raise BotError(fault) from error
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1_000)
 

@@ -14,12 +14,12 @@ async def execute(call: Call) -> None:
     """Run the command."""
     if call.uri:
         raise BotError(
-            "MONGODB_URI is set: that database is copied with mongodump, or by whoever hosts it; "
-            "this command copies the embedded one"
+            "MONGODB_URI is set. Back up MongoDB with mongodump or your hosting provider; "
+            "this command is for the embedded database"
         )
     target = Path(call.arguments.file)
     try:
         size = await stores.back_up(call.data_dir, target)
     except StoreUnavailableError as error:
         raise BotError(error.detail) from error
-    call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")
+    call.say(f"Backed up to {target} ({size:,} bytes, verified). Protect it like the original.")

@@ -87,7 +87,7 @@ class Call:
         try:
             return stores.seal_of(self.environ.get("COUNTERSIGN_AUDIT_KEY", ""))
         except ValueError as error:
-            fault = f"it cannot be used: {error}"
+            fault = f"can't be used: {error}"
             raise SettingsError("COUNTERSIGN_AUDIT_KEY", fault, stores.KEY_REMEDY) from error
 
     def open_beside(self) -> AbstractAsyncContextManager[Storage]:
@@ -134,7 +134,7 @@ def end_in_time(
     """
 
     def end() -> None:
-        logger.error("something hangs and is left behind", extra={"action": "stopping"})
+        logger.error("shutdown timed out, exiting anyway", extra={"action": "stopping"})
         leave(CUT_OFF)
 
     timer = threading.Timer(within_s, end)

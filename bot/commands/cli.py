@@ -70,7 +70,7 @@ async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
         complain(str(error))
         return WRONG_SETTINGS
     except StoreUnavailableError as error:
-        complain(f"the database cannot be used: {error.detail}")
+        complain(f"can't use the database: {error.detail}")
         return FAILED
     except (BotError, StorageError) as error:
         complain(str(error))

@@ -26,29 +26,32 @@ EMBEDDED: Mapping[Fault, str] = {
     "“A damaged database”); do not start with an empty directory: all that waits would be unknown",
     Fault.FOREIGN: f"{_KEEP}, and find out what was put in their place and by whom; then put the "
     "right file, or your newest copy, there",
-    Fault.FULL: "make room on that disk; the bot goes on by itself",
+    Fault.FULL: "free up disk space; the bot then continues on its own",
     Fault.READ_ONLY: "let this user write to that directory and its files; for a new bot, name a "
     "directory on a local disk that this user may write to",
     Fault.MISSING: "find out where the file went; else move what is left of it away and go back to "
     "your newest copy with `countersign restore`. To begin anew with an empty database, for which "
     "all that waits is unknown, delete countersign.lock",
-    Fault.REPLACED: "do not stop the bot: what it has open is gone when it ends; save it first "
-    "(docs/operations.md, “A damaged database”), then find out who replaced the file",
+    Fault.REPLACED: "don't stop the bot: the open file is lost when it exits. Save it first "
+    "(docs/operations.md, “A damaged database”), then find out who replaced "
+    "the file",
 }
 SHARED: Mapping[Fault, str] = {
-    Fault.FULL: "make room on the server's disk, or raise the quota; the bot goes on by itself",
+    Fault.FULL: (
+        "free up space on the server, or raise the quota; the bot then continues on its own"
+    ),
     Fault.REFUSED: "give this user the role readWrite on that database; name authSource in the "
     "address when the user was made in another one, such as ?authSource=admin",
-    Fault.ADDRESS: "correct the address as said",
+    Fault.ADDRESS: "fix the address as described",
     Fault.CLOCK: "set the clocks of this machine and of the database server by NTP",
     Fault.UNSUITED: "use MongoDB 4.4 or newer, as a replica set or a sharded cluster",
 }
 _NEWER = (
-    "start the newer release that wrote it; this one must not touch it. To go back for good, put "
-    "the copy that you made before the update in its place"
+    "start the newer release that wrote it. To downgrade, restore the backup you made before "
+    "the upgrade"
 )
-_EMBEDDED_ELSE = "if it stays like this, look at the disk; the file itself is kept"
-_SHARED_ELSE = "check that the server runs, the address, and the network"
+_EMBEDDED_ELSE = "if this continues, check the disk; the file is left unchanged"
+_SHARED_ELSE = "check that the server is running, its address, and the network"
 
 
 async def look_at_storage(
@@ -61,7 +64,7 @@ async def look_at_storage(
     try:
         await storage.open()
         await storage.ping()
-        yield Finding(subject="database", text=f"{_kind(settings)}; it answers and takes writes")
+        yield Finding(subject="database", text=f"{_kind(settings)}; reads and writes work")
         async for finding in _examined(storage):
             yield finding
     except StoreBusyError as error:
@@ -112,7 +115,7 @@ def _busy(error: StoreBusyError) -> Finding:
             "another one open",
             remedy=EMBEDDED[Fault.REPLACED],
         )
-    text = f"in use by {who}; that is fine if it is your running bot"
+    text = f"in use by {who}, which is fine if that's your bot"
     return Finding(subject="database", text=text)
 
 
@@ -135,8 +138,8 @@ async def _unreadable(storage: Storage) -> AsyncIterator[Finding]:
         yield Finding(
             subject=f"{one.kind} {one.record_id}",
             text=one.why,
-            remedy="start the release that wrote it; if it is damaged, repair it or restore a "
-            "copy, and start the bot again",
+            remedy="start the release that wrote it. If it's damaged, repair it or restore a "
+            "backup, then restart the bot",
         )
     if len(found) > MOST_NAMED:
         yield Finding(

@@ -80,7 +80,7 @@ async def execute(call: Call) -> None:
         call.say(str(finding))
         faults += not finding.is_ok
     if faults:
-        raise BotError(f"{faults} {'thing has' if faults == 1 else 'things have'} to be done")
+        raise BotError(f"{faults} {'problem' if faults == 1 else 'problems'} to fix")
 
 
 async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Finding]:
@@ -98,7 +98,7 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
             yield _finding(problem)
         return
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
-    yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
+    yield Finding(subject="settings", text=f"complete; connects to Slack over {transport}")
     findings, agents = _look_at_agents(settings, tools)
     for finding in findings:
         yield finding
@@ -116,9 +116,9 @@ def _look_at_manifest(text: str) -> Finding:
         return Finding(
             subject="manifest.yml",
             text="; ".join(faults),
-            remedy="take the file of this release again, or change it as said",
+            remedy="use the manifest of this release, or make the changes listed",
         )
-    return Finding(subject="manifest.yml", text="fits this release")
+    return Finding(subject="manifest.yml", text="matches this release")
 
 
 def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Sequence[Agent]]:
@@ -133,7 +133,7 @@ def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Se
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
     text = f"{names}, with the model {settings.model}"
     if tools.ask_model is None:
-        text += "; the model was not asked (`countersign doctor --model` asks it for one word)"
+        text += "; model not tested (add --model to test it)"
     return [Finding(subject="agent", text=text)], tuple(agents.values())
 
 
@@ -150,17 +150,19 @@ async def _look_at_model(
     except ModelRefusedError as error:
         return Finding(
             subject="COUNTERSIGN_MODEL",
-            text=f"{settings.model} gives no answer",
+            text=f"{settings.model} rejects requests",
             remedy=str(error),
         )
     except (ModelError, TimeoutError) as error:
         why = type(error.__cause__ or error).__name__
         return Finding(
             subject="COUNTERSIGN_MODEL",
-            text=f"{settings.model} gives no answer now ({why})",
-            remedy="try again; if it stays, check the network and the provider's own pages",
+            text=f"{settings.model} isn't responding ({why})",
+            remedy=(
+                "try again; if it keeps failing, check your network and the provider's status page"
+            ),
         )
-    return Finding(subject="model", text=f"{settings.model} answers")
+    return Finding(subject="model", text=f"{settings.model} responds")
 
 
 async def _look_at_slack(
@@ -174,7 +176,8 @@ async def _look_at_slack(
         yield _slack_finding(error)
     else:
         yield Finding(
-            subject="SLACK_BOT_TOKEN", text=f"is {answer.get('user')} in {answer.get('team')}"
+            subject="SLACK_BOT_TOKEN",
+            text=f"valid; connected as {answer.get('user')} in {answer.get('team')}",
         )
         granted = _header(answer.headers, "x-oauth-scopes")
         yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
@@ -199,14 +202,14 @@ def _compare_scopes(granted: frozenset[str]) -> Finding:
     if missing := sorted(needed - granted - {AGENT_SCOPE}):
         return Finding(
             subject="scopes",
-            text=f"the bot token lacks {', '.join(missing)}",
-            remedy="set the app's manifest to manifest.yml, and install the app again",
+            text=f"the bot token is missing {', '.join(missing)}",
+            remedy="update the app's manifest from manifest.yml, then reinstall the app",
         )
     surplus = ", ".join(sorted(granted - needed - {""}))
-    remark = f"; not needed, better taken away: {surplus}" if surplus else ""
+    remark = f"; not needed, consider removing: {surplus}" if surplus else ""
     if AGENT_SCOPE not in granted:
-        remark += f"; without {AGENT_SCOPE} there are no suggested prompts and no stop button"
-    return Finding(subject="scopes", text=f"as in manifest.yml{remark}")
+        remark += f"; without {AGENT_SCOPE}, Slack shows no suggested prompts or stop button"
+    return Finding(subject="scopes", text=f"match manifest.yml{remark}")
 
 
 async def _look_at_deciders(
@@ -232,21 +235,27 @@ async def _look_at_channels(
         try:
             count = len(await directory.channel_members(channel))
         except DirectoryError as error:
-            faults.append(f"{channel} cannot be looked up ({error.detail})")
+            faults.append(f"can't look up {channel} ({error.detail})")
             continue
         told.append(f"{channel} ({count} members)")
         if decides and count > MOST_MEMBERS:
-            faults.append(f"{channel} has {count} members: of over {MOST_MEMBERS} none decides")
+            faults.append(
+                f"{channel} has {count} members; in channels with more than "
+                f"{MOST_MEMBERS}, members can't approve"
+            )
     if decides and not settings.channels:
-        faults.append("a policy names `channel`, which is nobody while this is not set")
+        faults.append(
+            "a tool's policy lets `channel` approve, which means no one until this is set"
+        )
     if faults:
-        remedy = "give ids of channels where the bot is a member, or name people or groups"
+        remedy = "list IDs of channels the bot is in, or name people or groups as approvers"
         return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
-    words = f"actions with approval only in {', '.join(told)}"
+    words = f"approvals work only in {', '.join(told)}"
     if decides:
         words += (
-            "; `channel` lets everybody decide who was a member there when it was asked and still "
-            "is at the click, but not who asked: whoever may invite people there chooses deciders"
+            "; `channel`: anyone who was a member when it was requested and still is can "
+            "approve, except the requester. Anyone who can invite people there can add "
+            "approvers."
         )
     return Finding(subject="channels", text=words)
 
@@ -259,9 +268,9 @@ async def _look_at_people(
         try:
             faults += await _approver_faults(name, directory)
         except DirectoryError as error:
-            faults.append(f"{name} cannot be looked up ({error.detail})")
+            faults.append(f"can't look up {name} ({error.detail})")
     if faults:
-        remedy = "name people of this workspace, or groups with members"
+        remedy = "use people in this workspace, or groups that have members"
         return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
     return Finding(subject=_DECIDERS[variable], text=", ".join(names))
 
@@ -280,43 +289,45 @@ async def _approver_faults(name: str, directory: SlackDirectory) -> Iterator[str
     if name == CHANNEL:
         return iter(())
     if not is_person(name):
-        return iter((f"{name!r} is not the id of a person or a group",))
+        return iter((f"{name!r} isn't a user ID or a user group ID",))
     person = await directory.person(name)
     traits = {
         "is an app": person.is_bot,
         "is a guest": person.is_guest,
-        "is not known in this workspace": not person.team_id,
-        "is of another workspace": person.is_external and bool(person.team_id),
+        "isn't in this workspace": not person.team_id,
+        "belongs to another workspace": person.is_external and bool(person.team_id),
         "is deactivated": person.is_deleted,
     }
-    return (f"{name} {trait}, and may never decide" for trait, has_it in traits.items() if has_it)
+    return (
+        f"{name} {trait}, so they can never approve" for trait, has_it in traits.items() if has_it
+    )
 
 
 async def _look_at_transport(settings: Settings, client: AsyncWebClient) -> Finding:
     if settings.slack_app_token is None:
         return Finding(
-            subject="SLACK_SIGNING_SECRET", text="is set; only a request of Slack can prove it"
+            subject="SLACK_SIGNING_SECRET", text="set; it's checked when Slack sends a request"
         )
     try:
         await client.apps_connections_open(app_token=settings.slack_app_token.get_secret_value())
     except _SLACK_FAULTS as error:
         return Finding(
             subject="SLACK_APP_TOKEN",
-            text=f"Slack opens no Socket Mode connection: {slack_fault(error)}",
-            remedy="make an app-level token with connections:write, and switch Socket Mode on",
+            text=f"can't open a Socket Mode connection: {slack_fault(error)}",
+            remedy="create an app-level token with connections:write, and turn on Socket Mode",
         )
-    return Finding(subject="SLACK_APP_TOKEN", text="opens Socket Mode connections")
+    return Finding(subject="SLACK_APP_TOKEN", text="valid; Socket Mode works")
 
 
 def _slack_finding(error: BaseException) -> Finding:
     fault = slack_fault(error)
     if fault.startswith(("connection failed", "no answer")):
-        text, remedy = f"Slack does not answer: {fault}", "check the address and the network"
+        text, remedy = f"Slack isn't responding: {fault}", "check the address and the network"
         return Finding(subject="SLACK_API_URL", text=text, remedy=remedy)
     return Finding(
         subject="SLACK_BOT_TOKEN",
-        text=f"Slack does not take it: {fault}",
-        remedy="copy the Bot User OAuth Token again from the page OAuth & Permissions",
+        text=f"Slack rejected it: {fault}",
+        remedy="copy the Bot User OAuth Token again (app settings, OAuth & Permissions)",
     )
 
 

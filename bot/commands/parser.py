@@ -17,8 +17,8 @@ PORT = 8900
 """The port of the sandbox's page, unless another program has it."""
 
 _DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
-_OUTDATED_HELP = "asked under another policy file than COUNTERSIGN_POLICY is now"
-_DATA_DIR_HELP = "instead of COUNTERSIGN_DATA_DIR, or .countersign"
+_OUTDATED_HELP = "only requests created under a different version of the policy"
+_DATA_DIR_HELP = "data directory (default: COUNTERSIGN_DATA_DIR, else .countersign)"
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -35,7 +35,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser
     )
-    _add(commands, "run", "run the bot")
+    _add(commands, "run", "start the bot")
     _add_sandbox(commands)
     _add_demo(commands)
     _add_doctor(commands)
@@ -51,7 +51,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if arguments.command == "audit" and not (
         arguments.part or arguments.thread or arguments.approval
     ):
-        parser.error("audit: name a part, --thread or --approval; see countersign audit --help")
+        parser.error(
+            "audit: give a subcommand, --thread or --approval; see countersign audit --help"
+        )
     return arguments
 
 
@@ -85,94 +87,113 @@ def _add(commands: _Commands[_CommandParser], name: str, summary: str) -> argpar
 
 
 def _add_sandbox(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "sandbox", "run the stand-in for Slack alone")
+    parser = _add(commands, "sandbox", "start the Slack sandbox without the bot")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="an address of this machine alone (%(default)s)"
+        "--host", default="127.0.0.1", help="a loopback address (default: %(default)s)"
     )
     parser.add_argument(
-        "--port", type=_port, default=PORT, help="port of the page; 0: any (%(default)s)"
+        "--port",
+        type=_port,
+        default=PORT,
+        help="port of the sandbox page; 0 picks a free one (default: %(default)s)",
     )
     parser.add_argument(
         "--events-url",
         metavar="URL",
-        help="where signed requests go, as http://127.0.0.1:3000/slack/events; "
-        "without it, the bot connects by Socket Mode",
+        help="send signed requests to this URL, such as http://127.0.0.1:3000/slack/events; "
+        "default: Socket Mode",
     )
 
 
 def _add_demo(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "demo", "run the stand-in and the bot together; needs no Slack")
+    parser = _add(commands, "demo", "start the sandbox and the bot together; needs no Slack")
     parser.add_argument(
-        "--port", type=_port, help=f"port of the page ({PORT}, or a free one when it is taken)"
+        "--port",
+        type=_port,
+        help=f"port of the sandbox page (default: {PORT}, or a free port if it's taken)",
     )
 
 
 def _add_doctor(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "doctor", "check settings, database, Slack, and say what to do")
+    parser = _add(
+        commands,
+        "doctor",
+        "check the settings, the database and Slack, and say how to fix problems",
+    )
     parser.add_argument(
-        "--model", action="store_true", help="also ask the model for one word, at its price"
+        "--model",
+        action="store_true",
+        help="also send the model a one-word request (billed by the provider)",
     )
 
 
 def _add_manifest(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "manifest", "print the manifest to paste where Slack makes an app")
+    parser = _add(commands, "manifest", "print the manifest for creating the Slack app")
     ways = parser.add_mutually_exclusive_group(required=True)
-    ways.add_argument(
-        "--url", metavar="URL", help="for HTTP: where Slack reaches the bot, by https"
-    )
-    ways.add_argument("--socket", action="store_true", help="for Socket Mode: needs no address")
+    ways.add_argument("--url", metavar="URL", help="use HTTP; the bot's public https URL")
+    ways.add_argument("--socket", action="store_true", help="use Socket Mode; needs no public URL")
     parser.add_argument(
         "--no-agent-view",
         action="store_true",
-        help="without Slack's surface for agents, where the plan has none",
+        help="leave out Slack's agent view, for plans that don't include it",
     )
 
 
 def _add_backup(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "backup", "copy the embedded database while the bot runs")
-    parser.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
+    parser = _add(commands, "backup", "back up the embedded database; the bot can keep running")
+    parser.add_argument(
+        "file", metavar="FILE", help="the file to create; an existing file is never overwritten"
+    )
     _add_data_dir(parser)
 
 
 def _add_restore(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "restore", "go back to a copy, while no bot runs")
+    parser = _add(commands, "restore", "restore a backup; stop the bot first")
     parser.add_argument(
         "copy",
         metavar="FILE",
         nargs="?",
-        help="as `backup` made it; none for MongoDB after mongorestore, and for a file in place",
+        help="a file made by `countersign backup`; leave out after mongorestore, or for a file "
+        "in place",
     )
     _add_data_dir(parser)
 
 
 def _add_audit(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "audit", "print what is on record, or verify that it is all of it")
+    parser = _add(commands, "audit", "print the audit log, or verify that it's complete")
     about = parser.add_mutually_exclusive_group()
-    about.add_argument("--thread", metavar="ID", default="", help="of a thread: team:channel:ts")
-    about.add_argument("--approval", metavar="ID", default="", help="of an approval: apr_…")
+    about.add_argument(
+        "--thread", metavar="ID", default="", help="only this thread (team:channel:ts)"
+    )
+    about.add_argument("--approval", metavar="ID", default="", help="only this approval (apr_…)")
     _add_json(parser)
     _add_data_dir(parser)
     parts = parser.add_subparsers(title="parts", metavar="PART", dest="part")
-    found = parts.add_parser("list", help="print entries of all threads")
+    found = parts.add_parser("list", help="print entries from all threads")
     _add_filters(found)
     _add_json(found)
-    shown = parts.add_parser("show", help="print what is on record of one approval")
+    shown = parts.add_parser("show", help="print the entries of one approval")
     shown.add_argument("approval", metavar="APPROVAL", help="its id: apr_…")
     _add_json(shown)
-    verified = parts.add_parser("verify", help="look for entries that were altered or removed")
-    verified.add_argument("--head", metavar="SEQ:HASH", default="", help="an end noted elsewhere")
+    verified = parts.add_parser("verify", help="check for altered or removed entries")
+    verified.add_argument(
+        "--head",
+        metavar="SEQ:HASH",
+        default="",
+        help="a head you saved earlier; fails if entries after it are gone",
+    )
     verified.add_argument(
         "--plain-until",
         metavar="SEQ:HASH",
         default="",
         help="the last entry from before COUNTERSIGN_AUDIT_KEY was set, noted elsewhere",
     )
-    verified.add_argument("--team", metavar="ID", default="", help="of one workspace alone")
-    exported = parts.add_parser("export", help="print all entries, with their places in the chain")
+    verified.add_argument("--team", metavar="ID", default="", help="only this workspace")
+    exported = parts.add_parser("export", help="print all entries with their position in the chain")
     exported.add_argument(
         "--format", choices=("jsonl", "csv"), default="jsonl", help="(%(default)s)"
     )
-    pruned = parts.add_parser("prune", help="delete old entries, behind a checkpoint")
+    pruned = parts.add_parser("prune", help="delete old entries and leave a checkpoint")
     pruned.add_argument(
         "--older-than", metavar="TIME", type=_age, required=True, help="such as 400d"
     )
@@ -184,12 +205,12 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     for name, what in (
-        ("--since", "from then on: 2026-11-22, 2026-11-22T09:30 (UTC), or 2d ago"),
-        ("--until", "up to then"),
-        ("--user", "who did it, or for whom"),
+        ("--since", "start: 2026-11-22, 2026-11-22T09:30 (UTC) or 2d (two days ago)"),
+        ("--until", "end, in the same formats"),
+        ("--user", "user who acted, or was acted for"),
         ("--action", "such as decided"),
         ("--tool", "about calls of this tool"),
-        ("--outcome", "how it ended, such as approved or failed"),
+        ("--outcome", "outcome, such as approved or failed"),
         ("--thread", "in a thread: team:channel:ts"),
     ):
         parser.add_argument(name, metavar="TEXT", default="", help=what)
@@ -200,24 +221,26 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_forget(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "forget", "delete all of one thread, also while the bot runs")
+    parser = _add(
+        commands, "forget", "delete everything stored about one thread; the bot can keep running"
+    )
     parser.add_argument(
         "thread",
         metavar="THREAD",
-        help="link of one of its messages, team:channel:ts, or the id of an approval",
+        help="a link to one of its messages, team:channel:ts, or an approval ID",
     )
     _add_yes(parser)
     _add_data_dir(parser)
 
 
 def _add_prune(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "prune", "delete threads that ended long ago")
+    parser = _add(commands, "prune", "delete threads that have been inactive for a while")
     parser.add_argument(
         "--older-than",
         metavar="TIME",
         type=_age,
         required=True,
-        help="nothing has happened in them for so long, such as 90d",
+        help="minimum time since the last activity, such as 90d",
     )
     _add_yes(parser)
     _add_data_dir(parser)
@@ -225,15 +248,19 @@ def _add_prune(commands: _Commands[_CommandParser]) -> None:
 
 
 def _add_pending(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "pending", "list what waits for people, or have it asked anew")
-    parser.add_argument("--user", metavar="ID", default="", help="rules name this user or group")
-    parser.add_argument("--rule", metavar="NAME", default="", help="asked by this rule")
-    parser.add_argument("--stuck", action="store_true", help="nobody can decide it now")
+    parser = _add(commands, "pending", "list open requests, or ask them again")
+    parser.add_argument(
+        "--user", metavar="ID", default="", help="only requests that name this user or group"
+    )
+    parser.add_argument(
+        "--rule", metavar="NAME", default="", help="only requests from this policy rule"
+    )
+    parser.add_argument("--stuck", action="store_true", help="only requests no one can decide now")
     parser.add_argument("--outdated", action="store_true", help=_OUTDATED_HELP)
     _add_data_dir(parser)
     parser.set_defaults(part="")
     parts = parser.add_subparsers(title="actions", metavar="ACTION")
-    reask = parts.add_parser("reask", help="call it off, and ask under the rules of now")
+    reask = parts.add_parser("reask", help="cancel it and ask again under the current policy")
     reask.add_argument("id", metavar="ID", nargs="?", default="", help="of a request: apr_…")
     reask.add_argument("--outdated", action="store_true", help=_OUTDATED_HELP)
     _add_data_dir(reask)
@@ -241,17 +268,23 @@ def _add_pending(commands: _Commands[_CommandParser]) -> None:
 
 
 def _add_policy(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "policy", "look at a policy file; needs no bot that runs")
+    parser = _add(
+        commands, "policy", "check, explain and test a policy file; the bot doesn't have to run"
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="all faults of a file; exits with 0, or 2 with faults")
+    check = actions.add_parser(
+        "check", help="list all problems in a policy file; exits with 2 if there are any"
+    )
     check.add_argument("file", metavar="FILE", help="the policy")
-    check.add_argument("--offline", action="store_true", help="look up no ids in Slack, and say so")
+    check.add_argument("--offline", action="store_true", help="don't look up IDs in Slack")
     check.set_defaults(action="check")
-    schema = actions.add_parser("schema", help="the JSON schema of policy files, for editors")
+    schema = actions.add_parser("schema", help="print the JSON schema of policy files, for editors")
     schema.set_defaults(action="schema")
-    show = actions.add_parser("show", help="the policy that the settings name, or are, as YAML")
+    show = actions.add_parser("show", help="print the policy in force as YAML")
     show.set_defaults(action="show")
-    explain = actions.add_parser("explain", help="what it says of a call, rule by rule")
+    explain = actions.add_parser(
+        "explain", help="show how the policy decides one call, rule by rule"
+    )
     explain.add_argument("file", metavar="FILE", help="the policy")
     explain.add_argument("call", metavar="CALL.json", help="the call: its tool, arguments, world")
     explain.add_argument("--json", action="store_true", help="as one JSON object")
@@ -259,14 +292,22 @@ def _add_policy(commands: _Commands[_CommandParser]) -> None:
         "--as-case", action="store_true", help="as a file of cases for `policy test`"
     )
     explain.set_defaults(command="policies.explain")
-    test = actions.add_parser("test", help="play cases of calls and clicks; exits with 0, or 1")
-    test.add_argument("file", metavar="FILE", help="the policy; cases that name none are about it")
-    test.add_argument("cases", metavar="CASES.yaml", help="the cases, and the world they play in")
+    test = actions.add_parser(
+        "test", help="run test cases against the policy; exits with 1 if any fails"
+    )
+    test.add_argument("file", metavar="FILE", help="the policy file, for cases that don't name one")
+    test.add_argument(
+        "cases",
+        metavar="CASES.yaml",
+        help="the test cases and the people, channels and tools they use",
+    )
     test.set_defaults(command="policies.cases")
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="do it; else it is only told")
+    parser.add_argument(
+        "--yes", action="store_true", help="delete; without it, only show what would be deleted"
+    )
 
 
 def _add_data_dir(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
@@ -275,7 +316,7 @@ def _add_data_dir(parser: argparse.ArgumentParser, *, default: str | None = None
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number up to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a port; use a number from 0 to 65535")
     return int(text)
 
 
@@ -283,5 +324,5 @@ def _age(text: str) -> timedelta:
     try:
         return parse_duration(text, longest=LONGEST_RETENTION)
     except ValueError as error:
-        fault = f"{text!r} cannot be used: {error}; write whole days, such as 90d"
+        fault = f"{text!r} isn't valid: {error}; use whole days, such as 90d"
         raise argparse.ArgumentTypeError(fault) from error

@@ -40,21 +40,21 @@ async def _list(call: Call, requests: PendingRequests) -> None:
     for approval in found:
         call.say(pending_line(approval))
     if not found:
-        call.say("Nothing waits.")
+        call.say("No open requests.")
 
 
 async def _reask(call: Call, requests: PendingRequests) -> None:
     given = call.arguments
     if bool(given.id) is given.outdated:
-        raise BotError("say which: the id of a request, or --outdated")
+        raise BotError("give a request ID, or --outdated")
     if given.id:
         await requests.reask(given.id)
-        call.say(f"{given.id}: asked anew.")
+        call.say(f"{given.id}: asked again.")
         return
     found = await requests.find(PendingQuery(outdated_by=_file_hash(call)))
     for approval in found:
         if why := why_not(approval):
-            call.say(f"{approval.approval_id}: left as it is: {why}")
+            call.say(f"{approval.approval_id}: unchanged: {why}")
             continue
         try:
             await requests.reask(approval.approval_id)
@@ -63,7 +63,7 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
         else:
             call.say(f"{approval.approval_id}: asked anew.")
     if not found:
-        call.say("Nothing that waits was asked under another policy file.")
+        call.say("All open requests use the current policy.")
 
 
 def _file_hash(call: Call) -> str:
@@ -74,7 +74,7 @@ def _file_hash(call: Call) -> str:
     """
     path = call.environ.get("COUNTERSIGN_POLICY", "").strip()
     if not path:
-        raise BotError("set COUNTERSIGN_POLICY to the policy file, to tell what it does not know")
+        raise BotError("set COUNTERSIGN_POLICY to the policy file to find outdated requests")
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:

@@ -50,14 +50,14 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
         raise _refused(forecast)
     if not do_it:
         say(f"{thread_id}: {_listed(forecast.counts)}")
-        say("Nothing was deleted. Say --yes to delete all of that; it cannot be undone.")
+        say("Nothing was deleted. To delete it, add --yes. This can't be undone.")
         return
     forecast = await forgetting.forget(thread_id, how="forget")
     if forecast.refusal:
         raise _refused(forecast)
     say(f"{thread_id}: deleted: {_listed(forecast.counts)}")
     await clear_log(forgetting.storage, say)
-    say("What stands in Slack, and older copies of the database, are as they were.")
+    say("Messages in Slack and existing backups were not changed.")
 
 
 async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
@@ -73,12 +73,12 @@ async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
     """
     if is_shared and await restoring.storage.restoring.leased(now_ms=restoring.clock()):
         raise BotError(
-            "somebody works on this database: stop all bots first. If none runs, wait a minute: "
-            "what they held ends by itself"
+            "this database is in use. Stop all bots first; if none is running, wait a minute "
+            "for their locks to expire"
         )
     marked = await restoring.mark()
     if not marked.to_ms:
-        say("The copy is empty. Nothing had to be marked.")
+        say("The backup is empty, so there was nothing to do.")
         return
     moment = datetime.fromtimestamp(marked.to_ms / 1_000, UTC)
     is_behind = marked.to_ms > restoring.clock()
@@ -126,8 +126,8 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
         await clear_log(forgetting.storage, say)
     else:
-        say(f"{_number(done, 'thread')} would be deleted, {kept} kept. Nothing was deleted.")
-        say("Say --yes to delete them; it cannot be undone.")
+        say(f"{_number(done, 'thread')} would be deleted and {kept} kept. Nothing was deleted yet.")
+        say("To delete them, add --yes. This can't be undone.")
 
 
 async def clear_log(storage: Storage, say: Say) -> None:
@@ -143,8 +143,8 @@ async def clear_log(storage: Storage, say: Say) -> None:
 
 def _refused(forecast: Forecast) -> BotError:
     return BotError(
-        f"{forecast.thread_id} is not forgotten: {forecast.refusal}. Decide, answer or wait until "
-        "it has expired, and try again"
+        f"can't delete {forecast.thread_id}: {forecast.refusal}. Decide or answer its open "
+        "request, or wait until it expires, then try again"
     )
 
 

@@ -172,7 +172,9 @@ class Outbox:
         try:
             await self.notifier.respond(address, text, thread_ts=thread_ts)
         except DeliveryError as error:
-            logger.warning("click not answered: %s", error, extra={"action": "whisper_failed"})
+            logger.warning(
+                "could not answer a click: %s", error, extra={"action": "whisper_failed"}
+            )
             return False
         return True
 
@@ -247,7 +249,7 @@ class Outbox:
 
     async def _fail(self, thread: Thread, post: Post, error: DeliveryError) -> None:
         logger.error(
-            "a text cannot be shown in Slack: %s",
+            "Slack rejected a message: %s",
             error,
             extra={"action": "post_undeliverable", "thread_id": thread.thread_id},
         )
@@ -294,7 +296,7 @@ class Outbox:
             await self._send(ephemeral, offer, deadline)
         except DeliveryError as error:
             logger.warning(
-                "private answer not shown: %s", error, extra={"action": "whisper_failed"}
+                "private message not delivered: %s", error, extra={"action": "whisper_failed"}
             )
             due_ms = self._again(ephemeral, error)
             # Only what certainly was not shown: else it would stand there twice.

@@ -192,7 +192,7 @@ async def give_back(sweep: Sweep) -> None:
     try:
         await sweep.give_back()
     except StorageError as error:  # it is due when the leases end
-        logger.warning("leases not given back: %s", error, extra={"action": "stopping"})
+        logger.warning("leases not released on shutdown: %s", error, extra={"action": "stopping"})
 
 
 class Scheduler:

@@ -193,7 +193,7 @@ class Settlement:
         except RecordConflictError:
             raise error from None
         logger.warning(
-            "decision withdrawn: %s",
+            "discarded a decision that can't be applied: %s",
             error,
             extra={"action": "unusable", "approval_id": approval.approval_id},
         )

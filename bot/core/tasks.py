@@ -149,13 +149,13 @@ class Tasks:
             return
         if isinstance(error, StoreUnavailableError):  # nothing is wrong with our program
             logger.warning(
-                "work put off; the scheduler repeats it: %s",
+                "task postponed, will retry: %s",
                 error,
                 extra={"action": "work_put_off"},
             )
         else:
             logger.error(
-                "work failed; the scheduler repeats it",
+                "task failed, will retry",
                 exc_info=error,
                 extra={"action": "work_failed"},
             )

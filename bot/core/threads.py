@@ -267,7 +267,7 @@ class Threads:
         with suppress(RecordFormatError):  # said before, and that cannot be read either
             await self.outbox.say(thread, post)
         logger.error(
-            "a thread is set aside: %s; `countersign doctor` names it",
+            "quarantined an unreadable thread: %s; run `countersign doctor` for details",
             error,
             extra={"action": "thread_set_aside", "thread_id": thread.thread_id},
         )
@@ -419,7 +419,7 @@ class Threads:
 
     async def _retry(self, thread: Thread, error: Exception) -> int | None:
         logger.warning(
-            "thread work failed, will be repeated: %s",
+            "thread processing failed, will retry: %s",
             error,
             extra={"action": "thread_failed", "thread_id": thread.thread_id},
         )
@@ -436,7 +436,7 @@ class Threads:
     async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn in which the error came, and say so in the thread."""
         logger.error(
-            "turn ended by an error: %s",
+            "turn failed: %s",
             error,
             extra={"action": "turn_failed", "thread_id": thread.thread_id},
         )
@@ -477,7 +477,11 @@ class Threads:
         try:
             await self.outbox.finish(thread, posts)
         except DeliveryError as error:
-            logger.warning("not told: %s", error, extra={"action": "post_failed"})
+            logger.warning(
+                "could not post the outcome to the thread: %s",
+                error,
+                extra={"action": "post_failed"},
+            )
             return True
         return False
 

@@ -442,5 +442,5 @@ async def _extend(extend: Extend, until_ms: int, *, patience: int) -> bool | Non
         async with asyncio.timeout(patience / 1_000):
             return await extend(until_ms)
     except Exception as error:  # noqa: BLE001 (whatever it is, the lease has its end)
-        logger.warning("lease not prolonged: %s", error, extra={"action": "lease_failed"})
+        logger.warning("lease renewal failed: %s", error, extra={"action": "lease_failed"})
         return None

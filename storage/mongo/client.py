@@ -328,7 +328,7 @@ class Client:
         except StoreBrokenError:
             return  # it was connected before: a file may be away at the moment
         logger.warning(
-            "the connections to the database were stuck; there are new ones",
+            "database connections were stuck, reconnected",
             extra={"action": "reconnecting"},
         )
         for task in left:

@@ -75,7 +75,7 @@ class Digests:
             for person in await self.storage.people.due(now_ms=self.clock(), limit=_AT_ONCE):
                 await self.attend(person)
         except StorageError as error:
-            logger.warning("no lists: %s", error, extra={"action": "digest_failed"})
+            logger.warning("daily lists not sent: %s", error, extra={"action": "digest_failed"})
         finally:
             self._is_busy = False
 

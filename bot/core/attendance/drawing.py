@@ -135,7 +135,7 @@ class Drawing:
             if not is_hopeless(error, copy, approval.place):
                 raise
             logger.warning(
-                "no card for %s: %s",
+                "could not deliver a card to %s: %s",
                 copy.user or copy.channel,
                 error,
                 extra={"action": "copy_failed", "approval_id": approval.approval_id},
@@ -187,8 +187,8 @@ class Drawing:
         if approval.undeliverable == error.reason:
             return approval
         logger.error(
-            "a card cannot be shown in Slack as it is on record%s: %s",
-            "; it is tried until Slack lets the app in again" if error.is_refusal else "",
+            "Slack rejected a card%s: %s",
+            "; retrying until Slack accepts the app again" if error.is_refusal else "",
             error,
             extra={"action": "card_undeliverable", "approval_id": approval.approval_id},
         )

@@ -206,7 +206,11 @@ class Ladder:
             terms = _ladder_terms(approval)
             found = due(terms, course_of(approval, terms), now_ms)
         except TermsError as error:
-            logger.warning("no ladder: %s", error, extra={"action": "ladder_failed"})
+            logger.warning(
+                "could not plan reminders and escalation: %s",
+                error,
+                extra={"action": "ladder_failed"},
+            )
             return approval, frozenset()
         await self._note(approval, state_of(approval).noted)
         if not found.expires:

@@ -113,7 +113,11 @@ class ListPlans:
                 if later is not None:
                     found[user_id] = later
         except (StorageError, TermsError) as error:
-            logger.warning("all are reminded: %s", error, extra={"action": "digest_failed"})
+            logger.warning(
+                "could not read notification preferences, reminding everyone: %s",
+                error,
+                extra={"action": "digest_failed"},
+            )
         return found
 
     async def reminded_later(self, approval: Approval, user_id: str) -> int:

@@ -115,7 +115,9 @@ class Nudges:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("not escalated: %s", error, extra={"action": "escalation_failed"})
+            logger.warning(
+                "escalation message failed: %s", error, extra={"action": "escalation_failed"}
+            )
             return approval
         if ts:
             await self._mark_told(approval, ts)
@@ -233,7 +235,7 @@ class Nudges:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("not reminded: %s", error, extra={"action": "reminder_failed"})
+            logger.warning("reminder failed: %s", error, extra={"action": "reminder_failed"})
         await self.approvals.mark_messages(
             approval.approval_id, fence=approval.fence, reminder_ts=ts, escalation_ts=None
         )

@@ -233,7 +233,7 @@ class SharedCards:
             if not error.is_permanent or error.is_lost_place:
                 raise
             logger.error(  # noqa: TRY400 - what Slack does not take says nothing by its place
-                "no card of several: %s",
+                "could not show a combined card, splitting it: %s",
                 error,
                 extra={"action": "batch_split", "approval_id": keeper.approval_id},
             )

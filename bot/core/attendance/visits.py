@@ -602,7 +602,7 @@ class Attendance:
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Try again when the fault may have passed; escalation and expiry are never late by it."""
         logger.warning(
-            "card not shown: %s",
+            "card update failed, will retry: %s (DEBUG when the call only waits for a rate limit)",
             error,
             extra={"action": "card_failed", "approval_id": approval.approval_id},
         )

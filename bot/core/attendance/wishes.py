@@ -192,7 +192,11 @@ class Wishes:
                 if end is not None and end > now:
                     found[name] = end
         except (StorageError, TermsError) as error:
-            logger.warning("nobody is left in peace: %s", error, extra={"action": "wishes_failed"})
+            logger.warning(
+                "could not read notification preferences, notifying everyone: %s",
+                error,
+                extra={"action": "wishes_failed"},
+            )
             return {}
         return found
 

@@ -206,7 +206,7 @@ class Alarm:
 
     def _fault(self, approval: Approval, why: str) -> None:
         logger.error(
-            "an emergency: %s",
+            "emergency override alert failed: %s",
             why,
             extra={"action": "alert_failed", "approval_id": approval.approval_id},
         )

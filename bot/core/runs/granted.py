@@ -91,7 +91,7 @@ class GrantUses:
                 await self.grants.show(grant.grant_id)
         except (DirectoryError, DeliveryError, RecordNotFoundError) as error:
             logger.warning(
-                "a grant is not used: %s",
+                "standing permission not applied, asking instead: %s",
                 type(error).__name__,
                 extra={"action": "grant_not_used", "thread_id": grant.thread_id},
             )

@@ -82,7 +82,7 @@ class Starts:
         if not why:
             return deciders_of(_strictest(approvals))
         logger.warning(
-            "a decision has lapsed: %s",
+            "approval no longer valid, asking again: %s",
             why,
             extra={"action": "lapsed", "thread_id": call.checkpoint_id.rpartition("#")[0]},
         )

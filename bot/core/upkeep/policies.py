@@ -56,14 +56,14 @@ class PolicyRecorder:
         self.tell(PolicyRead(is_refused=bool(news.faults)))
         if news.faults:
             logger.error(
-                "the policy %s is refused; the one before stays in force\n%s",
+                "policy %s has errors, keeping the previous version\n%s",
                 news.name,
                 news.faults,
                 extra={"action": "policy_refused"},
             )
         else:
             logger.info(
-                "the policy %s is in force (%s)",
+                "policy %s loaded (%s)",
                 news.name,
                 news.hash,
                 extra={"action": "policy_loaded"},

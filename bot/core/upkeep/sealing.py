@@ -58,7 +58,7 @@ class Sealer:
         try:
             await self._step(self.clock())
         except StorageError as error:
-            logger.warning("the audit is not sealed: %s", error, extra={"action": "seal_failed"})
+            logger.warning("audit sealing failed: %s", error, extra={"action": "seal_failed"})
         finally:
             self._is_busy = False
 
@@ -71,7 +71,7 @@ class Sealer:
             self._next_head_ms = now + milliseconds(HEAD_EVERY)
             for team_id, head in (await self.trail.heads()).items():
                 logger.info(
-                    "the audit of %s ends with %d:%s",
+                    "audit head of %s: %d:%s",
                     team_id or "no workspace",
                     head.seq,
                     head.hash,
@@ -82,7 +82,7 @@ class Sealer:
         left = await self.trail.unsealed()
         if left.count and now - left.since_ms > milliseconds(LATE):
             logger.warning(
-                "%d entries of the audit are not sealed, the oldest for %d s",
+                "%d unsealed audit entries, oldest %d s",
                 left.count,
                 (now - left.since_ms) // 1_000,
                 extra={"action": "audit_unsealed"},

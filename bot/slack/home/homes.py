@@ -273,7 +273,7 @@ class Homes:
         try:
             await self._publish(user_id)
         except (DeliveryError, DirectoryError, StorageError) as error:
-            logger.warning("a Home is not drawn: %s", error, extra={"action": "home_not_drawn"})
+            logger.warning("Home tab update failed: %s", error, extra={"action": "home_not_drawn"})
             look = self._open.get(user_id)
             if look is not None:
                 self._open[user_id] = replace(look, is_dirty=True)

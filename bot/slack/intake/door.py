@@ -100,7 +100,7 @@ class Door:
         if self._said is None or now >= self._said + SILENCE_S:
             self._said = now
             logger.warning(
-                "too many connections: more than %d at once; incomplete ones are closed",
+                "more than %d connections at once, closing incomplete ones",
                 self._most,
                 extra={"action": "connection_closed"},
             )

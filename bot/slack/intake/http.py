@@ -72,7 +72,10 @@ def web_app(
                 await response.prepare(request)
                 await response.write_eof()
             except ConnectionError:  # what was clicked is on record all the same
-                logger.warning("Slack waited no longer for its answer", extra={"action": "hung_up"})
+                logger.warning(
+                    "Slack closed the connection before the response was sent",
+                    extra={"action": "hung_up"},
+                )
         return response
 
     async def on_health(_: web.Request) -> web.Response:
@@ -126,7 +129,7 @@ async def _answer(bolt: AsyncApp, received: AsyncBoltRequest) -> web.Response:
 
 def _unreadable(error: Exception, *, status: int) -> web.Response:
     logger.warning(
-        "a request that cannot be read: %s",
+        "unreadable request rejected: %s",
         type(error).__name__,
         extra={"action": "request_refused"},
     )

@@ -224,7 +224,7 @@ async def test_connections_that_are_stuck_are_made_anew(
     pool.lock.release()
     await storage.close()
 
-    assert "the connections to the database were stuck; there are new ones" in caplog.messages
+    assert "database connections were stuck, reconnected" in caplog.messages
 
 
 @pytest.mark.mongo

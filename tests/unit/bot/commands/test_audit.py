@@ -87,7 +87,7 @@ async def test_beside_the_bot_that_has_the_database_open(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--thread", "T:C:1"], "nothing is on record of T:C:1"),
+        (["--thread", "T:C:1"], "no audit entries for T:C:1"),
         (["--approval", "apr_x"], "apr_x"),
     ],
 )

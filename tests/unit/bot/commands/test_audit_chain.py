@@ -165,18 +165,18 @@ def test_entries_are_listed_as_json(place: Place) -> None:
 
 def test_a_time_that_is_none_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.type("list", "--since", "soon", code=FAILED)
-    assert "'soon' is no time; write 2026-11-22" in capsys.readouterr().err
+    assert "'soon' isn't a valid time; use 2026-11-22" in capsys.readouterr().err
 
 
 def test_a_list_without_entries_says_so(place: Place) -> None:
-    words = "Nothing is on record, or nothing of what was asked for."
+    words = "No matching audit entries."
     assert place.type("list", "--tool", "nothing") == [words]
     assert place.type("list", "--tool", "nothing", "--json") == []
 
 
 def test_c009_a_chain_that_holds(place: Place) -> None:
     held, open_ones = place.type("verify")
-    assert held.startswith("T1: 4 entries hold; head 4:")
+    assert held.startswith("T1: 4 entries verified; head 4:")
     assert open_ones == "open: none"
     head = held.rpartition(" ")[2]
     assert place.type("verify", "--head", head, "--team", "T1") == [held, open_ones]
@@ -195,9 +195,9 @@ def test_a_head_of_what_is_gone(place: Place, capsys: pytest.CaptureFixture[str]
     place.type("verify", "--head", "5:" + "a" * 64, code=FAILED)
     assert capsys.readouterr().err == "T1: entry 5 is missing\n"
     place.type("verify", "--head", "5:" + "a" * 64, "--team", "T9", code=FAILED)
-    assert "a head was noted" in capsys.readouterr().err
+    assert "you gave a head" in capsys.readouterr().err
     place.type("verify", "--head", "five", code=FAILED)
-    assert "'five' is no head" in capsys.readouterr().err
+    assert "'five' isn't a head" in capsys.readouterr().err
 
 
 @pytest.mark.mongo
@@ -210,7 +210,7 @@ def test_entries_that_nobody_seals_are_told(
     place.prepare(lambda storage: storage.audit.append_all(entries(0)))
 
     assert place.type("verify", code=FAILED)[0].startswith("open: 4, since 1970-01-02")
-    assert "open for more than a minute" in capsys.readouterr().err
+    assert "unsealed for more than a minute" in capsys.readouterr().err
     assert len(place.type("list")) == 4
 
 
@@ -236,17 +236,17 @@ def test_old_entries_go_behind_a_checkpoint(
     place.prepare(add_now)
 
     (told,) = place.type("prune", "--older-than", "50d")
-    assert told == "T1: 4 entries would be deleted. Say --yes to delete them."
+    assert told == "T1: 4 entries would be deleted. To delete them, add --yes."
     assert place.type("prune", "--older-than", "50d", "--yes") == [
         "T1: 4 entries are deleted, behind a checkpoint"
     ]
 
     (held, _) = place.type("verify")
-    assert held.startswith("T1: 2 entries hold; head 6:")
+    assert held.startswith("T1: 2 entries verified; head 6:")
     assert acts(place.type("list")) == ["started", "checkpoint"]
     assert place.type("prune", "--older-than", "50d", "--yes")[0].startswith("T1: 0 entries")
     place.type("prune", "--older-than", "30d", code=FAILED)
-    assert "the last 31 days are kept" in capsys.readouterr().err
+    assert "can't delete entries from the last 31 days" in capsys.readouterr().err
 
 
 async def add_now(storage: Storage) -> None:
@@ -263,7 +263,7 @@ def test_a_key_is_needed_where_there_was_one(
     keyed = Place(environ, lambda: SqliteStorage(data, seal=Seal(KEY.encode())))
     keyed.prepare(fill)
 
-    assert keyed.type("verify")[0].startswith("T1: 4 entries hold")
+    assert keyed.type("verify")[0].startswith("T1: 4 entries verified")
     without = Place({"COUNTERSIGN_DATA_DIR": str(data)}, keyed.make)
     without.type("verify", code=FAILED)
     assert "a key that is not in COUNTERSIGN_AUDIT_KEY" in capsys.readouterr().err
@@ -347,12 +347,12 @@ def test_an_entry_inserted_without_the_key_is_never_sealed(
     keyed_place.type("prune", "--older-than", "90d")
 
     (held, _) = keyed_place.type("verify", code=FAILED)
-    assert held.startswith("T1: 4 entries hold; head 4:")
-    assert "1 open entries were altered, or are of somebody without the key" in (
+    assert held.startswith("T1: 4 entries verified; head 4:")
+    assert "1 unsealed entries were altered, or were written without the key" in (
         capsys.readouterr().err
     )
     keyed_place.prepare(add_now)  # and it holds up nobody
-    assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
+    assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries verified; head 5:")
 
 
 @pytest.mark.mongo
@@ -373,7 +373,7 @@ def test_many_foreign_entries_hold_up_none_of_ours(keyed_place: Place) -> None:
     keyed_place.prepare(lambda storage: plant(storage, rows))
     keyed_place.prepare(add_now)
 
-    assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
+    assert keyed_place.type("verify", code=FAILED)[0].startswith("T1: 5 entries verified; head 5:")
 
 
 def test_the_dry_run_of_prune_seals_nothing(place: Place) -> None:
@@ -449,7 +449,7 @@ def test_a_key_that_is_set_later(
     keyed.type("verify", code=FAILED)
     assert "add --plain-until SEQ:HASH" in capsys.readouterr().err
     told = keyed.type("verify", "--plain-until", plain_until)
-    assert told[0].startswith("T1: 6 entries hold; head 6:")
+    assert told[0].startswith("T1: 6 entries verified; head 6:")
     assert told[1] == "T1: 5 of them are sealed without a key"
 
     head = told[0].rpartition(" ")[2]
@@ -466,7 +466,7 @@ def test_entries_of_before_the_key_may_be_pruned(place: Place) -> None:
 
     keyed.type("prune", "--older-than", "50d", "--yes")
 
-    assert keyed.type("verify")[0].startswith("T1: 2 entries hold; head 6:")
+    assert keyed.type("verify")[0].startswith("T1: 2 entries verified; head 6:")
     keyed.type("verify", "--plain-until", noted)
 
 
@@ -483,7 +483,7 @@ def test_an_emptied_audit_beside_approvals_is_a_fault(
     place.prepare(ask_and_empty)
 
     held, *_ = place.type("verify", code=FAILED)
-    assert held.startswith("T2: 1 entries hold")
+    assert held.startswith("T2: 1 entries verified")
     said = capsys.readouterr().err
     assert said == "T1: the audit log has no entries, but there are approvals: it was emptied\n"
 
@@ -572,4 +572,4 @@ def test_a_key_that_is_missing_is_named(place: Place, capsys: pytest.CaptureFixt
 def test_a_part_or_a_name_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["audit"], environ={})
-    assert "name a part" in capsys.readouterr().err
+    assert "give a subcommand" in capsys.readouterr().err

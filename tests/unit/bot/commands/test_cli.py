@@ -142,7 +142,7 @@ def test_run_with_wrong_settings(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ({"COUNTERSIGN_REMIND_AFTER": "soon"}, WRONG_SETTINGS, "COUNTERSIGN_REMIND_AFTER"),
         ({"COUNTERSIGN_EXPIRES": "1h"}, WRONG_SETTINGS, "COUNTERSIGN_EXPIRE_AFTER"),
-        ({"MONGODB_URI": NOBODY}, FAILED, "the database cannot be used"),
+        ({"MONGODB_URI": NOBODY}, FAILED, "can't use the database"),
         ({"COUNTERSIGN_AGENT": "no.such:agent"}, WRONG_SETTINGS, "there is no module 'no'"),
         ({"COUNTERSIGN_MODEL": "nobody:gpt"}, WRONG_SETTINGS, "COUNTERSIGN_MODEL"),
     ],
@@ -191,7 +191,7 @@ def test_doctor_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr()
     assert shown.out.startswith("ok  manifest.yml: ")
     assert "!!  SLACK_SIGNING_SECRET: " in shown.out
-    assert shown.err == "1 thing has to be done\n"
+    assert shown.err == "1 problem to fix\n"
 
 
 def test_demo_runs_the_bot_against_the_stand_in(
@@ -294,7 +294,7 @@ def test_demo_without_a_place_for_its_data(
     file = tmp_path / "file"
     file.write_text("")
     assert main(["demo"], environ={"COUNTERSIGN_DATA_DIR": str(file)}) == FAILED
-    assert "choose another COUNTERSIGN_DATA_DIR" in capsys.readouterr().err
+    assert "set COUNTERSIGN_DATA_DIR to another one" in capsys.readouterr().err
 
 
 def test_sandbox_refuses_other_machines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -320,7 +320,7 @@ def test_sandbox_says_how_to_connect(argv: list[str], names: set[str]) -> None:
         interrupt()
 
     assert main(["sandbox", "--port", "0", *argv], environ={}, say=say) == 0
-    environ = dict(re.findall(r"^    ([A-Z_]+)=(\S+)$", shown[0], re.MULTILINE))
+    environ = dict(re.findall(r"^    export ([A-Z_]+)=(\S+)$", shown[0], re.MULTILINE))
     assert set(environ) == names | {"COUNTERSIGN_APPROVERS", "COUNTERSIGN_CHANNELS"}
     Settings.load(environ)
 
@@ -377,7 +377,10 @@ def test_backup_of_the_embedded_database(tmp_path: Path) -> None:
     assert main(["backup", str(copy)], environ=environ, say=said.append) == 0
     assert copy.exists()
     assert said == [
-        f"{copy}: {copy.stat().st_size:,} bytes, checked. Keep it as safe as the original."
+        (
+            f"Backed up to {copy} ({copy.stat().st_size:,} bytes, verified). "
+            "Protect it like the original."
+        )
     ]
 
 

@@ -69,7 +69,7 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
         assert ids(await place.type("pending", "--user", "U2")) == [3]
         assert ids(await place.type("pending", "--user", "S0SRE")) == [3, 2, 1]
         assert ids(await place.type("pending", "--outdated")) == [1]
-        assert await place.type("pending", "--rule", "nothing") == ["Nothing waits."]
+        assert await place.type("pending", "--rule", "nothing") == ["No open requests."]
 
     place.do(work)
 
@@ -80,7 +80,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
         await storage.approvals.add(waiting(2, kind=Kind.DOUBT))
         await storage.approvals.add(waiting(3, original_json="{}"))
         assert await place.type("pending", "reask", f"apr_{1:032x}") == [
-            f"apr_{1:032x}: asked anew."
+            f"apr_{1:032x}: asked again."
         ]
         ended = await storage.approvals.get(f"apr_{1:032x}")
         assert ended.decision is not None
@@ -112,6 +112,6 @@ def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path
         assert ended is not None
         await storage.approvals.decide(f"apr_{2:032x}", ended, digest=waiting(2).digest)
         (none,) = await place.type("pending", "reask", "--outdated")
-        assert none.startswith("Nothing that waits")
+        assert none.startswith("All open requests")
 
     place.do(work)

@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there(action: str, capsys: pytest.CaptureFixture[str
     arguments = ["check", "--offline", "none.yaml"] if action == "check" else ["show"]
     code, text = run(arguments, capsys, COUNTERSIGN_POLICY="none.yaml")
     assert code == WRONG_SETTINGS
-    assert "none.yaml: it cannot be read: No such file or directory" in text
+    assert "can't read none.yaml: No such file or directory" in text
 
 
 def test_the_settings_are_shown_as_a_policy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_prune_tells_first_and_then_does_it(place: Place) -> None:
         await storage.threads.ensure(a_thread(thread_id="T1:C1:2", active_ms=1 << 52))
         told = await place.type("prune", "--older-than", "90d")
         assert told[0].startswith(f"{THREAD_ID}: last active 1970-01-01: 1 message")
-        assert told[1] == "1 thread would be deleted, 0 kept. Nothing was deleted."
+        assert told[1] == "1 thread would be deleted and 0 kept. Nothing was deleted yet."
         assert await storage.retention.counts(THREAD_ID) == CONTENT
 
         told = await place.type("prune", "--older-than", "90d", "--yes")
@@ -136,7 +136,7 @@ def test_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_an_age_that_is_none_is_refused(age: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["prune", "--older-than", age], environ={})
-    assert "write whole days, such as 90d" in capsys.readouterr().err
+    assert "use whole days, such as 90d" in capsys.readouterr().err
 
 
 def test_a_stripped_entry_says_so(place: Place) -> None:

@@ -48,7 +48,7 @@ def test_text_line(log: Callable[..., io.StringIO]) -> None:
             "name": "bot.main",
             "levelno": logging.INFO,
             "levelname": "INFO",
-            "msg": "ready on port %d",
+            "msg": "ready, listening on port %d",
             "args": (3000,),
             "created": 1700000000.25,
             "action": "ready",
@@ -57,7 +57,8 @@ def test_text_line(log: Callable[..., io.StringIO]) -> None:
     )
     logging.getLogger("bot.main").handle(record)
     assert stream.getvalue() == (
-        "2023-11-14T22:13:20.250Z INFO bot.main [ready] ready on port 3000 thread_id=T1:C1:1.2\n"
+        "2023-11-14T22:13:20.250Z INFO bot.main [ready] "
+        "ready, listening on port 3000 thread_id=T1:C1:1.2\n"
     )
 
 

@@ -71,8 +71,8 @@ async def test_the_ends_are_told_every_hour(caplog: pytest.LogCaptureFixture) ->
     assert (
         told(caplog, "audit_head")
         == [
-            f"the audit of T1 ends with 7:{HASH}",
-            f"the audit of no workspace ends with 1:{HASH}",
+            f"audit head of T1: 7:{HASH}",
+            f"audit head of no workspace: 1:{HASH}",
         ]
         * 2
     )
@@ -90,9 +90,7 @@ async def test_what_is_open_for_more_than_a_minute_is_told(
         await sealer.step()
         clock.forward(minutes=1)
 
-    assert told(caplog, "audit_unsealed") == [
-        "3 entries of the audit are not sealed, the oldest for 120 s"
-    ]
+    assert told(caplog, "audit_unsealed") == ["3 unsealed audit entries, oldest 120 s"]
 
 
 async def test_a_database_that_is_away_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
