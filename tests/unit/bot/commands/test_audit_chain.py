@@ -365,7 +365,7 @@ def test_i14_a_mark_that_is_no_hash_holds_up_nobody(mongo_server: MongoServer) -
 
     place.prepare(add_now)
 
-    assert place.type("verify", code=FAILED)[0].startswith("T1: 5 entries hold; head 5:")
+    assert place.type("verify", code=FAILED)[0].startswith("T1: 5 entries verified; head 5:")
 
 
 def test_many_foreign_entries_hold_up_none_of_ours(keyed_place: Place) -> None:
@@ -529,7 +529,7 @@ def test_i14_damage_to_the_newest_entry_stops_nobody(
     place.prepare(add_now)  # it starts again, and goes on
 
     (held, *_) = place.type("verify", code=FAILED)
-    assert held.startswith("T2: 1 entries hold")
+    assert held.startswith("T2: 1 entries verified")
     said = capsys.readouterr().err
     assert "T1: entry " in said
     assert "the end of the chain was damaged before entry " in said
@@ -558,7 +558,7 @@ def test_i14_damage_to_the_record_of_a_chain_stops_nobody(
     place.prepare(damage)
     place.prepare(add_now)
 
-    assert place.type("verify")[0].startswith("T1: 5 entries hold; head 5:")
+    assert place.type("verify")[0].startswith("T1: 5 entries verified; head 5:")
 
 
 def test_a_key_that_is_missing_is_named(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

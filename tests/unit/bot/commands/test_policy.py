@@ -119,7 +119,7 @@ async def test_the_doctor_names_the_faults_of_a_policy() -> None:
 def test_a_check_says_that_it_knows_the_tools_of_the_demo_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = "checked against the tools of the demo: COUNTERSIGN_AGENT is not set"
+    told = "checked against the demo's tools, because COUNTERSIGN_AGENT isn't set"
     main(["policy", "check", "--offline", "good.yaml"], environ={})
     assert told in capsys.readouterr().out
     assert told not in run(["check", "--offline", "good.yaml"], capsys)[1]

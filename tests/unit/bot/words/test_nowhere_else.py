@@ -22,6 +22,7 @@ ROOMS = (
 )
 ONLY_FOR_OPERATORS = {
     "bot/core/talk/roster.py",
+    "bot/core/upkeep/clocks.py",
     "bot/core/upkeep/forgetting.py",
     "bot/core/upkeep/pending.py",
     "bot/core/upkeep/sealing.py",
