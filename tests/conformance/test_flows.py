@@ -73,4 +73,4 @@ def test_all_kinds_of_acts_and_outcomes_are_played_on_mongodb() -> None:
 
 
 def test_all_flows_are_played() -> None:
-    assert len(FLOWS) == 170
+    assert len(FLOWS) == 172

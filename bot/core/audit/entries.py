@@ -16,6 +16,7 @@ from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
 from bot.core.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
+from bot.people.meanwhile import read_claim
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
 from bot.policy.ballot import CastVote
 from bot.policy.terms import TermsError
@@ -316,7 +317,17 @@ def vote_entries(approval: Approval) -> list[AuditEntry]:
     Those that are on record stay as they are.
     """
     votes = entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
-    return [*edit_entries(approval), *votes]
+    ended = [end for one in votes for end in _claim_end(approval, by=one.actor_id, at_ms=one.at_ms)]
+    return [*edit_entries(approval), *votes, *ended]
+
+
+def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
+    """The entry that says that a vote or an edit ended a claim; empty if it ended none."""
+    claim = read_claim(approval.claim_json)
+    if claim.by or not claim.past or claim.until_ms != at_ms:
+        return []
+    key = f"{approval.approval_id}:{by}:{at_ms}"
+    return [entry_of(Act.CLAIM_ENDED, key=key, at_ms=at_ms, about=approval, by=by)]
 
 
 def edit_entries(approval: Approval) -> list[AuditEntry]:
@@ -343,7 +354,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         backups=parsed(approval.backups_json) or "",
         expires_ms=approval.expires_ms,
     )
-    return [entry]
+    return [entry, *_claim_end(approval, by=approval.edited_by, at_ms=at_ms)]
 
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:

@@ -186,6 +186,8 @@ class Votes:
         problem = standing.people.get(actor.user_id)
         if problem is not None:
             raise _refused(RefusalCode(problem.value))
+        if why := await self._denied(approval, is_stop=False):
+            raise _refused(RefusalCode.RULE_DENIES, detail=why)
         may = _may_edit(terms, standing, actor.user_id)
         if may is None or actor.user_id not in standing.people:
             raise DirectoryError("an edit", again=standing.again)
