@@ -22,10 +22,16 @@ from bot.core.talk.incoming import (
 )
 from bot.core.talk.stops import Stops, looks_like_stop
 from bot.core.work import TakenLeases, add_woken, to_its_end, wake_up
-from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
+from bot.errors import (
+    ApprovalClosedError,
+    NotApproverError,
+    OutdatedCardError,
+    UserFacingError,
+)
 from bot.people.access import Access
 from bot.people.passes import ThreadPass
 from bot.people.requesters import is_requester
+from bot.policy.ballot import APPROVE, REJECT
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -37,6 +43,8 @@ from storage.records import Approval, Decision, Kind, Message, MessageStatus, St
 
 _MOST = 50
 """New messages that are looked at in one go."""
+_MOST_OFFERED = 10
+"""Requests of a thread of which it is looked up whether the writer of a reply can decide them."""
 
 
 def _nothing(_: str) -> None:
@@ -132,12 +140,25 @@ class ThreadInbox:
     async def _refuse_verdict(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> None:
-        """Say that a reply decides nothing; to who tries it again, with the buttons that do."""
-        if await is_repeated(self.storage.inbox, incoming, waiting):
-            offer = Offer(decide=waiting)
+        """Say that a reply decides nothing; to who tries it again, with the buttons that do.
+
+        Who could press none of them is told why in place of that.
+        """
+        actor, able, why = Actor(user_id=incoming.user_id, team_id=""), list[Approval](), ""
+        for one in waiting[:_MOST_OFFERED]:
+            choice = APPROVE if one.kind is Kind.APPROVAL else REJECT
+            try:
+                await self.approvals.votes.check(one, actor, choice=choice)
+                able.append(one)
+            except UserFacingError as error:
+                why = why or str(error)
+        if not able:
+            await self._refuse_reply(incoming, words, why)
+        elif await is_repeated(self.storage.inbox, incoming, waiting):
+            offer = Offer(decide=able)
             await self._refuse_reply(incoming, words, say("refuse.reply"), offer=offer)
-            return
-        await self._refuse_reply(incoming, words, say("refuse.reply_here"))
+        else:
+            await self._refuse_reply(incoming, words, say("refuse.reply_here"))
 
     async def _note_words(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]

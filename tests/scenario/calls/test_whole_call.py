@@ -62,9 +62,10 @@ async def choose_several(stage: Stage) -> dict[str, Any]:
     return view
 
 
-async def answered(stage: Stage, count: int) -> None:
-    """Wait until Ada has so many private answers."""
-    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(ADA)) == count, timeout=20)
+async def answered(stage: Stage, count: int, who: str = "Ada") -> None:
+    """Wait until somebody has so many private answers."""
+    user = stage.user(who)
+    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(user)) == count, timeout=20)
 
 
 def ticked_orders(view: dict[str, Any]) -> list[str]:
@@ -159,3 +160,19 @@ async def test_a_reply_that_decides_nothing_offers_the_review_and_no_yes(
         await stage.sandbox.submit(ADA, view, values_of(view))
         await stage.said("All done", within=20)
         assert RAN == ["A0"]
+
+
+@pytest.mark.parametrize("who", ["Rosa", "Gus", "Mia"])
+async def test_who_could_press_no_button_is_offered_none(opened: Open, who: str) -> None:
+    async with opened() as stage:
+        root = await stage.say("Rosa", "@countersign refund long")
+        await stage.card(word=APPROVE)
+        user = stage.user(who)
+        for count in (1, 2):
+            await stage.rest()
+            stage.clock.forward(seconds=1)
+            await stage.say(who, "yes", thread_ts=root)
+            await answered(stage, count, who)
+        told = stage.sandbox.ephemerals(user)[-1]
+        assert "action_id" not in str(told.get("blocks"))
+        assert RAN == []
