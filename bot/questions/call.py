@@ -20,6 +20,7 @@ from bot.layout.modals import (
     Errors,
     Values,
     named,
+    read_text,
 )
 from bot.people.batching import common_ruling
 from bot.people.glass import glass_of
@@ -33,11 +34,11 @@ from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, labels_in
 from bot.questions.inputs import InputsQuestion
 from bot.questions.reasons import (
+    REASON,
     confirmation_errors,
     confirmation_inputs,
     confirmed,
     edit_errors,
-    read_reason,
     reason_inputs,
 )
 from bot.questions.shown import questions_of
@@ -229,7 +230,7 @@ class CallQuestion(InputsQuestion):
         """Read the edit: all arguments, also those that have no input; or the reason of a yes."""
         if modal_id == ActionId.REVIEW_MODAL:
             errors = confirmation_errors(self.approval, values)
-            draft = self.draft(reason=read_reason(self.approval, values))
+            draft = self.draft(reason=read_text(values, REASON))
             return errors or replace(draft, is_confirmed=True)
         if modal_id != ActionId.EDIT_MODAL:
             return super().submit(modal_id, values)
@@ -244,7 +245,7 @@ class CallQuestion(InputsQuestion):
         if same(result.arguments, before):
             return self._place({"": say("form.edit_nothing")})
         fixed = {name: value for name, value in self.arguments.items() if name not in before}
-        reason = read_reason(self.approval, values)
+        reason = read_text(values, REASON)
         return Proposal(
             arguments={**fixed, **result.arguments},
             reason=reason,

@@ -49,22 +49,14 @@ class RejectionKind(StrEnum):
 
 
 def reason_inputs(approval: Approval, label: str, *, hint: str = "") -> list[Block]:
-    """Draw the inputs of a yes's reason: one of the rule's, if it wants one, and one's own words.
+    """Draw the input of a yes's reason, or of its note: one's own words.
 
-    Where both are there, either is enough, and what was given is checked when it comes back. A
-    note, which nobody has to write, has words alone: the rule's are reasons.
+    The reasons of the rule are those of a rejection; nobody has to write a note.
     """
     is_needed = wants_reason(approval, rejects=False)
-    canned = _canned(approval) if is_needed else ()
-    words = text_input(
-        REASON,
-        label,
-        MOST_REASON,
-        hint=hint,
-        optional=bool(canned) or not is_needed,
-        is_long=is_needed,
-    )
-    return [_select(canned), words] if canned else [words]
+    return [
+        text_input(REASON, label, MOST_REASON, hint=hint, optional=not is_needed, is_long=is_needed)
+    ]
 
 
 def rejection_inputs(approval: Approval) -> list[Block]:
@@ -132,7 +124,7 @@ def edit_errors(approval: Approval, values: Values) -> Errors:
     if is_critical(approval):
         return confirmation_errors(approval, values)
     is_asked = REASON in values and wants_reason(approval, rejects=False)
-    is_given = _chosen(values) is not None or not is_blank(read_text(values, REASON))
+    is_given = not is_blank(read_text(values, REASON))
     return {REASON: say("refuse.reason")} if is_asked and not is_given else {}
 
 
@@ -270,18 +262,3 @@ _NOUN = 40
 def _option(value: str, label: str, description: str = "") -> Block:
     option: Block = {"text": plain(clip(label, _VERDICT)), "value": str(value)}
     return {**option, "description": plain(description)} if description else option
-
-
-def _select(reasons: tuple[str, ...]) -> Block:
-    options = [{"text": plain(text), "value": str(number)} for number, text in enumerate(reasons)]
-    return {
-        "type": "input",
-        "block_id": CANNED,
-        "label": plain(say("form.canned")),
-        "optional": True,
-        "element": {
-            "type": "static_select",
-            "action_id": str(ActionId.VALUE),
-            "options": options,
-        },
-    }
