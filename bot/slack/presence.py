@@ -1,7 +1,7 @@
 """Shows that an agent works: Slack's status line, else a reaction on the message it answers.
 
-Nothing waits for it, and nothing fails by it. What the workspace does not take is learnt from its
-first answer. Short work shows nothing: a status that flashes helps nobody.
+Nothing waits for it, and nothing fails by it. What Slack does not take, in a channel or at all,
+is learnt from its answer. Short work shows nothing: a status that flashes helps nobody.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Words
-from bot.slack.agentview.calls import NOT_HERE, TryCall
+from bot.slack.agentview.calls import TryCall, Unsupported
 from bot.slack.agentview.sessions import AgentSessions
 from storage.records import Thread
 
@@ -38,7 +38,7 @@ _MOST_WAIT = timedelta(seconds=10)
 
 
 class Way(Enum):
-    """How a workspace is shown that the agent works."""
+    """How people are shown that the agent works."""
 
     STATUS = auto()
     REACTION = auto()
@@ -90,13 +90,23 @@ class SlackPresence:
     clock: Clock
     spawn: Spawn
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    way: Way = Way.STATUS
     sessions: AgentSessions | None = None
     _lines: dict[str, _Line] = field(default_factory=dict)
+    _unsupported: dict[Way, Unsupported] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._unsupported = {
+            way: Unsupported(clock=self.clock) for way in (Way.STATUS, Way.REACTION)
+        }
+
+    def way(self, channel_id: str) -> Way:
+        """How people in a channel are shown that the agent works."""
+        ways = (way for way, one in self._unsupported.items() if not one.covers(channel_id))
+        return next(ways, Way.NONE)
 
     def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
         """See `Presence`."""
-        if self.way is Way.NONE:
+        if self.way(thread.channel_id) is Way.NONE:
             return
         line = self._lines.setdefault(thread.thread_id, _Line(thread))
         line.wanted, line.message_ts = words, message_ts or line.message_ts
@@ -106,14 +116,16 @@ class SlackPresence:
     def refresh(self, thread_id: str) -> None:
         """See `Presence`."""
         line = self._lines.get(thread_id)
-        is_old = line is not None and self.clock() - line.since_ms > milliseconds(FRESH)
-        if line is not None and line.wanted is not None and is_old and self.way is Way.STATUS:
+        if line is None or line.wanted is None:
+            return
+        is_old = self.clock() - line.since_ms > milliseconds(FRESH)
+        if is_old and self.way(line.thread.channel_id) is Way.STATUS:
             line.shown = ""
             self._watch(line)
 
     async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
         """See `Presence`."""
-        if self.way is Way.NONE:
+        if self.way(thread.channel_id) is Way.NONE:
             return
         line = self._lines.setdefault(thread.thread_id, _Line(thread))
         line.wanted, line.message_ts = None, message_ts or line.message_ts
@@ -201,8 +213,9 @@ class SlackPresence:
                 await self._ask(line, text)
             except DeliveryError as error:
                 logger.info("no status: %s", error, extra={"action": "status_failed"})
-                if error.reason in NOT_HERE:
-                    self._learn()
+                channel_id = line.thread.channel_id
+                used = self._unsupported.get(self.way(channel_id))
+                if used is not None and used.learn(error.reason, channel_id):
                     continue
                 if not text and error.retry_after is not None:
                     await self.sleep(min(error.retry_after, _MOST_WAIT).total_seconds())
@@ -210,15 +223,13 @@ class SlackPresence:
             break
         line.shown, line.since_ms = text, self.clock()
 
-    def _learn(self) -> None:
-        self.way = Way.REACTION if self.way is Way.STATUS else Way.NONE
-
     async def _ask(self, line: _Line, text: str) -> None:
         thread, channel_id = line.thread, line.thread.channel_id
-        if self.way is Way.STATUS:
+        way = self.way(channel_id)
+        if way is Way.STATUS:
             place = {"channel_id": channel_id, "thread_ts": thread.thread_ts, "status": text}
             await self.call(STATUS, channel_id, place)
-        elif self.way is Way.REACTION and bool(text) != bool(line.shown):
+        elif way is Way.REACTION and bool(text) != bool(line.shown):
             method = "reactions.add" if text else "reactions.remove"
             ts = line.message_ts or thread.thread_ts
             reaction = {"channel": channel_id, "timestamp": ts, "name": WORKING}

@@ -154,7 +154,8 @@ class Signs:
     async def _wait(
         self, approval: Approval, root: _Root, visit: Visit
     ) -> tuple[str | None, int | None]:
-        await self.roots.put(approval, WAITS, look_first=not visit.is_born)
+        if not (visit.is_born and root.waiting):  # else it is there, for another approval
+            await self.roots.put(approval, WAITS, look_first=not visit.is_born)
         root.waiting.add(approval.approval_id)
         root.over -= {approval.approval_id}
         if approval.sign == WAITS:

@@ -17,7 +17,7 @@ from bot.sandbox.workspace.payloads import (
 from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
-_SCOPE_KINDS = {"channel": "channels", "group": "groups", "im": "im"}
+_SCOPE_KINDS = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 
 
 def auth_test(workspace: Workspace, args: Args) -> Payload:  # noqa: ARG001 - same for all methods

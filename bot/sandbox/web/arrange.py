@@ -79,6 +79,14 @@ class Arrangements:
         self._hub.refresh()
         return channel
 
+    def add_group_message(self, members: Sequence[str]) -> SlackChannel:
+        """Open a direct message among several people and the bot."""
+        people = [self.workspace.person(one) for one in members]
+        name = f"mpdm-{'--'.join(sorted(one.name for one in people))}-1"
+        return self.add_channel(
+            name, [*members, self.workspace.bot_user], is_private=True, is_mpim=True
+        )
+
     def join(self, user: str, channel: str) -> None:
         """Let a person, or the bot, into a channel; people of other workspaces make it shared."""
         person, room = self.workspace.person(user), self.workspace.channels[channel]

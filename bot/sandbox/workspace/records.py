@@ -52,6 +52,8 @@ class SlackChannel:
     section: str = "Channels"
     """The heading under which the page lists it."""
     is_private: bool = False
+    is_mpim: bool = False
+    """A direct message among several people; it is private, too."""
     is_archived: bool = False
     is_ext_shared: bool = False
     created: int = 0
@@ -62,6 +64,8 @@ class SlackChannel:
         """The `channel_type` of events."""
         if self.kind == "im":
             return "im"
+        if self.is_mpim:
+            return "mpim"
         return "group" if self.is_private else "channel"
 
 

@@ -1,13 +1,16 @@
-"""Calls that the app can do without: what a workspace does not have is not called again."""
+"""Calls that the app can do without: what Slack does not have is not called again for a while."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Protocol
 
+from bot.clock import milliseconds, steady_clock
 from bot.errors import DeliveryError
+from bot.ports.process import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -17,10 +20,43 @@ NOT_HERE = frozenset(
         "missing_scope",
         "not_allowed_token_type",
         "feature_not_enabled",
-        "method_not_supported_for_channel_type",
     }
 )
 """Slack's words for what this workspace, or this app, does not have."""
+NOT_IN_CHANNEL = frozenset({"method_not_supported_for_channel_type", "channel_type_not_supported"})
+"""Slack's words for what one channel does not have."""
+REST = timedelta(hours=1)
+"""After this, what was refused is tried again."""
+_EVERYWHERE = ""
+
+
+@dataclass(slots=True)
+class Unsupported:
+    """Where Slack has refused something: in one channel, or in the whole workspace.
+
+    Args:
+        reasons: Slack's words for what the whole workspace does not have.
+        clock: The time now.
+    """
+
+    reasons: frozenset[str] = NOT_HERE
+    clock: Clock = steady_clock
+    _until_ms: dict[str, int] = field(default_factory=dict)
+
+    def covers(self, channel_id: str = _EVERYWHERE) -> bool:
+        """Whether it was refused in a channel, or in the whole workspace, not long ago."""
+        now = self.clock()
+        return any(self._until_ms.get(one, now) > now for one in (_EVERYWHERE, channel_id))
+
+    def learn(self, reason: str, channel_id: str) -> bool:
+        """Remember a refusal; return whether it is one that lasts."""
+        if reason not in self.reasons | NOT_IN_CHANNEL:
+            return False
+        now = self.clock()
+        self._until_ms = {one: until for one, until in self._until_ms.items() if until > now}
+        where = channel_id if reason in NOT_IN_CHANNEL else _EVERYWHERE
+        self._until_ms[where] = now + milliseconds(REST)
+        return True
 
 
 class TryCall(Protocol):
@@ -35,26 +71,25 @@ class TryCall(Protocol):
 
 @dataclass(slots=True)
 class OptionalMethod:
-    """A method that is called until Slack says that there is none.
+    """A method that is not called for a while where Slack says that there is none.
 
     Args:
         call: Makes calls, at Slack's pace.
         name: The method.
-        is_there: Whether it may be there.
+        unsupported: Where Slack has refused it.
     """
 
     call: TryCall
     name: str
-    is_there: bool = True
+    unsupported: Unsupported = field(default_factory=Unsupported)
 
     async def __call__(self, channel_id: str, arguments: Mapping[str, Any]) -> DeliveryError | None:
         """Call it; return why it took no effect, where that may pass."""
-        if not self.is_there:
+        if self.unsupported.covers(channel_id):
             return None
         try:
             await self.call(self.name, channel_id, arguments)
         except DeliveryError as error:
             logger.info("not shown: %s", error, extra={"action": "agent_view_failed"})
-            self.is_there = error.reason not in NOT_HERE
-            return error if self.is_there else None
+            return None if self.unsupported.learn(error.reason, channel_id) else error
         return None

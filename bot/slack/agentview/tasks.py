@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.errors import DeliveryError
 from bot.ports.tools import ToolTask
-from bot.slack.agentview.calls import NOT_HERE, TryCall
+from bot.slack.agentview.calls import NOT_HERE, TryCall, Unsupported
 from storage.records import Thread
 
 logger = logging.getLogger(__name__)
@@ -28,14 +28,23 @@ class SlackTaskBoard:
 
     Args:
         call: Makes calls, at Slack's pace.
-        is_there: Whether the workspace may have streams with tasks.
+        unsupported: Where Slack has refused streams with tasks.
     """
 
     call: TryCall
-    is_there: bool = True
+    unsupported: Unsupported = field(
+        default_factory=lambda: Unsupported(NOT_HERE | _UNKNOWN_CHUNKS)
+    )
+
+    @property
+    def is_there(self) -> bool:
+        """See `TaskBoard`."""
+        return not self.unsupported.covers()
 
     async def begin(self, thread: Thread, tasks: Sequence[ToolTask]) -> str:
         """See `TaskBoard`."""
+        if self.unsupported.covers(thread.channel_id):
+            raise DeliveryError("chat.startStream", "not here", took_no_effect=True)
         where = {
             "channel": thread.channel_id,
             "thread_ts": thread.thread_ts,
@@ -48,7 +57,7 @@ class SlackTaskBoard:
                 "chat.startStream", thread.channel_id, {**where, "chunks": _chunks(tasks)}
             )
         except DeliveryError as error:
-            self.is_there = error.reason not in NOT_HERE | _UNKNOWN_CHUNKS
+            self.unsupported.learn(error.reason, thread.channel_id)
             raise
         return str(answer["ts"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.redaction.patterns import CARD_WORD_BEHIND
+from bot.slack.agentview.calls import NOT_HERE, Unsupported
 from bot.words.mrkdwn import escape
 
 logger = logging.getLogger(__name__)
@@ -26,17 +27,7 @@ BRIEF = timedelta(milliseconds=200)
 MAX_STREAMED = 3500
 """Characters that one streamed message may have; the rest of a text follows in further messages."""
 
-_NOT_HERE = frozenset(
-    {
-        "unknown_method",
-        "missing_scope",
-        "not_allowed_token_type",
-        "feature_not_enabled",
-        "method_not_supported_for_channel_type",
-        "team_not_found",
-        "invalid_arguments",
-    }
-)
+_NOT_HERE = NOT_HERE | {"team_not_found", "invalid_arguments"}
 
 
 class CallMethod(Protocol):
@@ -49,9 +40,19 @@ class CallMethod(Protocol):
 
 @dataclass
 class Streaming:
-    """Whether this workspace has Slack's own streaming; learnt from its first refusal."""
+    """Whether there is Slack's own streaming; learnt from its refusals.
+
+    Attributes:
+        is_native: Whether it may be tried at all.
+        unsupported: Where Slack has refused it.
+    """
 
     is_native: bool
+    unsupported: Unsupported = field(default_factory=lambda: Unsupported(_NOT_HERE))
+
+    def is_in(self, channel_id: str) -> bool:
+        """Whether it may be tried in a channel."""
+        return self.is_native and not self.unsupported.covers(channel_id)
 
 
 def settled(text: str) -> str:
@@ -222,7 +223,7 @@ class NativeStream:
     _next_ms: int = 0
 
     async def append(self, text: str) -> None:
-        if not self.streaming.is_native and not self._ts:
+        if not self.streaming.is_in(self.target["channel"]) and not self._ts:
             await self.fallback.append(text)
             return
         self._text += text
@@ -305,8 +306,7 @@ class NativeStream:
             self._next_ms = self.clock() + milliseconds(error.retry_after)
         elif self._ts:
             self._is_broken = True
-        elif error.reason in _NOT_HERE:
-            self.streaming.is_native = False
+        elif self.streaming.unsupported.learn(error.reason, self.target["channel"]):
             text, self._text = self._text, ""
             await self.fallback.append(text)
         else:

@@ -218,7 +218,7 @@ async def test_without_reactions_nothing_shows_it_and_it_is_not_asked_again() ->
         await scene.rest()
         await scene.presence.clear(THREAD)
     assert [method for method, _ in scene.calls] == [STATUS, "reactions.add"]
-    assert scene.presence.way is Way.NONE
+    assert scene.presence.way(THREAD.channel_id) is Way.NONE
 
 
 async def test_what_slack_does_not_take_now_is_left_but_the_end() -> None:

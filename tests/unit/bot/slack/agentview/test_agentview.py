@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +13,13 @@ import pytest
 from bot.core.talk.roster import Prompt
 from bot.errors import DeliveryError
 from bot.ports.tools import TaskStatus, ToolTask
+from bot.slack.agentview.calls import NOT_IN_CHANNEL, Unsupported
 from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
 from bot.slack.agentview.sessions import SESSION, AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.listeners.typed.introduction import asks_who
 from storage.records import Thread
+from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA
 
 THREAD = Thread(
@@ -150,3 +152,38 @@ async def test_a_stream_that_slack_has_ended_still_goes() -> None:
     with pytest.raises(DeliveryError):
         await SlackTaskBoard(line).end(THREAD, "5.5", keep=False)
     assert [method for method, _ in line.calls] == ["chat.stopStream", "chat.delete"]
+
+
+@pytest.mark.parametrize("reason", sorted(NOT_IN_CHANNEL))
+async def test_what_one_channel_refuses_is_off_there_alone_and_for_an_hour(reason: str) -> None:
+    clock = FakeClock()
+    off = Unsupported(clock=clock)
+    assert off.learn(reason, "C1")
+    assert off.covers("C1")
+    assert not off.covers("C2")
+    assert not off.covers()
+    clock.forward(hours=1)
+    assert not off.covers("C1")
+
+
+async def test_what_the_workspace_refuses_is_off_everywhere_for_an_hour() -> None:
+    clock = FakeClock()
+    off = Unsupported(clock=clock)
+    assert off.learn("unknown_method", "C1")
+    assert off.covers("C2")
+    clock.forward(hours=1)
+    assert not off.covers("C2")
+    assert not off.learn("fatal_error", "C1")
+
+
+@pytest.mark.parametrize("reason", sorted(NOT_IN_CHANNEL))
+async def test_tasks_are_shown_elsewhere_after_one_channel_refused_them(reason: str) -> None:
+    line = Line(DeliveryError("chat.startStream", reason))
+    board = SlackTaskBoard(line)
+    for _ in range(2):
+        with pytest.raises(DeliveryError):
+            await board.begin(THREAD, TASKS)
+    assert len(line.calls) == 1
+    with pytest.raises(DeliveryError):
+        await board.begin(replace(THREAD, channel_id="C0OTHER"), TASKS)
+    assert len(line.calls) == 2

@@ -142,7 +142,7 @@ async def test_a_workspace_without_streaming_is_remembered(reason: str) -> None:
     assert scene.slack.calls[-1][1]["text"] == "Deploying payments "
     await stream.finish("Deploying payments now.")
     assert scene.slack.finished == [("9.2", "Deploying payments now.")]
-    assert not scene.streaming.is_native
+    assert not scene.streaming.is_in("C1")
 
 
 async def test_a_lost_answer_does_not_start_a_second_stream() -> None:
@@ -153,7 +153,7 @@ async def test_a_lost_answer_does_not_start_a_second_stream() -> None:
     assert scene.slack.methods() == ["chat.startStream"]
     await stream.finish("one two three ")
     assert scene.slack.finished == [("", "one two three ")]
-    assert scene.streaming.is_native
+    assert scene.streaming.is_in("C1")
 
 
 async def test_a_stream_that_breaks_is_finished_by_update() -> None:
