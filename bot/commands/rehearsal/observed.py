@@ -205,7 +205,7 @@ def _kind(message: SlackMessage) -> str:
 def _mentions(message: SlackMessage) -> list[str]:
     """The people and groups that a message is for, as far as it really mentions them."""
     payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
-    meant = [str(one) for one in payload.get("mentions") or ()]
+    meant = [str(one["id"]) for one in payload.get("mentions") or ()]
     text = message.text + json.dumps(message.blocks or [])
     really = {*_PERSON.findall(text), *_GROUP.findall(text), *re.findall(_IN_RICH, text)}
     return [one for one in meant if one in really or one.startswith("C")]

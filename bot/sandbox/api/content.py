@@ -71,6 +71,20 @@ def _markdown_content(args: Args) -> dict[str, Any]:
     return {"text": text, "blocks": blocks, "attachments": None, "metadata": _metadata(args)}
 
 
+def _fits_metadata(value: object) -> bool:
+    """Whether metadata may have a value: a text, a number, yes or no, an object, or objects.
+
+    Source:
+        https://docs.slack.dev/messaging/message-metadata; MessageMetadataEventPayloadObject of
+        @slack/types
+    """
+    if isinstance(value, dict):
+        return all(_fits_metadata(one) for one in value.values())
+    if isinstance(value, list):
+        return all(isinstance(one, dict) and _fits_metadata(one) for one in value)
+    return isinstance(value, str | int | float)
+
+
 def _metadata(args: Args) -> Payload | None:
     metadata = args.table("metadata", "invalid_metadata_format")
     if not metadata:
@@ -78,6 +92,8 @@ def _metadata(args: Args) -> Payload | None:
     if not isinstance(metadata.get("event_type"), str) or not metadata["event_type"]:
         raise RefusedError("invalid_metadata_schema")
     if not isinstance(metadata.get("event_payload"), dict):
+        raise RefusedError("invalid_metadata_schema")
+    if not all(_fits_metadata(value) for value in metadata["event_payload"].values()):
         raise RefusedError("invalid_metadata_schema")
     if len(json.dumps(metadata).encode()) > _METADATA:
         raise RefusedError("metadata_too_large")

@@ -39,7 +39,7 @@ async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Sc
     assert message["ts"] == found.ts
     assert message["metadata"] == {
         "event_type": "countersign_card",
-        "event_payload": {"id": APPROVAL_ID, "mentions": [found.user], "key": found.key},
+        "event_payload": {"id": APPROVAL_ID, "mentions": [{"id": found.user}], "key": found.key},
     }
     assert "'type': 'actions'" in str(message["blocks"])
     decided = replace(scene.approval, status=Status.CANCELLED)
