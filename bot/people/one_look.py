@@ -40,6 +40,10 @@ class OneLook:
         """See `Directory.is_public`."""
         return await self._once("public", channel_id, self.directory.is_public)
 
+    async def is_in(self, channel_id: str) -> bool:
+        """See `Directory.is_in`."""
+        return await self._once("room", channel_id, self.directory.is_in)
+
     async def group_members(self, group_id: str) -> frozenset[str]:
         """See `Directory.group_members`."""
         return await self._once("group", group_id, self.directory.group_members)

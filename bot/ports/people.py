@@ -87,6 +87,10 @@ class Directory(Protocol):
         """Whether every full member of the workspace can read a channel."""
         ...
 
+    async def is_in(self, channel_id: str) -> bool:
+        """Whether the bot is in a channel."""
+        ...
+
     async def group_members(self, group_id: str) -> frozenset[str]:
         """User ids of the members of a user group."""
         ...

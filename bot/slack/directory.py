@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -119,6 +120,15 @@ class LookupCache(Generic[T]):
             self.put(key, task.result(), asked_ms=asked_ms)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Room:
+    """A channel: its name, whether the bot is in it, and whether all members can read it."""
+
+    name: str
+    is_ours: bool
+    is_public: bool
+
+
 class SlackDirectory:
     """The directory of one workspace.
 
@@ -147,8 +157,7 @@ class SlackDirectory:
         self._lists: LookupCache[int] = LookupCache(clock, max_age)
         self._groups: LookupCache[Mapping[str, frozenset[str]]] = LookupCache(clock, max_age)
         self._channels: LookupCache[frozenset[str]] = LookupCache(clock, max_age)
-        self._names: LookupCache[str] = LookupCache(clock, min(NAME_AGE, max_age))
-        self._public: LookupCache[bool] = LookupCache(clock, min(NAME_AGE, max_age))
+        self._rooms: LookupCache[_Room] = LookupCache(clock, min(NAME_AGE, max_age))
         self._one_by_one: list[int] = []
         self._changed: set[str] | None = None
 
@@ -161,7 +170,7 @@ class SlackDirectory:
     async def is_public(self, channel_id: str) -> bool:
         if channel_id.startswith("D"):
             return False
-        return await self._public.get(channel_id, self._load_public)
+        return (await self._rooms.get(channel_id, self._load_room)).is_public
 
     async def group_members(self, group_id: str) -> frozenset[str]:
         groups = await self._groups.get(_ALL, self._load_groups)
@@ -179,7 +188,17 @@ class SlackDirectory:
         """
         if channel_id.startswith("D"):
             return ""
-        return await self._names.get(channel_id, self._load_name)
+        return (await self._rooms.get(channel_id, self._load_room)).name
+
+    async def is_in(self, channel_id: str) -> bool:
+        if channel_id.startswith("D"):
+            return True
+        try:
+            return (await self._rooms.get(channel_id, self._load_room)).is_ours
+        except DirectoryError as error:
+            if error.detail.endswith("channel_not_found"):  # private, and the bot is not in it
+                return False
+            raise
 
     def hear(self, event: Mapping[str, Any]) -> bool:
         """Forget what an event says has changed.
@@ -281,17 +300,17 @@ class SlackDirectory:
             if not cursor:
                 return frozenset(members)
 
-    async def _load_name(self, channel_id: str) -> str:
+    async def _load_room(self, channel_id: str) -> _Room:
         answer = await self._call("conversations.info", {"channel": channel_id})
         with _well_formed("conversations.info"):
             channel = answer["channel"]
-            return "" if channel.get("is_im") else str(channel["name"])
-
-    async def _load_public(self, channel_id: str) -> bool:
-        answer = await self._call("conversations.info", {"channel": channel_id})
-        with _well_formed("conversations.info"):
-            found = answer["channel"]
-            return found.get("is_channel") is True and found.get("is_private") is False
+            name = "" if channel.get("is_im") else str(channel["name"])
+            # Slack leaves `is_member` out of direct messages, which only members can look up.
+            return _Room(
+                name=name,
+                is_ours=bool(channel.get("is_member", True)),
+                is_public=channel.get("is_channel") is True and channel.get("is_private") is False,
+            )
 
     # ---- calls ------------------------------------------------------------------------------
 

@@ -49,6 +49,8 @@ class FakeDirectory:
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
     is_down: bool = False
+    outside: frozenset[str] = frozenset()
+    """Channels that the bot is not in."""
 
     def add(self, user_id: str, **changes: Any) -> None:
         known = {"user_id": user_id, "team_id": "T1", "name": user_id.lower(), **changes}
@@ -67,6 +69,10 @@ class FakeDirectory:
     async def is_public(self, channel_id: str) -> bool:
         self._check()
         return channel_id in self.public
+
+    async def is_in(self, channel_id: str) -> bool:
+        self._check()
+        return channel_id not in self.outside
 
     async def group_members(self, group_id: str) -> frozenset[str]:
         self._check()

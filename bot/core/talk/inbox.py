@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,8 @@ from bot.words import say, speaking
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
+
+logger = logging.getLogger(__name__)
 
 _MOST = 50
 """New messages that are looked at in one go."""
@@ -296,6 +299,10 @@ class ThreadInbox:
         thread = work.thread
         new = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
         work.has_more = len(new) >= _MOST
+        if new and not await self.access.directory.is_in(thread.channel_id):
+            logger.info("a message from outside", extra={"action": "event_ignored"})
+            await self.storage.inbox.take([one.message_id for one in new], turn=NO_TURN)
+            return admitted
         questions = await self._questions(thread) if new else []
         for message in new:
             with speaking(await self.access.locale(message.user_id)):  # as its writer is answered

@@ -36,6 +36,8 @@ LAST_ANSWER_S = 1.25
 _STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 
 _LONGEST_STAMP = 20
+_LONGEST_CHECK = 200
+"""Bytes of a form that only checks the certificate."""
 
 _CHARSETS = ("utf-8", "utf8", "us-ascii")
 """Others may take minutes to decode, or make texts that no signature can be compared with; and the
@@ -60,7 +62,7 @@ def web_app(
     async def on_slack(request: web.Request) -> web.Response:
         assert bolt is not None  # noqa: S101 (the route exists only with it)
         if not _has_form_of_proof(request):
-            return web.Response(status=401)
+            return web.Response(status=200 if await _is_ssl_check(request) else 401)
         try:
             received = await _read(request)
         except UNREADABLE as error:
@@ -106,6 +108,17 @@ def _has_form_of_proof(request: web.Request) -> bool:
         and all(s.isascii() and s.isdecimal() and len(s) <= _LONGEST_STAMP for s in stamps)
         and all(signature.isascii() for signature in signatures)
     )
+
+
+async def _is_ssl_check(request: web.Request) -> bool:
+    """Whether it is Slack's look at the certificate, which is not signed and wants nothing.
+
+    Source:
+        https://docs.slack.dev/interactivity/implementing-slash-commands (ssl_check)
+    """
+    body = await request.read()
+    is_form = request.content_type == "application/x-www-form-urlencoded"
+    return is_form and len(body) <= _LONGEST_CHECK and b"ssl_check=1" in body.split(b"&")
 
 
 async def _read(request: web.Request) -> AsyncBoltRequest:

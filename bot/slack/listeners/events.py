@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from bot.ports.people import Actor
 from bot.slack.listeners.context import HOME_OPENED, Facts, ListenerContext, actor_of
 from bot.slack.listeners.typed.introduction import asks_who, introduction
 from bot.slack.listeners.typed.threads import answer_word, word_of
+from bot.words import say
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +54,40 @@ async def _take(
     if incoming is None:
         logger.debug("event ignored", extra={"action": "event_ignored"})
         return None
+    if _is_for_organisation(body):
+        await _refuse_organisation(desk, incoming)
+        return None
     if _is_answered(desk, incoming, actor_of(context, body), str(event.get("type"))):
         return None
     return await desk.in_time(desk.speak_to(incoming.user_id, desk.inbox.receive(incoming)))
+
+
+def _is_for_organisation(body: Mapping[str, Any]) -> bool:
+    """Whether an event comes by an installation for a whole organisation: it names no workspace.
+
+    Source:
+        https://docs.slack.dev/enterprise/developing-for-enterprise-orgs (authorizations)
+    """
+    found = body.get("authorizations")
+    first = found[0] if isinstance(found, list) and found else None
+    return isinstance(first, dict) and bool(first.get("is_enterprise_install"))
+
+
+async def _refuse_organisation(desk: ListenerContext, incoming: Incoming) -> None:
+    """Say in the log, and to the one who speaks to the bot, that it cannot work so."""
+    if not (incoming.is_direct or incoming.is_mention):
+        return
+    logger.warning(
+        "the app is installed for a whole organisation: install it in one workspace",
+        extra={"action": "install_unsupported"},
+    )
+    await desk.outbox.send_ephemeral(
+        channel_id=incoming.channel_id,
+        thread_ts="" if incoming.thread_ts == incoming.ts else incoming.thread_ts,
+        user_id=incoming.user_id,
+        text=say("refuse.organisation"),
+        key=incoming.ts,
+    )
 
 
 def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:
@@ -120,10 +153,10 @@ async def _revise(desk: ListenerContext, change: ChangedMessage) -> str | None:
 
 
 def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | None:
-    """Read a message of a person; None for everything else (apps, edits, joins, odd shapes)."""
+    """Read a message of a person; None for all else (apps, edits, joins, hidden, odd shapes)."""
     if event.get("type") not in {"app_mention", "message"} or event.get("subtype") not in _SPOKEN:
         return None
-    if event.get("bot_id") or event.get("bot_profile") or event.get("app_id"):
+    if any(event.get(key) for key in ("bot_id", "bot_profile", "app_id", "hidden")):
         return None
     texts = {key: event.get(key) for key in ("channel", "ts", "user")}
     if not all(isinstance(value, str) and value for value in texts.values()):

@@ -87,6 +87,17 @@ async def test_a_click_that_was_signed_for_another_body_is_refused(
     await is_untouched(counter)
 
 
+async def test_a_look_at_the_certificate_is_answered(
+    url: str, session: aiohttp.ClientSession
+) -> None:
+    """Slack does not sign it."""
+    async with session.post(url, data={"token": "x", "ssl_check": "1"}) as answer:
+        assert (answer.status, await answer.text()) == (200, "")
+    for other in ({"token": "x"}, {"ssl_check": "0"}, {"payload": "ssl_check=1"}):
+        async with session.post(url, data=other) as answer:
+            assert answer.status == 401
+
+
 async def test_a_query_in_the_address_changes_nothing(
     counter: Counter, url: str, session: aiohttp.ClientSession
 ) -> None:
