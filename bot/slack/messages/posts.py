@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -291,14 +291,14 @@ def suppress_gone() -> Iterator[None]:
             raise
 
 
-def metadata_of(event: str, record_id: str, **about: str | Sequence[str]) -> dict[str, Any]:
+def metadata_of(event: str, record_id: str, **about: object) -> dict[str, Any]:
     """The metadata of a message: of which kind it is, of which record, and what else is known.
 
     Source:
         https://docs.slack.dev/messaging/message-metadata (a list may hold objects, and no texts)
     """
     given = {
-        name: value if isinstance(value, str) else [{"id": one} for one in value]
+        name: [{"id": one} for one in value] if isinstance(value, list | tuple) else value
         for name, value in about.items()
         if value
     }
