@@ -18,13 +18,14 @@ from agents.core.errors import ResumeDataError, ResumeError, UnstorableValueErro
 from agents.core.interrupt import Interrupted, keep_waiting
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Point
-from agents.core.scope import RunContext, Scope
+from agents.core.scope import AskAgain, RunContext, Scope
 from agents.graph.commands import Send, StateEdit
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.nodes.questions import Question, check_passage, fingerprint
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Break, GraphState
 from agents.graph.state.plan import Topology
+from agents.tools.starting import may_start
 
 _STOP = "stop"
 
@@ -59,6 +60,10 @@ class Gatekeeper:
                 signals.append(signal)
         if signals:
             return replace(state, gate=tuple(gate)), signals
+        ids, first = tuple(one.id for one in gate), gate[0].node
+        said = await may_start(first, {}, decisions=ids)
+        if isinstance(said, AskAgain):
+            return self._ask_all(state, asked_again=said.reason)
         try:
             return await self._edited(state, gate), []
         except Exception as error:
@@ -81,13 +86,19 @@ class Gatekeeper:
         self, state: GraphState, error: Exception
     ) -> tuple[GraphState, list[Interrupted]]:
         """An edit that leads nowhere changes nothing: everything is asked again."""
-        gate = tuple(replace(one, id="", edit={}) for one in state.gate)
         told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
         refusal = ResumeDataError(told)
         refusal.__cause__ = error
-        state = replace(state, gate=gate)
-        signals = [Interrupted(self._question(one, state)) for one in gate]
+        state, signals = self._ask_all(state)
         return state, [Interrupted(signals[0].point, (refusal,)), *signals[1:]]
+
+    def _ask_all(
+        self, state: GraphState, *, asked_again: str = ""
+    ) -> tuple[GraphState, list[Interrupted]]:
+        gate = tuple(replace(one, id="", edit={}) for one in state.gate)
+        state = replace(state, gate=gate)
+        asked = [self._question(one, state, asked_again) for one in gate]
+        return state, [Interrupted(question) for question in asked]
 
     def _pass(self, one: Break, state: GraphState) -> tuple[Break, Interrupted | None]:
         if one.id:
@@ -130,7 +141,7 @@ class Gatekeeper:
             return one, Interrupted(point, (error,))
         return replace(one, id=point.id, edit=edit), None
 
-    def _question(self, one: Break, state: GraphState) -> Point:
+    def _question(self, one: Break, state: GraphState, asked_again: str = "") -> Point:
         sends = tuple(
             Send(task.node, task.sent[0])
             for task in state.tasks
@@ -146,6 +157,7 @@ class Gatekeeper:
             state_schema=self._topology.channels.schemas(),
             sends=sends,
             line=self._topology.line,
+            asked_again=asked_again,
         )
         encode(question)
         return Point(

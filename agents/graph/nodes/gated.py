@@ -13,9 +13,14 @@ from typing import NoReturn
 
 from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
 from agents.core.asking.infos import DoubtInfo
-from agents.core.codec import decode
+from agents.core.codec import Json, decode
 from agents.core.component.held import HeldAnswers
-from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
+from agents.core.component.state import (
+    get_interrupt_state,
+    get_resume_context,
+    interrupt_info,
+    state_slot,
+)
 from agents.core.errors import (
     CheckpointError,
     ModelError,
@@ -26,11 +31,12 @@ from agents.core.errors import (
 from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import NODE_FAILED, ONCE, STARTED, Journal
 from agents.core.observers import ToolOutcome
-from agents.core.scope import current_scope
+from agents.core.scope import AskAgain, current_scope
 from agents.graph.errors import NodeFailedError, NodeRefusedError
 from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome
 from agents.graph.state.plan import OuterGraph
+from agents.tools.starting import may_start
 
 DOUBT = "doubt"
 """The slot of the question whether a node ran."""
@@ -56,17 +62,27 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     scope = current_scope("begin_gated()")
     at = str(scope.address)
     with state_slot(DOUBT):
-        if scope.run.journal.find(STARTED, at) is not None:
+        begun = scope.run.journal.find(STARTED, at)
+        if begun is not None:
             _remember(node_run, at)
-            await _ask(here, HeldAnswers.at(scope.run, scope.address, only_own=True))
+            before = HeldAnswers.at(scope.run, scope.address, only_own=True)
+            await _ask(here, before, frozen=begun.get("frozen"))
         was_asked, _, held = get_interrupt_state(HeldAnswers)
         choice = await _choice(here, held) if was_asked else ""
-    if choice == "ran":
-        return Outcome(update={})
+        if choice == "ran":
+            return Outcome(update={})
+        point = current_scope("a doubt").point
+        decided = (point.id,) if choice and point is not None else node_run.approvals
+        said = await may_start(here.node.name, {}, decisions=decided) if decided else {}
+        if isinstance(said, AskAgain):
+            if choice:
+                await _ask(here, held, asked_again=said.reason)
+            node_run.lapse(said.reason)
     if held is not None:
         held.restore(scope.run, scope.address)
     # Noted before its code runs: if this process dies, people are asked before it runs again.
-    await scope.run.journal.append(STARTED, at, {"arguments": {}})
+    frozen = {} if isinstance(said, AskAgain) or not said else {"frozen": dict(said)}
+    await scope.run.journal.append(STARTED, at, {"arguments": {}, **frozen})
     return None
 
 
@@ -124,12 +140,25 @@ def _remember(node_run: NodeRun, at: str) -> None:
             node_run.kept[key] = decode(entry["result"])
 
 
-async def _ask(here: OuterGraph, held: HeldAnswers | None) -> NoReturn:
+async def _ask(
+    here: OuterGraph, held: HeldAnswers | None, *, frozen: Json = None, asked_again: str = ""
+) -> NoReturn:
     graph, node = here.topology.name, here.node.name
     title = f"Step “{node}” of “{graph}”"
     scope = current_scope("a doubt")
     await scope.run.journal.tell_doubt(str(scope.address))
-    stateful_interrupt(DoubtInfo(tool_name=node, arguments={}, title=title, call_id=""), held)
+    before = interrupt_info()
+    if isinstance(before, DoubtInfo):
+        frozen = before.frozen
+    info = DoubtInfo(
+        tool_name=node,
+        arguments={},
+        title=title,
+        call_id="",
+        frozen=frozen if isinstance(frozen, dict) else {},
+        asked_again=asked_again,
+    )
+    stateful_interrupt(info, held)
 
 
 async def _choice(here: OuterGraph, held: HeldAnswers | None) -> str:

@@ -51,6 +51,7 @@ class Question:
         state_schema: JSON schemas by key of that state, for those who edit it.
         sends: At a breakpoint: what runs with arguments of its own when it is passed.
         line: The nodes of its graph in their order, where they run one after the other; else empty.
+        asked_again: Why people are asked anew; empty when they are not.
     """
 
     kind: QuestionKind
@@ -63,6 +64,7 @@ class Question:
     state_schema: dict[str, Json] | None = None
     sends: tuple[Send, ...] = ()
     line: tuple[str, ...] = ()
+    asked_again: str = ""
 
     def __str__(self) -> str:
         if self.kind != "node":
@@ -121,6 +123,7 @@ class NodeRun:
         asked: How many questions it has asked so far.
         refusals: What kept it from going on, and must be told.
         line: See `Topology`.
+        lapsed: Why people are asked once more, by the index of the question.
     """
 
     run: RunContext
@@ -133,6 +136,26 @@ class NodeRun:
     asked: int = 0
     refusals: list[ResumeError] = field(default_factory=list)
     line: tuple[str, ...] = ()
+    lapsed: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def approvals(self) -> tuple[str, ...]:
+        """Ids of the questions with which people have just let something run here."""
+        return tuple(one.id for _, one in self._approved())
+
+    def lapse(self, why: str) -> None:
+        """Have people asked once more who have just let something run; what followed goes, too."""
+        first = min(index for index, _ in self._approved())
+        self.answered = {at: one for at, one in self.answered.items() if at < first}
+        self.pending.pop(first, None)
+        self.queue.clear()
+        self.lapsed[first] = why
+
+    def _approved(self) -> Iterator[tuple[int, Answered]]:
+        for index, one in self.answered.items():
+            is_yes = isinstance(one.value, ApprovalResult) and one.value.approved
+            if is_yes and one.id in self.run.answers:
+                yield index, one
 
     def take_answers(self) -> None:
         """Learn what waits here, and what people answered."""
@@ -312,6 +335,7 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
         schema=schema,
         fingerprint=fingerprint(value, schema),
         line=node.line,
+        asked_again=node.lapsed.get(node.asked, ""),
     )
     node.asked += 1
 

@@ -1,0 +1,141 @@
+"""I13: what a node or a breakpoint let people approve starts in time, and while they may decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypedDict
+
+import pytest
+
+from agents import Agent, ScriptedModel
+from agents.core.asking.answers import ApprovalResult
+from agents.graph import START, GraphAgent, StateGraph, node_interrupt
+from storage.records import Kind
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, BEN, KilledError, Office
+
+ACTED: list[str] = []
+
+
+class State(TypedDict, total=False):
+    input: str
+    output: str
+
+
+def _approved(_: State) -> State:
+    if node_interrupt("Delete record 42?", response_type=ApprovalResult).approved:
+        ACTED.append("deleted")
+    return {"output": "It is gone."}
+
+
+def _deletes(_: State) -> State:
+    ACTED.append("deleted")
+    return {"output": "It is gone."}
+
+
+def _dies(_: State) -> State:
+    ACTED.append("deleted")
+    if len(ACTED) == 1:
+        raise KilledError
+    return {"output": "It is gone."}
+
+
+def _writes(_: State) -> State:
+    return {"output": "It is gone."}
+
+
+def a_node(_: ScriptedModel) -> Agent:
+    graph = StateGraph(State).add_node("delete", _approved).add_edge(START, "delete")
+    return GraphAgent(graph.compile(), "clerk")
+
+
+def before(_: ScriptedModel) -> Agent:
+    graph = StateGraph(State).add_node("delete", _deletes).add_edge(START, "delete")
+    return GraphAgent(graph.compile(interrupt_before=["delete"]), "clerk")
+
+
+def after(_: ScriptedModel) -> Agent:
+    graph = StateGraph(State).add_node("write", _writes).add_node("delete", _deletes)
+    graph.add_edge(START, "write").add_edge("write", "delete")
+    return GraphAgent(graph.compile(interrupt_after=["write"]), "clerk")
+
+
+ASKERS = [a_node, before, after]
+
+
+async def approved_earlier(
+    storage: SqliteStorage, make_agent: Callable[[ScriptedModel], Agent], *, seconds: float
+) -> Office:
+    """Ada approved, the process died before the run went on, and another one goes on with it."""
+    ACTED.clear()
+    office = Office(storage, [], make_agent=make_agent)
+    await office.hear("<@UBOT> go")
+    await office.decide_meanwhile(await office.the_approval(), by=ADA)
+    office.queue.drop()
+    later = Office(storage, [], clock=office.clock, make_agent=make_agent)
+    later.clock.forward(seconds=seconds)
+    return later
+
+
+async def go_on(office: Office) -> None:
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+@pytest.mark.parametrize("make_agent", ASKERS)
+@pytest.mark.parametrize(("seconds", "starts"), [(30, True), (3 * 3_600, False)])
+async def test_i13_an_approval_of_a_step_ages(
+    storage: SqliteStorage,
+    make_agent: Callable[[ScriptedModel], Agent],
+    seconds: float,
+    starts: bool,
+) -> None:
+    office = await approved_earlier(storage, make_agent, seconds=seconds)
+    await go_on(office)
+    assert (["deleted"] if starts else []) == ACTED
+    if not starts:
+        anew = await office.the_approval()
+        assert anew.asked_again
+        await office.decide(anew, by=ADA)
+        assert ACTED == ["deleted"]
+
+
+@pytest.mark.parametrize("make_agent", ASKERS)
+async def test_i13_who_approved_a_step_has_to_be_there_still(
+    storage: SqliteStorage, make_agent: Callable[[ScriptedModel], Agent]
+) -> None:
+    office = await approved_earlier(storage, make_agent, seconds=120)
+    office.directory.add(ADA, team_id="T2", is_external=True)
+    await go_on(office)
+    assert ACTED == []
+    assert (await office.the_approval()).asked_again
+
+
+async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
+    storage: SqliteStorage,
+) -> None:
+    ACTED.clear()
+
+    def dying(_: State) -> State:
+        if node_interrupt("Delete record 42?", response_type=ApprovalResult).approved:
+            _dies({})
+        return {"output": "It is gone."}
+
+    def make_agent(_: ScriptedModel) -> Agent:
+        graph = StateGraph(State).add_node("delete", dying).add_edge(START, "delete")
+        return GraphAgent(graph.compile(), "clerk")
+
+    first = Office(storage, [], make_agent=make_agent)
+    await first.hear("<@UBOT> go")
+    asked = await first.the_approval()
+    with pytest.raises(KilledError):
+        await first.decide(asked, by=ADA)
+    first.queue.drop()
+    second = Office(storage, [], clock=first.clock, make_agent=make_agent)
+    second.clock.forward(minutes=2)
+    await go_on(second)
+    doubt = await second.the_approval()
+    assert doubt.kind is Kind.DOUBT
+    assert doubt.approvers_json == asked.approvers_json
+    await second.decide(doubt, answers='{"choice": "again"}', by=BEN)
+    assert ACTED == ["deleted", "deleted"]
