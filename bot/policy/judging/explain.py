@@ -54,7 +54,16 @@ def in_words(judged: Judged, shortage: str) -> str:
         lines += [f"  {name:<10} {text}" for name, text in _parts(judged.ruling) if text]
     if shortage:
         lines.append(f"  blocked    no one can approve it: {shortage}")
+    undecided = [step.name for step in judged.steps if step.word == "undecided"]
+    if undecided and len(judged.names) > 1:
+        lines.append(f"  {'hint':<10} {_HINT.format(rules=' and '.join(undecided))}")
     return "\n".join(lines).lstrip("\n")
+
+
+_HINT = (
+    "it is not certain whether {rules} applies, so the requirements of all rules above add up; "
+    "write a condition that is true or false for this call, such as `matches`"
+)
 
 
 def shortage_of(

@@ -217,3 +217,26 @@ def test_a_call_can_be_written_as_a_case_that_passes(
     said: list[str] = []
     assert main(argv, environ={}, say=said.append) == 0, capsys.readouterr().err
     assert said[-1] == "1 case passed"
+
+
+def test_it_says_why_requirements_add_up_and_what_to_do(tmp_path: Path) -> None:
+    policy = {
+        "version": 1,
+        "groups": {"sre": {"users": ["U0ADA", "U0BEN"]}},
+        "rules": [
+            {
+                "name": "production",
+                "when": {
+                    "tool": "deploy",
+                    "args": [{"path": "env", "op": "eq", "value": "production"}],
+                },
+                "then": {"ask": {"approve": [{"from": ["sre"], "count": 2}]}},
+            }
+        ],
+        "default": {"ask": {"approve": [{"from": ["sre"]}]}},
+    }
+    hint = "it is not certain whether production applies"
+    call = {"tool": "deploy", "args": {"env": "Production"}, "world": {"tools": {"deploy": {}}}}
+    assert hint in printed(tmp_path, policy, call)
+    certain = {**call, "args": {"env": "production"}}
+    assert hint not in printed(tmp_path, policy, certain)
