@@ -113,6 +113,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
+            faults=arguments.faults if arguments.database == "sqlite" else 0.0,
             expire_s=40 + arguments.threads // 4,  # people need their time
         )
         playing = Council(setting) if arguments.votes else Play(setting)
@@ -162,6 +163,9 @@ async def main() -> int:
     parser.add_argument("--every-point", action="store_true", help="die at each known point once")
     parser.add_argument("--votes", action="store_true", help="people vote under a policy")
     parser.add_argument("--calm", action="store_true", help="Slack behaves")
+    parser.add_argument(
+        "--faults", type=float, default=0.002, help="chance of an exception, for each statement"
+    )
     parser.add_argument("--keep", action="store_true", help="show the logs of a bad run")
     arguments = parser.parse_args()
     wrong = 0

@@ -65,6 +65,7 @@ class Setting:
         points: At which each bot dies, one after the other; then they live.
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
+        faults: How likely each statement of the embedded database ends with an exception.
         luck: Whether it is open at which of the first times a bot dies at a point, and whether
             anybody grants anything.
         expire_s: Seconds after which a card that nobody decides expires.
@@ -82,6 +83,7 @@ class Setting:
     points: Sequence[str] = ()
     kills: int = 3
     trouble: bool = True
+    faults: float = 0.0
     luck: bool = True
     expire_s: int = 40
     hurry: int = 1
@@ -334,6 +336,8 @@ class Play:
             "number": self.random.choice([1, 1, 2]) if point and self.setting.luck else 1,
             "seen": str(self.seen),
             "said": str(self.said),
+            "seed": self.random.randrange(1 << 30),
+            "faults": self.setting.faults,
             "look_s": 1.0 if self.setting.hurry > 1 else 0.0,
         }
         environ = {

@@ -69,6 +69,7 @@ class Plan:
         seed: Makes the chance fall the same way each time.
         seen: A file to which each point is written when it is reached the first time.
         said: A file to which each private answer is written before it is sent.
+        faults: How likely each statement of the embedded database ends with an exception.
         look_s: Seconds between looks for due work, beside those of the scheduler; 0 for none.
     """
 
@@ -78,6 +79,7 @@ class Plan:
     seed: int = 0
     seen: Path | None = None
     said: Path | None = None
+    faults: float = 0.0
     look_s: float = 0.0
     reached: Counter[str] = field(default_factory=Counter)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
+from random import Random
+from typing import Any, cast
 
 from bot.commands.call import end_in_time, stopped_by_signals
 from bot.config.settings import Settings
@@ -18,6 +22,7 @@ from bot.slack.reach import reach_slack
 from storage.errors import StorageError
 from tests.chaos import agent
 from tests.chaos.points import Fragile, FragileSlack, Plan
+from tests.contract.faults.driver import Faults, broken_connect
 
 PLAN = "CHAOS_PLAN"
 
@@ -31,6 +36,8 @@ async def main() -> None:
     settings = Settings.load(ours)
     logs.configure(settings.log, secrets=settings.secrets())
     agent.PLAN = plan
+    faults = Faults(random=Random(plan.seed))  # noqa: S311 - not for secrets
+    sqlite3.connect = cast(Any, broken_connect(faults))  # in this process alone
     outside = Outside(
         storage=Fragile(settings.make_storage(), plan),
         slack=FragileSlack.around(await reach_slack(settings), plan),
@@ -39,10 +46,17 @@ async def main() -> None:
     stop = stopped_by_signals(end_in_time)
     async with AsyncExitStack() as stack:
         bot = await start(settings, stack, outside=outside)
+        faults.error, faults.chance = partial(any_error, faults.random), plan.faults
         if plan.look_s:
             looking = asyncio.create_task(look_often(bot.sweep, plan.look_s))
             stack.callback(looking.cancel)
         await stop.wait()
+
+
+def any_error(random: Random) -> BaseException:
+    """An exception as it may come out of any statement."""
+    errors = (MemoryError(), sqlite3.OperationalError("disk I/O error"), RuntimeError("no thread"))
+    return random.choice(errors)
 
 
 async def look_often(sweep: Sweep, seconds: float) -> None:

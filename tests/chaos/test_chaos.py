@@ -51,6 +51,33 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
     assert report.deaths.total() >= 2  # where the machine is busy, calls expire before the last
 
 
+def said_by_bots(directory: Path, words: str) -> int:
+    """How often the logs of the bots say something."""
+    return sum(log.read_text().count(words) for log in directory.glob("bot-*.log"))
+
+
+async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> None:
+    """Nobody dies but for a kill from outside; memory ends, or the disk fails, at any statement."""
+    directory = tmp_path / "data"
+    setting = Setting(
+        directory=tmp_path,
+        database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        open_storage=lambda: SqliteStorage(directory),
+        threads=4,
+        expire_s=12,
+        hurry=3,
+        processes=1,
+        kills=1,
+        trouble=False,
+        faults=0.005,
+        luck=False,
+        seed=14,
+    )
+    report = await played(Play(setting), SqliteStorage(directory))
+    assert report.wrong == []
+    assert said_by_bots(tmp_path, "while its statements ran") + said_by_bots(tmp_path, "disk I/O")
+
+
 @pytest.mark.mongo
 async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer) -> None:
     uri = mongo_server.new_uri()

@@ -163,8 +163,13 @@ class _Connection(sqlite3.Connection):
         self.cursors.faults.at("after", number)
 
 
-def break_sqlite(patch: pytest.MonkeyPatch, faults: Faults) -> None:
-    """Have all connections that are made from now on fail as these faults say."""
+def broken_connect(faults: Faults) -> Callable[..., sqlite3.Connection]:
+    """Make the driver's `connect`, for connections that fail as these faults say."""
     cursors = type("Cursor", (_Cursor,), {"faults": faults})
     factory = type("Connection", (_Connection,), {"cursors": cursors})
-    patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=factory))
+    return partial(sqlite3.connect, factory=factory)
+
+
+def break_sqlite(patch: pytest.MonkeyPatch, faults: Faults) -> None:
+    """Have all connections of this test that are made from now on fail as these faults say."""
+    patch.setattr(sqlite3, "connect", broken_connect(faults))
