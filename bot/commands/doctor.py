@@ -24,10 +24,9 @@ from bot.config.manifest import AGENT_SCOPE, check_manifest, manifest_text, need
 from bot.config.settings import Settings
 from bot.core.talk.roster import load_roster
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
-from bot.people.census import MOST_MEMBERS
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.world import world_of
-from bot.ports.people import CHANNEL
+from bot.ports.people import CHANNEL, MOST_MEMBERS
 from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.clock import system_clock
@@ -21,6 +21,7 @@ from bot.policy.reading.problems import PolicyError
 from bot.policy.reading.schema import schema_text
 from bot.policy.reading.settings import policy_text, settings_policy
 from bot.policy.world import PolicyWorld, world_of
+from bot.ports.people import MOST_MEMBERS
 
 OFFLINE = "offline: user, user group and channel IDs weren't checked in Slack"
 DEMO_TOOLS = (
@@ -113,11 +114,19 @@ async def check_file(
 async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> Finding:
     """The doctor's finding about a policy file."""
     told: list[str] = []
+    large: list[str] = []
+
+    def warn(channel_id: str, count: int) -> None:
+        large.append(f"{channel_id} has {count:,} members; at most {MOST_MEMBERS} can decide")
+
     try:
-        await check_file(path, world, slack, told.append)
+        await check_file(path, world, replace(slack, warn=warn), told.append)
     except FaultyPolicyError as error:
         remedy = "fix the file; a running bot keeps using the last valid one"
         return Finding(subject="COUNTERSIGN_POLICY", text=str(error), remedy=remedy)
+    if large:
+        remedy = "name people or user groups instead of the channel"
+        return Finding(subject="COUNTERSIGN_POLICY", text="; ".join(large), remedy=remedy)
     return Finding(subject="policy", text=told[-1])
 
 

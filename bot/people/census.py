@@ -16,7 +16,7 @@ from bot.people.requesters import all_requesters, editors_of
 from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Group, Terms, TermsError
-from bot.ports.people import Actor, Directory, Person
+from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
 from bot.ports.process import Clock
 from storage.records import Approval
 
@@ -24,8 +24,6 @@ T = TypeVar("T")
 
 PATIENCE_S = 2.0
 """The longest that look-ups for a click may take, all at once; what comes later is not known."""
-MOST_MEMBERS = 500
-"""The most members of a channel that decides: membership of a larger one says too little."""
 CODE = "code:"
 """Begins the names of groups that a policy in code defines: the file says nothing of them."""
 _DIRECT = "D"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, NotApproverError
 from bot.people.access import Access, approver_names, backup_names, decider_names
-from bot.people.census import MOST_MEMBERS, Census, channels_of, frozen_members, is_direct
+from bot.people.census import Census, channels_of, frozen_members, is_direct
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, groups_of, terms_of
 from bot.policy.prospects import Prospect, prospect
 from bot.policy.terms import TermsError
-from bot.ports.people import CHANNEL, Actor, Directory
+from bot.ports.people import CHANNEL, MOST_MEMBERS, Actor, Directory
 from bot.ports.process import Clock
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
@@ -86,7 +87,7 @@ class Outlook:
         """
         if approval.terms_json:
             try:
-                return _shortage(await self._prospect(approval))
+                return await self._shortage(approval, await self._prospect(approval))
             except TermsError as error:
                 return NobodyError([("", str(error))])
         looked = decider_names(approval) if names is None else names
@@ -128,10 +129,24 @@ class Outlook:
             found = await self._prospect(approval)
         except TermsError as error:
             return _undecidable(approval, NobodyError([("", str(error))]))
-        missing = _shortage(found)
+        missing = await self._shortage(approval, found)
         if missing is not None and found.is_never:
             return _undecidable(approval, missing)
         return replace(approval, stuck=str(missing) if missing is not None else "")
+
+    async def _shortage(self, approval: Approval, found: Prospect) -> NobodyError | None:
+        """Why nobody can decide it; channels that are too large to decide are named first."""
+        if found.shortage is None:
+            return None
+        groups = terms_of(approval).groups.values()
+        obstacles = []
+        for name in dict.fromkeys(one for group in groups for one in channels_of(group, approval)):
+            with suppress(DirectoryError):
+                count = len(await self.directory.channel_members(name))
+                if count > MOST_MEMBERS:
+                    words = say("nobody.too_large", count=f"{count:,}", most=MOST_MEMBERS)
+                    obstacles.append(("", f"<#{name}> {words}"))
+        return NobodyError([*obstacles, ("", str(found.shortage))])
 
     async def _prospect(self, approval: Approval) -> Prospect:
         """Whether distinct people can fill all slots, now or after a step (4.6).
@@ -199,10 +214,6 @@ class Outlook:
         except NotApproverError as error:
             return say("nobody.cannot", why=error.reason.rstrip("."))
         return ""
-
-
-def _shortage(found: Prospect) -> NobodyError | None:
-    return NobodyError([("", str(found.shortage))]) if found.shortage is not None else None
 
 
 def _spent(approval: Approval) -> set[str]:

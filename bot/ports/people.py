@@ -9,6 +9,9 @@ CHANNEL = "channel"
 """Among those who may decide: the members of the thread's channel."""
 
 
+MOST_MEMBERS = 500
+"""The most members of a channel that decides: membership of a larger one says too little."""
+
 EXCLUDED = "!"
 """Marks, in an approval's frozen list of who may decide, a person who may not."""
 

@@ -18,7 +18,6 @@ from bot.core.audit.entries import TakesEntries, call_key, note
 from bot.core.decisions.grants import agent_at
 from bot.core.runs.granted import GrantUses, NewCall
 from bot.errors import DirectoryError
-from bot.people.census import MOST_MEMBERS
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.policy.judging.asking import AskingError, defaults_of
@@ -28,7 +27,7 @@ from bot.policy.judging.merge import Permit, Refusal, Verdict
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Group, Terms, TermsError
-from bot.ports.people import Directory
+from bot.ports.people import MOST_MEMBERS, Directory
 from bot.ports.process import Clock
 from bot.redaction.masks import Names
 from bot.words import say

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,15 +18,26 @@ from bot.errors import DirectoryError
 from bot.policy.reading.problems import Code, PolicyProblem
 from bot.policy.reading.source import SourceNode
 from bot.policy.values import CHANNEL, PERSON, USERGROUP
-from bot.ports.people import Person
+from bot.ports.people import MOST_MEMBERS, Person
 
 logger = logging.getLogger(__name__)
+
+
+def _log_size(channel_id: str, count: int) -> None:
+    logger.warning(
+        "%s has %d members: nobody can decide by it",
+        channel_id,
+        count,
+        extra={"action": "channel_too_large"},
+    )
+
 
 AT_ONCE = 5
 """So many look-ups run at the same time."""
 
 _UNKNOWN = ("no_such_subteam", "subteam_not_found", "channel_not_found", "user_not_found")
 _OUTSIDE = "not_in_channel"
+_NO_GROUPS = ("plan_upgrade_required", "paid_teams_only")
 
 
 class Lookups(Protocol):
@@ -62,11 +74,13 @@ class SlackFacts:
         lookups: Its directory.
         bot_user_id: Must be in the channels that are read or posted to.
         sleep: Waits for some seconds, until Slack allows a look-up.
+        warn: Told of each channel that is too large to decide, and how many members it has.
     """
 
     lookups: Lookups
     bot_user_id: str
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    warn: Callable[[str, int], None] = _log_size
 
 
 async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
@@ -79,7 +93,7 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
     Returns:
         The faults, in the order of their places within a kind of id.
     """
-    checks = _Lookups(slack.lookups, slack.bot_user_id)
+    checks = _Lookups(slack)
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(look: _Look, name: str) -> _Fault | None:
@@ -102,6 +116,7 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
         # The bot is asked in a channel only once it is there, so that one has to be known only.
         *((node, name, checks.place) for node, name in _ids(_places(root), CHANNEL)),
         *((node, name, checks.channel) for node, name in _ids(_channels(root), CHANNEL)),
+        *((node, name, checks.size) for node, name in _ids(_deciding(root), CHANNEL)),
     ]
     looks = {(name, look): None for _, name, look in wanted}
     found = await asyncio.gather(*(one(look, name) for name, look in looks))
@@ -114,9 +129,10 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
 
 
 class _Lookups:
-    def __init__(self, lookups: Lookups, bot_user_id: str) -> None:
-        self._lookups = lookups
-        self._bot_user_id = bot_user_id
+    def __init__(self, slack: SlackFacts) -> None:
+        self._lookups = slack.lookups
+        self._bot_user_id = slack.bot_user_id
+        self._warn = slack.warn
 
     async def person(self, user_id: str) -> _Fault | None:
         person = await self._lookups.person(user_id)
@@ -143,6 +159,14 @@ class _Lookups:
         members = await self._lookups.channel_members(channel_id)
         return None if self._bot_user_id in members else _outside(channel_id)
 
+    async def size(self, channel_id: str) -> _Fault | None:
+        """Say when a channel is too large to decide; it may have grown, so that is no fault."""
+        with suppress(DirectoryError):  # `channel` says so
+            count = len(await self._lookups.channel_members(channel_id))
+            if count > MOST_MEMBERS:
+                self._warn(channel_id, count)
+        return None
+
 
 def _outside(channel_id: str) -> _Fault:
     remedy = "invite the bot there, or name another channel"
@@ -155,6 +179,9 @@ def _failed(name: str, error: DirectoryError) -> _Fault:
     if error.detail.endswith(_UNKNOWN):
         remedy = "correct the id; to a private channel, invite the bot first"
         return _Fault("unknown_id", f"Slack doesn't recognize {name}", remedy)
+    if error.detail.endswith(_NO_GROUPS):
+        fault = f"{name} is a user group, and this Slack plan has none ({error.detail})"
+        return _Fault("unresolvable", fault, "name people with users:, or upgrade the plan")
     detail = f" ({error.detail})" if error.detail else ""
     fault = f"{name} cannot be looked up{detail}"
     return _Fault("unresolvable", fault, "try again when Slack is reachable")
@@ -190,6 +217,16 @@ def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for ask in _asks(root):
         yield from ask.texts("route", "channel")
         yield from ask.texts("break_glass", "alert")
+
+
+def _deciding(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    """The channels whose members decide."""
+    has_here = False
+    for group in _groups(root):
+        yield from group.texts("channels")
+        has_here = has_here or group.get("here") is not None
+    if has_here:
+        yield from _places(root)
 
 
 def _places(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:

@@ -107,6 +107,28 @@ def test_a_policy_file_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> 
     assert (code, text) == (0, TEXTS["good.yaml"])
 
 
+LARGE = """\
+version: 1
+groups: {many: {channels: [C0OPS]}}
+rules: [{name: all, when: {gated: true}, then: {ask: {approve: [{from: [many]}]}}}]
+default: allow
+"""
+
+
+async def test_the_doctor_names_a_channel_that_is_too_large(tmp_path: Path) -> None:
+    class Crowded(WorldDirectory):
+        async def channel_members(self, channel_id: str) -> frozenset[str]:
+            found = await super().channel_members(channel_id)
+            return found | {f"U{number}" for number in range(600)}
+
+    path = tmp_path / "large.yaml"
+    path.write_text(LARGE)
+    slack = SlackFacts(lookups=Crowded(), bot_user_id=BOT)
+    found = await look_at_policy(path, policy_world(), slack)
+    assert not found.is_ok
+    assert "C0OPS has 60" in found.text
+
+
 async def test_the_doctor_names_the_faults_of_a_policy() -> None:
     slack = SlackFacts(lookups=WorldDirectory(), bot_user_id=BOT)
     good = await look_at_policy(Path("good.yaml"), policy_world(), slack)

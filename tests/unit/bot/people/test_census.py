@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bot.people.census import CODE, MOST_MEMBERS, Census
+from bot.people.census import CODE, Census
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.policy.standing import Problem, Standing
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
-from bot.ports.people import Actor
+from bot.ports.people import MOST_MEMBERS, Actor
 from storage.records import Approval
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory

@@ -16,8 +16,8 @@ from agents.policy import Ask, Rule, RulePolicy
 from bot.core.edits import Edits
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError
-from bot.people.census import MOST_MEMBERS
 from bot.people.outlook import Outlook
+from bot.ports.people import MOST_MEMBERS
 from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import card_for

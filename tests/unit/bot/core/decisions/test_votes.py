@@ -25,10 +25,10 @@ from bot.errors import (
     StrangerError,
     UserFacingError,
 )
-from bot.people.census import MOST_MEMBERS
 from bot.people.deciders import deciders_of
 from bot.policy.ballot import read_votes
 from bot.policy.judging.evaluate import Judged, Rulebook
+from bot.ports.people import MOST_MEMBERS
 from bot.questions.form import canonical
 from bot.slack.cards.choose import card_for
 from storage.errors import RecordFormatError
