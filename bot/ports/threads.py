@@ -76,6 +76,7 @@ class RootSigns(Protocol):
         was: str = "",
         look_first: bool = False,
         again: bool = False,
+        waits: bool = False,
     ) -> None:
         """Show a sign; that it stands there is fine.
 
@@ -85,6 +86,7 @@ class RootSigns(Protocol):
             was: The sign that this approval had; one that told of its end goes.
             look_first: Whether an earlier try may have shown it.
             again: Whether it is that of others, taken off too early.
+            waits: Whether something else waits in the thread: its sign stays alone.
         """
         ...
 

@@ -197,8 +197,11 @@ class FakeRootSigns:
         was: str = "",
         look_first: bool = False,
         again: bool = False,
+        waits: bool = False,
     ) -> None:
         self._fail()
+        if waits:
+            return
         signs = self.shown.setdefault(approval.thread_id, [])
         if was in signs and was != "waits":
             signs.remove(was)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -84,14 +84,14 @@ class _Root:
         lock: Held while its signs are changed.
         waiting: Ids of approvals whose waiting it has shown.
         over: Ids of those of a turn that had ended at the last look.
-        ends: Signs of ends, each with the turn that it is of; None before that was looked up.
+        ends: How approvals ended: the turn and the sign of each, by id; None before the look-up.
         seen: Its open approvals by id, as the pass over the thread has read them last.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: set[str] = field(default_factory=set)
     over: frozenset[str] = frozenset()
-    ends: set[tuple[str, str]] | None = None
+    ends: dict[str, tuple[str, str]] | None = None
     seen: Mapping[str, Status] = field(default_factory=dict)
 
 
@@ -138,13 +138,12 @@ class Signs:
             return None, None
         root = self._root(approval)
         async with root.lock:
+            if was == SHARED or (root.ends is None and not _is_first(approval)):
+                root.ends = await self._known_ends(approval)
+            root.ends = root.ends or {}
             if now == WAITS:
-                return await self._wait(approval, root, visit)
-            shown = WAITS if was in _WAITING else was
-            await self.roots.put(approval, now, was=shown, look_first=True)
-            if was in _WAITING:
-                await self._lift(approval, root)
-            await self._forget_older(approval, root, now)
+                return await self._wait(approval, root, root.ends, visit)
+            await self._end(approval, root, root.ends, now)
         return now, None
 
     def _root(self, approval: Approval) -> _Root:
@@ -152,33 +151,59 @@ class Signs:
         return found
 
     async def _wait(
-        self, approval: Approval, root: _Root, visit: Visit
+        self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], visit: Visit
     ) -> tuple[str | None, int | None]:
+        """Show that something waits, and nothing else: what ended is shown when nothing waits."""
         if not (visit.is_born and root.waiting):  # else it is there, for another approval
             await self.roots.put(approval, WAITS, look_first=not visit.is_born)
+            for sign in sorted({sign for _, sign in ends.values()}):
+                await self.roots.take(approval, sign)
         root.waiting.add(approval.approval_id)
         root.over -= {approval.approval_id}
+        for one in [one for one, (turn, _) in ends.items() if turn != approval.checkpoint_id]:
+            del ends[one]
         if approval.sign == WAITS:
             return None, None
         if visit.is_born:
             return None, self.clock() + milliseconds(LATER)
         return WAITS, None
 
-    async def _lift(self, approval: Approval, root: _Root) -> None:
-        """Take off that something waits, unless something else does.
+    async def _end(
+        self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], now: str
+    ) -> None:
+        """Show how it ended; where something else waits, that is shown alone until it ended, too.
 
-        Where another process may have asked something, that is looked up afterwards: what was asked
-        meanwhile is seen, or puts its sign on later.
+        Where another process may have asked something, that is looked up again afterwards: what was
+        asked meanwhile is seen, or puts its sign on later.
         """
-        is_ours = approval.sign == WAITS and approval.approval_id in root.waiting
+        was, turn = approval.sign, approval.checkpoint_id
+        is_alone = approval.sign == WAITS and root.waiting == {approval.approval_id}
+        is_seen = approval.approval_id in root.over  # the last look was after its end
+        waits = not is_alone and await self._others(approval, root, is_seen=is_seen)
         root.waiting.discard(approval.approval_id)
-        if approval.approval_id in root.over:
-            return  # the last look was after its end: the sign is right without it
-        is_alone = is_ours and not root.waiting
-        if root.waiting and (
-            _others_waited(approval, root) or await self._others_wait(approval, root)
-        ):
+        if was in _WAITING and not (is_alone or is_seen or waits):
+            ends.update(await self._known_ends(approval))  # another process may have ended some
+        older = {sign for of, sign in ends.values() if of != turn}
+        mine = {one: end for one, end in ends.items() if end[0] == turn}
+        mine[approval.approval_id] = (turn, now)
+        signs = {sign for _, sign in mine.values()}
+        shown = WAITS if was in _WAITING else "" if was in signs else was
+        await self.roots.put(approval, now, was=shown, look_first=True, waits=waits)
+        ends.clear()
+        ends.update(mine)
+        if waits:
             return
+        for sign in sorted(signs - {now}):
+            await self.roots.put(approval, sign, again=True)
+        if was in _WAITING and not is_seen:
+            await self._lift(approval, root, signs, is_alone=is_alone)
+        for sign in sorted(older - signs):
+            await self.roots.take(approval, sign, keep=now)
+
+    async def _lift(
+        self, approval: Approval, root: _Root, signs: Iterable[str], *, is_alone: bool
+    ) -> None:
+        """Take off that something waits."""
         root.waiting.clear()
         try:
             await self.roots.take(approval, WAITS)
@@ -187,6 +212,15 @@ class Signs:
             raise
         if not is_alone and await self._others_wait(approval, root):
             await self.roots.put(approval, WAITS, again=True)
+            for sign in sorted(signs):
+                await self.roots.take(approval, sign)
+
+    async def _others(self, approval: Approval, root: _Root, *, is_seen: bool) -> bool:
+        """Whether something else in its thread waits."""
+        rest = root.waiting - {approval.approval_id}
+        if is_seen or (not rest and approval.sign not in _WAITING):
+            return bool(rest)
+        return _others_waited(approval, root) or await self._others_wait(approval, root)
 
     async def _others_wait(self, approval: Approval, root: _Root) -> bool:
         """Whether something else waits; what had ended by now is kept in mind: no other look."""
@@ -196,30 +230,23 @@ class Signs:
             for one in heads
             if one.checkpoint_id == approval.checkpoint_id and one.status is not Status.PENDING
         )
-        return any(
-            one.status is Status.PENDING and one.approval_id != approval.approval_id
-            for one in heads
-        )
+        waiting = {one.approval_id for one in heads if one.status is Status.PENDING}
+        root.waiting = waiting - {approval.approval_id}
+        return bool(root.waiting)
 
-    async def _forget_older(self, approval: Approval, root: _Root, now: str) -> None:
-        """Take off how earlier turns ended; all ends of one turn stand beside each other."""
-        if root.ends is None:
-            root.ends = await self._older(approval)
-        for turn, sign in sorted(root.ends):
-            if turn != approval.checkpoint_id:
-                await self.roots.take(approval, sign, keep=now)
-        mine = {one for one in root.ends if one[0] == approval.checkpoint_id}
-        root.ends = {*mine, (approval.checkpoint_id, now)}
-
-    async def _older(self, approval: Approval) -> set[tuple[str, str]]:
-        if approval.checkpoint_id.endswith("#1"):
-            return set()  # the first turn of its thread
+    async def _known_ends(self, approval: Approval) -> dict[str, tuple[str, str]]:
+        """How other approvals of the thread ended, as it is on record."""
         found = await self.approvals.newest_of(approval.thread_id, limit=_OLDER)
         return {
-            (one.checkpoint_id, one.sign)
+            one.approval_id: (one.checkpoint_id, one.sign)
             for one in found
-            if one.sign not in {"", WAITS} and one.approval_id != approval.approval_id
+            if one.sign not in {"", *_WAITING} and one.approval_id != approval.approval_id
         }
+
+
+def _is_first(approval: Approval) -> bool:
+    """Whether it is of the first turn of its thread."""
+    return approval.checkpoint_id.endswith("#1")
 
 
 def _others_waited(approval: Approval, root: _Root) -> bool:

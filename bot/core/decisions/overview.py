@@ -31,7 +31,7 @@ MOST_WAITING = 100
 MOST_MINE = 500
 MOST_ENDED = 20
 MOST_GRANTS = 100
-MOST_STOPPABLE = 10
+MOST_STOPPABLE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,21 @@ class StoppableThread:
     thread: Thread
     text: str
     is_waiting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppableThreads:
+    """The threads of somebody that have not come to their end.
+
+    Attributes:
+        shown: The newest, the newest first.
+        count: All of them, of those that were looked through.
+        is_partial: Whether there may be more than were looked through.
+    """
+
+    shown: tuple[StoppableThread, ...]
+    count: int
+    is_partial: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,32 +154,43 @@ class Overviews:
         """
         return await Access(self.directory).check_person(actor, team_id=team_id)
 
-    async def stoppable(self, actor: Actor, *, team_id: str) -> list[StoppableThread]:
+    async def stoppable(self, actor: Actor, *, team_id: str, limit: int) -> StoppableThreads:
         """The threads that somebody began and that have not come to their end, the newest first.
+
+        Args:
+            actor: Who began them.
+            team_id: The workspace.
+            limit: How many are returned at most; all are counted, up to `MOST_STOPPABLE`.
 
         Raises:
             StorageError: The database did not answer.
         """
         now, threads = self.clock(), self.storage.threads
-        running = await threads.running(team_id, actor.user_id, now_ms=now, limit=MOST_STOPPABLE)
+        most = MOST_STOPPABLE + 1
+        running = await threads.running(team_id, actor.user_id, now_ms=now, limit=most)
         found = {one.thread_id: one for one in running}
         look = await self._waits().look(actor, team_id)
-        _, mine, _ = await self._pending(look, now)
-        waiting = {one.thread_id for one in mine}
-        for thread_id in list(dict.fromkeys(one.thread_id for one in mine))[:MOST_STOPPABLE]:
+        _, mine, is_partial = await self._pending(look, now)
+        waiting = dict.fromkeys(one.thread_id for one in mine)
+        for thread_id in list(waiting)[:most]:
             if thread_id not in found:
                 with suppress(RecordNotFoundError, RecordFormatError):
                     found[thread_id] = await threads.get(thread_id)
         own = [one for one in found.values() if one.requester_id == actor.user_id]
         own.sort(key=lambda one: one.created_ms, reverse=True)
-        return [
+        shown = [
             StoppableThread(
                 thread=one,
                 text=await self._begun_by(one, look),
                 is_waiting=one.thread_id in waiting,
             )
-            for one in own[:MOST_STOPPABLE]
+            for one in own[:limit]
         ]
+        return StoppableThreads(
+            shown=tuple(shown),
+            count=min(len(own), MOST_STOPPABLE),
+            is_partial=is_partial or len(own) > MOST_STOPPABLE or len(waiting) > most,
+        )
 
     async def _begun_by(self, thread: Thread, look: WaitingLook) -> str:
         """The message that began the newest turn of a thread, for who can read its channel."""

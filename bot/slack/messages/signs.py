@@ -84,10 +84,11 @@ class SlackRootSigns:
         was: str = "",
         look_first: bool = False,
         again: bool = False,
+        waits: bool = False,
     ) -> None:
         """See `RootSigns`."""
         emoji, old = EMOJI[sign], EMOJI.get(was, "")
-        if self._has_reactions and emoji != old:
+        if self._has_reactions and emoji != old and not waits:
             await self._react("reactions.add", approval, emoji)
             if old and was != WAITS and self._has_reactions:
                 await self._react("reactions.remove", approval, old)

@@ -221,3 +221,25 @@ async def test_details_say_how_each_stands(stage: Stage) -> None:
     await stage.choose("Ada", await asked(stage), DETAILS)
     view = await stage.modal("Ada")
     assert "Refund 9.90 EUR, order 1262" in str(view)
+
+
+async def test_the_root_shows_only_that_some_wait_until_none_does(stage: Stage) -> None:
+    def root() -> list[str]:
+        return [one["name"] for one in stage.messages()[0].get("reactions", [])]
+
+    card = await asked(stage)
+    await stage.click("Ada", card, CHOOSE)
+    view = await stage.modal("Ada")
+    await stage.sandbox.submit(stage.user("Ada"), view, ticked(view, "1234", "1240"))
+    card = await stage.card(word="3 need approval", within=20)
+    await stage.rest()
+    assert root() == ["hourglass_flowing_sand"]
+    await stage.stop_bot()
+    await stage.start_bot()
+    await stage.choose("Ben", card, REJECT)
+    view = await stage.modal("Ben")
+    values = values_of(view, **{"in your own words": "refunded by hand"})
+    await stage.sandbox.submit(stage.user("Ben"), view, values)
+    await stage.said("All done", within=20)
+    await stage.rest()
+    assert sorted(root()) == ["no_entry", "white_check_mark"]

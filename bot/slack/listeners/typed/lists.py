@@ -120,23 +120,26 @@ async def stop(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     """`stop`: their threads in which an agent works or waits, each with a button that stops it."""
     composer = asker.composer
     await composer.check(asker.actor)
-    found = await composer.overviews.stoppable(asker.actor, team_id=asker.team_id)
-    if not found:
+    found = await composer.overviews.stoppable(asker.actor, team_id=asker.team_id, limit=PAGE)
+    if not found.count:
         return TypedAnswer(text=say("command.stop_nothing"))
-    places = {one.thread.channel_id for one in found}
+    places = {one.thread.channel_id for one in found.shown}
     directory = composer.overviews.directory
     names = await names_of((), directory, composer.channel_name, places=places)
-    words = say("command.stop", n=len(found))
-    return TypedAnswer(text=words, blocks=[header(words), *(_running(one, names) for one in found)])
+    key = "command.stop_many" if found.is_partial else "command.stop"
+    words = say(key, n=found.count)
+    rows = (_running(one, names) for one in found.shown)
+    return TypedAnswer(text=words, blocks=[header(words), *rows, *_rest(found.count)])
 
 
 def _running(one: StoppableThread, names: ShownNames) -> Block:
     text = mask_text(" ".join(one.text.split()))
     state = say("command.stop_waits") if one.is_waiting else say("command.stop_works")
     where = names.channel(one.thread.channel_id)
+    lines = clip(text, _TITLE), clip(f"{state} {where}".strip(), _TITLE)
     return {
         "type": "section",
-        "text": plain(clip("\n".join(filter(None, [text, f"{state} {where}".strip()])), _TITLE)),
+        "text": plain("\n".join(filter(None, lines))),
         "accessory": button(
             say("button.stop_agent"), ActionId.STOP_AGENT, one.thread.thread_id, of=text
         ),
