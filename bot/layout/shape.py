@@ -122,8 +122,7 @@ def notes(about: Body, row: ButtonRow, *, has_lead: bool = False) -> list[Block]
     words: list[str] = []
     if about.hidden:
         key = "line.hidden" if row.can_review and not has_lead else "line.hidden_here"
-        count, _, rest = say(key, n=Grouped(about.hidden)).partition(". ")
-        words.append(f"*{count}.* {rest}")
+        words.append(say(key, n=Grouped(about.hidden)))
     if about.masked:
         words.append(say("line.masked"))
         words += [say("line.reveal")] if about.guessed else []

@@ -216,7 +216,7 @@ class CallQuestion(InputsQuestion):
         """*Emergency…*, where the rule names people who may let it run alone."""
         with suppress(TermsError):
             if glass_of(self.approval) is not None:
-                yield self.button(say("button.emergency"), ActionId.OVERRIDE)
+                yield self.button(say("button.override"), ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve; or open the form of the edit."""

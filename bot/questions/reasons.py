@@ -130,7 +130,7 @@ def edit_errors(approval: Approval, values: Values) -> Errors:
 
 def confirmation_inputs(approval: Approval) -> list[Block]:
     """Draw what a yes to something critical takes."""
-    noun, name = _object_of(approval)
+    noun, _ = _object_of(approval)
     label, hint = say("form.critical_why"), say("form.note_ph")
     why = text_input(REASON, label, MOST_REASON, hint=hint, optional=False)
     typed = {
@@ -141,7 +141,7 @@ def confirmation_inputs(approval: Approval) -> list[Block]:
         "element": {
             "type": "plain_text_input",
             "action_id": str(ActionId.VALUE),
-            "placeholder": plain(name),
+            "placeholder": plain(say("form.critical_place")),
             "max_length": _MOST_NAME,
         },
     }

@@ -69,7 +69,7 @@ async def test_right_is_handed_over_by_command_and_from_home(player: Player) -> 
     await player.talk_to_bot(ADA, tab="home")
     home = player.page.get_by_test_id("home-view")
     await expect(home).to_contain_text("Mia Chen decides for you until")
-    await expect(home.get_by_role("button", name="Take back")).to_be_visible()
+    await expect(home.get_by_role("button", name="End delegation")).to_be_visible()
     await player.look("home")
     await player.become(ADA, thread="")
     await player.write("/countersign delegate off")

@@ -129,7 +129,7 @@ def label_of(field: Field) -> str:
     """The name of a field for people."""
     title = field.schema.get("title")
     words = title if isinstance(title, str) and title.strip() else humanised(field.name)
-    return clip(mask_text(words), LABEL) if words.strip() else say("form.edit_no_name")
+    return clip(mask_text(words), LABEL) if words.strip() else say("line.no_name")
 
 
 def _hint(field: Field) -> str:
@@ -237,7 +237,7 @@ def _several(field: Field) -> Block:
 def _options(field: Field) -> list[Block]:
     words = {}
     if field.kind is FieldKind.BOOLEAN:
-        words = {True: say("word.yes"), False: say("word.no")}
+        words = {True: say("line.yes"), False: say("line.no")}
     return [
         {
             "text": plain(

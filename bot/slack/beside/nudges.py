@@ -92,30 +92,25 @@ def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: 
     who, what = people(_tagged(mentions)), _title(approval, link)
     until = NOTHING if kind == QUIET else deadline(approval)
     symbol = _SYMBOLS.get(kind, "bell")
-    return one_line(symbol, together(_edited(approval), _why(kind, who, what), until))
+    return one_line(symbol, together(_why(approval, kind, who, what), until))
 
 
-def _why(kind: str, who: Piece, link: Piece) -> Piece:
-    match kind:
-        case "escalation":
-            return sentence("message.escalation", who=who, link=link)
-        case "mention":
-            return sentence("message.mention", who=who, link=link)
-        case "handover":
-            return sentence("message.handover", who=who, link=link)
-        case "snooze_over":
-            return sentence("message.snooze_over", who=who, link=link)
-        case "quiet":
-            return sentence("message.quiet", link=link)
-        case _:
-            return sentence("message.reminder", who=who, link=link)
+def _why(approval: Approval, kind: str, who: Piece, link: Piece) -> Piece:
+    """Say why the message comes; the first after an edit, that people are asked because of it."""
+    if kind == "quiet":
+        return sentence("message.quiet", link=link)
+    if kind == "mention" and approval.edited_by and not approval.reminders:
+        by = person(approval.edited_by)
+        return sentence("message.edited_mention", who=who, by=by, link=link)
+    return sentence(_WHY.get(kind, "message.reminder"), who=who, link=link)
 
 
-def _edited(approval: Approval) -> Piece:
-    """Say why people are asked who have not been, in the first message after an edit."""
-    if not approval.edited_by or approval.reminders:
-        return NOTHING
-    return sentence("message.edited", who=person(approval.edited_by))
+_WHY = {
+    "escalation": "message.escalation",
+    "mention": "message.mention",
+    "handover": "message.handover",
+    "snooze_over": "message.snooze_over",
+}
 
 
 def deadline(approval: Approval) -> Piece:

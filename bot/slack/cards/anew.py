@@ -107,7 +107,9 @@ def wrote_words(approval: Approval) -> str:
 def claimed(approval: Approval) -> list[str]:
     """Say until when somebody sees to it; others can decide all the same."""
     claim = read_claim(approval.claim_json)
-    return [say("line.claim_until", time=clock(claim.until_ms))] if claim.by else []
+    if not claim.by:
+        return []
+    return [say("line.claim_until", who=mention(claim.by), time=clock(claim.until_ms))]
 
 
 def restored(card: Card, approval: Approval) -> Card:

@@ -141,8 +141,7 @@ def _listed(
     yield rich(numbered([line(*item_parts(one, said)) for one in shown]), *each)
     if len(waiting) > len(shown):
         key = "line.largest" if told.largest else "line.first_few"
-        count, dot, rest = say(key, n=len(shown), all=len(waiting)).partition(". ")
-        yield context(mrkdwn(f"*{count}{dot.strip()}* {rest}"))
+        yield context(mrkdwn(say(key, n=len(shown), all=len(waiting))))
 
 
 def largest_of(waiting: Sequence[Approval], told: BatchWords) -> list[Approval]:

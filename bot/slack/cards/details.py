@@ -261,31 +261,37 @@ _UNSAID = frozenset({Act.OPENED, Act.RESUMED, Act.UNDELIVERABLE, Act.ANSWERED_TO
 """Acts of the program, or of which another line says more."""
 
 
-def history_blocks(entries: Iterable[AuditEntry]) -> list[Block]:
+def history_blocks(entries: Iterable[AuditEntry], *, replaced: bool = False) -> list[Block]:
     """Draw the newest lines of what is on record.
 
     Args:
         entries: Of one approval, oldest first.
+        replaced: Whether a newer request stands in its place.
     """
-    made = [row for entry in entries if (row := _row(entry)) is not None]
+    made = [row for entry in entries if (row := _row(entry, replaced=replaced)) is not None]
     blocks: list[Block] = []
     if len(made) > _MOST_LINES:
         blocks.append(context(mrkdwn(say("history.more", n=len(made) - _MOST_LINES))))
     return [*blocks, rich(*made[-_MOST_LINES:])] if made else []
 
 
-def _row(entry: AuditEntry) -> Block | None:
-    words = _words(entry)
+def _row(entry: AuditEntry, *, replaced: bool) -> Block | None:
+    words = _words(entry, replaced=replaced)
     if not words:
         return None
-    parts: list[Block] = [_when(entry.at_ms), literal("   ")]
-    if words.startswith(" "):
-        parts.append(_who(entry.actor_id))
-    return line(*parts, literal(words))
+    before, person, after = words.partition(_PERSON)
+    parts: list[Block] = [_when(entry.at_ms), literal(f"   {before}")]
+    if person:
+        parts += [_who(entry.actor_id), literal(after)]
+    return line(*parts)
 
 
-def _words(entry: AuditEntry) -> str:
-    """An act in words; they begin with a space where a person did it."""
+_PERSON = "\0"
+"""Marks in a text where its person stands: Slack draws people as elements of their own."""
+
+
+def _words(entry: AuditEntry, *, replaced: bool) -> str:
+    """An act in words, with a mark where its person stands."""
     action = entry.action
     if action in _UNSAID:
         return ""
@@ -293,21 +299,23 @@ def _words(entry: AuditEntry) -> str:
         choice = str(entry.detail.get("choice"))
         known = {"approve": "history.approved", "reject": "history.rejected"}
         words = known.get(choice, "history.said")
-        return _noted(say(words, choice=_shown(choice)), entry.detail.get("note"))
+        return _noted(say(words, who=_PERSON, choice=_shown(choice)), entry.detail.get("note"))
     if action == Act.REFUSED:
-        return say("history.refused", why=_shown(entry.detail.get("why")))
+        return say("history.refused", who=_PERSON, why=_shown(entry.detail.get("why")))
     if action == Act.ASKED_BACK:
         reply = entry.detail.get("reply")
         key = "history.answered_back" if reply else "history.asked_back"
         if reply and entry.actor_id == AGENT:
             key = "history.agent_answered"
-        return say(key, text=_shown(reply or entry.detail.get("question")))
+        return say(key, who=_PERSON, text=_shown(reply or entry.detail.get("question")))
     key = f"history.{action}"
-    if key not in _KNOWN:
+    if action == Act.SUPERSEDED and replaced:
+        key = "history.replaced"
+    if f"history.{action}" not in _KNOWN:
         return ""
     reasons = entry.detail.get("reasons")
     notes = reasons.values() if isinstance(reasons, dict) else [entry.detail.get("note")]
-    return _noted(say(key), *notes)
+    return _noted(say(key, who=_PERSON), *notes)
 
 
 def _noted(words: str, *notes: object) -> str:

@@ -317,7 +317,7 @@ def _technical(approval: Approval) -> Block:
         ("technical.digest", approval.digest),
         ("technical.policy", approval.policy_file),
     )
-    none = say("technical.none")
+    none = say("line.none")
     return rich(*(_row(say(key), value.strip() or none) for key, value in rows))
 
 

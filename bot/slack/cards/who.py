@@ -68,10 +68,12 @@ def _approved(approval: Approval) -> str:
 
 def _left_in_peace(approval: Approval, lines: str) -> list[str]:
     """Say who is reminded later, where they are not named above: in a group, for example."""
-    values = read_snoozes(approval.snoozes_json).items()
-    names = [say("line.snoozed", who=mention(one), time=clock(until)) for one, until in values]
-    hidden = [one for one in names if one not in lines]
-    return [f"{all_of(hidden[:_MOST_SNOOZING])}."] if hidden else []
+    values = [
+        {"who": mention(one), "time": clock(until)}
+        for one, until in read_snoozes(approval.snoozes_json).items()
+    ]
+    hidden = [one for one in values if say("line.snoozed", **one) not in lines]
+    return [say("line.snoozed_alone", **one) for one in hidden[:_MOST_SNOOZING]]
 
 
 def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:

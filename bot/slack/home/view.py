@@ -324,7 +324,7 @@ def _away(home: HomePage) -> Block:
         until = home.reader.moment(one.until_ms)
         second = say("home.decides", who=home.names.person(one.delegate_id), when=until)
     is_set = is_away or bool(overview.handed)
-    end = say("button.back_here" if is_away else "button.take_back")
+    end = say("button.back_here" if is_away else "button.end_delegation")
     way = (end, BACK_HERE) if is_set else (say("button.set"), AWAY)
     return {
         "type": "section",

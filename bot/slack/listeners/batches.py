@@ -113,7 +113,7 @@ async def submit_batch(
     turn = await desk.storage.approvals.of_turn(first.checkpoint_id) if choice.rejects else []
     no = await batches.vote(choice.left(turn), reject)
     _follow_up(desk, yes, no)
-    return await _told(desk, yes, no)
+    return await _told(desk, _counted(len(yes.recorded), len(no.recorded)), yes, no)
 
 
 async def open_reject(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
@@ -149,7 +149,7 @@ async def submit_rejection(
 
     votes = await batches.vote(ticked, cast)
     _follow_up(desk, votes)
-    return await _told(desk, Ballots(recorded=(), dropped=()), votes)
+    return await _told(desk, _counted(0, len(votes.recorded)), votes)
 
 
 async def open_withdrawal(
@@ -175,7 +175,7 @@ async def submit_withdrawal(
 
     done = await _batches(desk).vote(ticked, withdraw)
     _follow_up(desk, done)
-    return await _told(desk, Ballots(recorded=(), dropped=()), done)
+    return await _told(desk, say("form.skipped_withdrawn", n=len(done.recorded)), done)
 
 
 async def open_question(
@@ -230,17 +230,24 @@ async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -
         desk.spawn(desk.approvals.attendance.attend(name))
 
 
-async def _told(desk: ListenerContext, yes: Ballots, no: Ballots) -> Errors | FormNotice:
-    """Name what dropped out; nothing where all of it counts."""
-    dropped = (*yes.dropped, *no.dropped)
+async def _told(desk: ListenerContext, head: str, *votes: Ballots) -> Errors | FormNotice:
+    """Name what dropped out, below what counts; nothing where all of it counts."""
+    dropped = [one for each in votes for one in each.dropped]
     if not dropped:
         return {}
-    count, rejected = len(yes.recorded), len(no.recorded)
-    head = say("form.left_out", n=count)
-    if rejected:
-        head = say("form.left_out_too", n=count, rejected=rejected)
     words = "\n".join([head, *await _named(desk, dropped)])
     return FormNotice(title=say("form.left_out_title"), words=words[:_MOST_WORDS])
+
+
+def _counted(approved: int, rejected: int) -> str:
+    """Say how many were approved and rejected, above the list of those that were skipped."""
+    if not approved and not rejected:
+        return say("form.skipped_all")
+    if not rejected:
+        return say("form.left_out", n=approved)
+    if not approved:
+        return say("form.skipped_rejected", n=rejected)
+    return say("form.left_out_too", n=approved, rejected=rejected)
 
 
 async def _left_out(desk: ListenerContext, votes: Ballots) -> UserFacingError:
@@ -248,7 +255,7 @@ async def _left_out(desk: ListenerContext, votes: Ballots) -> UserFacingError:
     errors = {str(error): error for _, error in votes.dropped}
     if not votes.recorded and len(errors) == 1:
         return next(iter(errors.values()))
-    head = say("form.left_out", n=len(votes.recorded))
+    head = _counted(len(votes.recorded), 0)
     return LeftOutError("\n".join([head, *await _named(desk, votes.dropped)])[:_MOST_WORDS])
 
 

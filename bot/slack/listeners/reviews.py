@@ -42,6 +42,7 @@ from bot.slack.cards.review import (
     review_modal,
     text_page,
 )
+from bot.slack.cards.status import is_replaced
 from bot.slack.cards.who import who_line
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.slack.placing import approvers_text
@@ -265,7 +266,8 @@ async def _history(desk: ListenerContext, approval: Approval) -> list[Block]:
             for one in entries
             if one.approval_id == approval.approval_id
             or (not one.approval_id and _is_of(one.detail, here))
-        )
+        ),
+        replaced=is_replaced(approval),
     )
 
 

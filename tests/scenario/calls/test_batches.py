@@ -113,6 +113,19 @@ async def test_all_can_be_rejected_with_a_reason(stage: Stage) -> None:
     assert "And 2 more" in str(final)
 
 
+async def test_a_withdrawal_that_skips_one_says_what_was_withdrawn(stage: Stage) -> None:
+    card = await asked(stage)
+    await stage.choose("Rosa", card, WITHDRAW)
+    view = await stage.modal("Rosa")
+    await stage.click("Ada", card, CHOOSE)
+    form = await stage.modal("Ada")
+    await stage.sandbox.submit(stage.user("Ada"), form, ticked(form, "1262"))
+    await stage.card(word="4 need approval", within=20)
+    told = await stage.sandbox.submit(stage.user("Rosa"), view, values_of(view))
+    assert "4 withdrawn. Skipped:" in str(told)
+    assert "rejected" not in str(told)
+
+
 async def test_nobody_decides_on_their_own_and_takes_it_back_instead(stage: Stage) -> None:
     card = await asked(stage)
     await stage.click("Rosa", card, ALL)

@@ -247,7 +247,7 @@ def test_who_is_left_in_peace_is_named_also_in_a_group() -> None:
     until = CREATED + 3_600_000
     snoozes = write_snoozes({"U0ADA": until})
     group = drawn(an_approval(snoozes_json=snoozes, approvers_json='["S0OPS"]'))
-    assert said(group).count("<@U0ADA> (💤 until ") == 1
+    assert said(group).count("<@U0ADA> snoozed this until ") == 1
     alone = card_for(an_approval(snoozes_json=snoozes), approvers_text="<@U0ADA>, <@U0BEN>")
     assert said(alone).count("<@U0ADA> (💤 until ") == 1
     assert "💤" not in said(drawn(an_approval()))

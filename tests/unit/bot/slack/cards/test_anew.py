@@ -59,7 +59,7 @@ def test_rejected_card_tells_what_was_changed_before() -> None:
 
 def test_f7_card_says_why_people_are_asked_again() -> None:
     told = text_of(replace(an_approval(), asked_again="it is <!channel> too old"))
-    assert "Asking again: it is <!channel> too old. Nothing has run." in told
+    assert "Asking again: it is <!channel> too old. Nothing has run since." in told
     parts = card_for(replace(an_approval(), asked_again="<!channel>"), approvers_text="").blocks
     assert {name: one for name, one in parts[2]["elements"][0].items() if name != "text"} == {
         "type": "plain_text",
