@@ -27,7 +27,7 @@ from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
 from bot.core.runs.entries import HeldEntries, NotedFirst
-from bot.core.runs.granted import GrantUses
+from bot.core.runs.granted import GrantUses, UseLines
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
@@ -45,12 +45,13 @@ from bot.core.upkeep.sealing import Sealer
 from bot.core.work import ExpectedEnds, TakenLeases
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
-from bot.ports.tools import BatchWords
+from bot.ports.tools import BatchWords, CheckedCall
 from bot.questions.record import Rules
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.agentview.sessions import AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.around import Process, SlackSide
+from bot.slack.beside.grant import use_words
 from bot.slack.cards.choose import shows_all
 from bot.slack.listeners.context import ListenerContext
 from bot.slack.lists import ListParts
@@ -202,6 +203,9 @@ class Parts:
     def _visited(self) -> None:
         self.lists.homes.changed()
 
+    async def _check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
+        return await self.catalog.check_call(approval, arguments)
+
     async def _batch_words(self, items: Sequence[Approval]) -> BatchWords:
         return await self.catalog.batch_words(items)
 
@@ -248,6 +252,13 @@ class Parts:
             members=GroupMembers(self.slack.directory, self.process.clock),
             in_force=self.policy,
             grants=GrantUses(self.grants, self.tasks.spawn),
+            uses=UseLines(
+                storage=self.storage,
+                outbox=self.outbox,
+                clock=self.process.clock,
+                words=use_words,
+                check_call=self._check_call,
+            ),
             patience=self.starts.wait,
         )
 

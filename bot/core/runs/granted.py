@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
+from agents import AgentError
 from agents.core.digest import canonical_json
 from agents.policy.base import PolicyCall
 from bot.core.decisions.grants import Grants, agents_at, granted_entry, has_approved
+from bot.core.outbox import Outbox
 from bot.errors import DeliveryError, DirectoryError
 from bot.policy.ballot import read_votes
 from bot.policy.granting import fixed_part, limits_of
 from bot.policy.terms import GrantTerms, Terms
-from bot.ports.process import Spawn
+from bot.ports.process import Clock, Spawn
+from bot.ports.tools import CheckedCall
+from bot.words import say
+from storage.base import Storage
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Grant
+from storage.records import Approval, Grant, Post
 from storage.uses import uses_of
 
 logger = logging.getLogger(__name__)
@@ -114,6 +121,69 @@ class GrantUses:
                 return None
             grant = newest
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseLines:
+    """Says in the thread what a standing grant lets run, with the arguments that run.
+
+    Attributes:
+        storage: Where records are kept.
+        outbox: Says it.
+        clock: The time now.
+        words: The line about a use: of the grant, the call as a record, and its number.
+        check_call: Words a call by its tool.
+    """
+
+    storage: Storage
+    outbox: Outbox
+    clock: Clock
+    words: Callable[[Grant, Approval, int], str]
+    check_call: Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
+
+    async def tell(self, grant_id: str, call: PolicyCall, key: str) -> None:
+        """Put a line on record and show it; what Slack does not take now comes with the turn's end.
+
+        Args:
+            grant_id: Of the grant that was used.
+            call: The call that is about to start.
+            key: Names it, as the grant does.
+        """
+        grant = await self.storage.grants.get(grant_id)
+        approval = await self.storage.approvals.get(grant.approval_id)
+        uses = uses_of(grant)
+        number = uses.index(key) + 1 if key in uses else len(uses)
+        run = await self._as_record(approval, call)
+        post = Post(
+            post_id=f"{grant_id}:{key}",
+            thread_id=grant.thread_id,
+            text=self.words(grant, run, number),
+            created_ms=self.clock(),
+        )
+        thread = await self.storage.threads.get(grant.thread_id)
+        try:
+            await self.outbox.say(thread, post)
+        except DeliveryError as error:
+            logger.warning(
+                "a use of a standing permission is shown later: %s",
+                error,
+                extra={"action": "grant_use_not_shown", "thread_id": grant.thread_id},
+            )
+
+    async def _as_record(self, approval: Approval, call: PolicyCall) -> Approval:
+        """The record of a grant's first call with another call's words and arguments."""
+        arguments = dict(call.arguments)
+        title, preview = "", ""
+        with suppress(AgentError, DirectoryError):
+            checked = await self.check_call(approval, arguments)
+            title, preview = checked.title, checked.preview
+        return replace(
+            approval,
+            title=title or say("card.other_arguments", tool=call.tool),
+            preview=preview,
+            arguments_json=canonical_json(arguments),
+            decision=None,
+        )
 
 
 def _is_own(approval: Approval, new: NewCall) -> bool:

@@ -16,7 +16,7 @@ from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import TakesEntries, call_key, note
 from bot.core.decisions.grants import agent_at
-from bot.core.runs.granted import GrantUses, NewCall
+from bot.core.runs.granted import GrantUses, NewCall, UseLines
 from bot.errors import DirectoryError
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
@@ -98,6 +98,7 @@ class PolicyHouse:
         members: Looks groups up, for conditions on requesters.
         in_force: Gives the policy in force, without waiting.
         grants: Uses standing grants; None where there are none.
+        uses: Says in the thread what a standing grant lets run; None where there are none.
         patience: Waits before a call is judged once more that is about to start; None where none
             does. See `PatientPolicy`.
     """
@@ -108,6 +109,7 @@ class PolicyHouse:
     members: Members
     in_force: Callable[[], InForce]
     grants: GrantUses | None = None
+    uses: UseLines | None = None
     patience: Callable[[Sequence[str], int], Awaitable[bool]] | None = None
 
     @property
@@ -168,11 +170,12 @@ class PolicyHouse:
             StorageError: It could not be written.
         """
         grant = ruling.grant if isinstance(ruling, Allow) else ""
+        key = call_key(call.thread, call.address, call.arguments)
         act = Act.ALLOWED if isinstance(ruling, Allow) else Act.DENIED
         await note(
             self.audit,
             Act.GRANT_USED if grant else act,
-            key=call_key(call.thread, call.address, call.arguments),
+            key=key,
             at_ms=self.clock(),
             about=_thread_of(call),
             checkpoint=call.thread,
@@ -186,6 +189,8 @@ class PolicyHouse:
             reason="" if isinstance(ruling, Allow) else ruling.reason,
             policy=self.in_force().file_hash,
         )
+        if grant and self.uses is not None:
+            await self.uses.tell(grant, call, key)
 
     async def _requesters(self, rulebook: Rulebook, call: PolicyCall) -> tuple[str, ...]:
         """Everybody whose words led to the call; looked up only where a rule wants to know."""

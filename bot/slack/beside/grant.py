@@ -13,6 +13,8 @@ from bot.layout.shape import closed_card, state_line
 from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
 from bot.questions.shown import what_runs
+from bot.redaction.masks import masked_once
+from bot.slack.cards.batch_items import item_text
 from bot.words import say
 from bot.words.mrkdwn import clock, day_and_time, mention
 from storage.records import Approval, Grant
@@ -42,6 +44,18 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
     spoken = state.replace(" · ", ", ")
     text = say("notify.ended", status=spoken, title=spoken_title(runs), rest=by)
     return Card(text=text, blocks=blocks)
+
+
+@masked_once()
+def use_words(grant: Grant, call: Approval, number: int) -> str:
+    """Say what a grant lets run, with its arguments.
+
+    Args:
+        grant: As it is now.
+        call: What runs, as a record.
+        number: How many it has let run with this one.
+    """
+    return say("message.grant_run", n=number, of=grant.max_uses, what=item_text(call))
 
 
 def _state(grant: Grant) -> str:

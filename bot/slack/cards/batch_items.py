@@ -83,6 +83,11 @@ class LinePart:
     label: str = ""
     style: str = ""
 
+    @property
+    def text(self) -> str:
+        """All of it that is shown, and a sign where that is not all."""
+        return f"{self.view.text}…" if self.view.hidden else self.view.text
+
 
 def batch_title(items: Sequence[Approval], told: str) -> str:
     """The words for several: those of the tool, else its name, and how often it is called.
@@ -124,7 +129,7 @@ def common_to(items: Sequence[Approval]) -> tuple[LinePart, ...]:
 
 def item_text(approval: Approval, said: Said = ()) -> str:
     """An item in words; of one that takes a line, all of it but for what is said elsewhere."""
-    return _GAP.join(f"{one.label} {one.view.text}".strip() for one in _left(approval, said))
+    return _GAP.join(f"{one.label} {one.text}".strip() for one in _left(approval, said))
 
 
 def item_parts(approval: Approval, said: Said = ()) -> Iterator[Block]:

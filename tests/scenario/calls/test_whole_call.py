@@ -26,8 +26,9 @@ default: allow
 rules:
   - name: ask
     when: {tool: refund}
-    then: {ask: {approve: [{from: [team]}], route: ROUTE}}
+    then: {ask: {approve: [{from: [team]}], route: ROUTE, grants: GRANTS}}
 """
+GRANTS = "{max_time: 1h, max_uses: 3, vary: [memo]}"
 Open = Callable[..., AbstractAsyncContextManager[Stage]]
 
 
@@ -38,7 +39,8 @@ def opened(tmp_path: Path) -> Open:
     def open_one(route: str = "thread") -> AbstractAsyncContextManager[Stage]:
         RAN.clear()
         policy = tmp_path / "policy.yaml"
-        policy.write_text(POLICY.replace("ROUTE", route), encoding="utf-8")
+        text = POLICY.replace("ROUTE", route).replace("GRANTS", GRANTS)
+        policy.write_text(text, encoding="utf-8")
         return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=AGENT, COUNTERSIGN_POLICY=str(policy))
 
     return open_one
@@ -176,3 +178,28 @@ async def test_who_could_press_no_button_is_offered_none(opened: Open, who: str)
         told = stage.sandbox.ephemerals(user)[-1]
         assert "action_id" not in str(told.get("blocks"))
         assert RAN == []
+
+
+async def test_each_run_by_a_standing_permission_is_a_line_with_what_ran(opened: Open) -> None:
+    async with opened() as stage:
+        root = await stage.say("Rosa", "@countersign refund short")
+        await stage.click("Ada", await stage.card(word=APPROVE), ActionId.GRANT)
+        view = await stage.modal("Ada")
+        shown = json.dumps(view)
+        assert "late" in shown
+        assert PREVIEW_END in shown
+        values = values_of(view)
+        values["only"][str(ActionId.VALUE)]["selected_options"] = []
+        await stage.sandbox.submit(ADA, view, values)
+        await stage.said("All done", within=20)
+        await stage.rest()
+        assert "not used yet" in str(stage.messages())
+
+        for number, size in enumerate(("long", "short"), 1):
+            await stage.say("Rosa", f"refund {size}", thread_ts=root)
+            line = await stage.said(f"{number} of 3: Refund order A0", within=20)
+            assert ("q q q" if size == "long" else "late") in line
+            await stage.rest()
+        assert RAN == ["A0"] * 3
+        assert len(stage.cards()) == 1
+        assert sum("of 3: Refund order A0" in one for one in stage.texts()) == 2
