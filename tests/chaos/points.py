@@ -58,6 +58,10 @@ STORES = (
 )
 
 
+FAULT = "sqlite raises"
+"""The point at which a statement of the embedded database ends with an exception."""
+
+
 @dataclass
 class Plan:
     """When this process dies.

@@ -21,7 +21,7 @@ from bot.slack.ratelimit import Pacer
 from bot.slack.reach import reach_slack
 from storage.errors import StorageError
 from tests.chaos import agent
-from tests.chaos.points import Fragile, FragileSlack, Plan
+from tests.chaos.points import FAULT, Fragile, FragileSlack, Plan
 from tests.contract.faults.driver import Faults, broken_connect
 
 PLAN = "CHAOS_PLAN"
@@ -46,15 +46,16 @@ async def main() -> None:
     stop = stopped_by_signals(end_in_time)
     async with AsyncExitStack() as stack:
         bot = await start(settings, stack, outside=outside)
-        faults.error, faults.chance = partial(any_error, faults.random), plan.faults
+        faults.error, faults.chance = partial(any_error, plan, faults.random), plan.faults
         if plan.look_s:
             looking = asyncio.create_task(look_often(bot.sweep, plan.look_s))
             stack.callback(looking.cancel)
         await stop.wait()
 
 
-def any_error(random: Random) -> BaseException:
+def any_error(plan: Plan, random: Random) -> BaseException:
     """An exception as it may come out of any statement."""
+    plan.at(FAULT)
     errors = (MemoryError(), sqlite3.OperationalError("disk I/O error"), RuntimeError("no thread"))
     return random.choice(errors)
 
