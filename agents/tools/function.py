@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import string
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
@@ -35,6 +36,9 @@ _Pieces: TypeAlias = AsyncGenerator[object, None]
 
 _TITLE_VALUE = 80
 """The most characters of one argument in a title."""
+
+_PLACE = re.compile(r" at 0x[0-9a-f]+>")
+"""A place in memory, as Python names what has no words of its own."""
 
 _AHEAD = 64
 """The most pieces that a generator in a thread may be ahead of its reader."""
@@ -111,11 +115,25 @@ class FunctionTool:
 
 
 def result_text(result: object) -> str:
-    """Write a tool's result for the model: text as it is, None as `done`, the rest as JSON."""
+    """Write a tool's result for the model: text as it is, None as `done`, the rest as JSON.
+
+    Of what cannot be written it says that the call ran.
+    """
     if result is None:
         return "done"
-    # A result without JSON form is told as text: the call did run, and that is the truth.
-    return result if isinstance(result, str) else to_json(result, fallback=str).decode()
+    if isinstance(result, str):
+        return result
+    # The call did run, whatever it gave: that is the truth.
+    try:
+        return to_json(result, fallback=_as_text).decode()
+    except Exception:  # noqa: BLE001 - code of the result's class, or bytes that are no text
+        return f"It ran; its result ({type(result).__name__}) cannot be written as text."
+
+
+def _as_text(value: object) -> str:
+    """A value without JSON form as text; one that names only its place in memory, by its type."""
+    text = str(value)
+    return f"{type(value).__name__} (no text)" if _PLACE.search(text) else text
 
 
 def _result(result: object) -> str | ToolReturn:

@@ -126,6 +126,8 @@ class Odd:
         (Decimal("1.50"), '"1.50"'),
         ({"a": [1, None]}, '{"a":[1,null]}'),
         ([Odd()], '["odd"]'),
+        ([object()], '["object (no text)"]'),
+        (b"\xff", "It ran; its result (bytes) cannot be written as text."),
     ],
 )
 def test_result_is_text(result: object, text: str) -> None:
