@@ -46,12 +46,14 @@ class StepsState:
         iteration: How often all agents have been through.
         begun_at: How many of the notes were there when its turn began.
         notes: What the agents have said.
+        before: Names of the agents before it, in their order.
     """
 
     agent_name: str
     iteration: int
     begun_at: int
     notes: list[Json]
+    before: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -119,6 +121,10 @@ class Steps:
         names = [agent.name for agent in self.agents]
         if state.agent_name not in names:
             keep_waiting(gone(state.agent_name, names))
+        before = names[: names.index(state.agent_name)]
+        if [*state.before] != before:
+            was, now = (_after(state.agent_name, some) for some in (state.before, before))
+            keep_waiting(TopologyChangedError(str(current_address()), was, now))
         return Position(
             names.index(state.agent_name),
             state.iteration,
@@ -150,6 +156,7 @@ class Steps:
             iteration=at.iteration,
             begun_at=at.begun_at,
             notes=at.notes.to_json(),
+            before=tuple(agent.name for agent in self.agents[: at.index]),
         )
 
     async def _turn(self, given: AgentInput, at: Position) -> AsyncGenerator[AgentEvent, None]:
@@ -233,6 +240,10 @@ def check_children(owner: str, agents: Sequence[Agent]) -> None:
     if not agents:
         raise AgentConfigError(f"agent {owner!r} has no agents to run; give it at least one")
     check_unique_names(owner, agents)
+
+
+def _after(name: str, before: Sequence[str]) -> str:
+    return f"{name!r} after {', '.join(map(repr, before)) or 'no other agent'}"
 
 
 def gone(name: str, now: Sequence[str]) -> TopologyChangedError:

@@ -390,10 +390,29 @@ async def test_a_sequence_goes_on_though_agents_were_added() -> None:
     one = pending(await team.run())["a1"]
 
     def longer(team: Team) -> Agent:
-        return SequentialAgent("Seq", [team.sayer("new"), team.asker("a1"), team.sayer("z")])
+        agents = [team.sayer("pre"), team.asker("a1"), team.sayer("z")]
+        return SequentialAgent("Seq", agents)
 
     team.build = longer
     assert brief(await team.resume({one.id: "D"})) == ["says a1 got D", "says z says"]
+
+
+@pytest.mark.parametrize("make", [SequentialAgent, LoopAgent])
+@pytest.mark.parametrize("names", [["a2", "a1"], ["new", "a1", "a2"]])
+async def test_agents_that_would_be_skipped_while_one_waits_are_an_error(
+    make: Callable[[str, list[Agent]], Agent], names: list[str]
+) -> None:
+    team = Team(lambda team: make("W", [team.asker("a1"), team.sayer("a2")]))
+    one = pending(await team.run())["a1"]
+    team.build = lambda team: make(
+        "W", [team.asker(name) if name == "a1" else team.sayer(name) for name in names]
+    )
+
+    with pytest.raises(TopologyChangedError, match="'a1' after no other agent"):
+        await team.resume({one.id: "D"})
+
+    team.build = lambda team: make("W", [team.asker("a1"), team.sayer("a2")])
+    assert pending(await team.resume({}))["a1"].id == one.id
 
 
 @pytest.mark.parametrize("make", [SequentialAgent, ParallelAgent])
