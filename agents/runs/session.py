@@ -246,8 +246,9 @@ class RunSession:
         return self.opened.stored.version
 
     async def keep(self, waiting: Point) -> Kept:
-        """Store what waits; only then may people see it."""
+        """Store what waits; only then may people see it, as it is read back."""
         with self._failures():
+            waiting = waiting.stored()
             version = await self._keep(waiting)
         # Somebody stopped it, whatever else waits as well.
         was_stopped = self.run.cancel.mode is not None or bool(find_stopped(waiting))
@@ -291,7 +292,7 @@ class RunSession:
             session=dict(self.run.session),
             counts=self.run.counts,
             transcript=tuple(self.run.transcript),
-            waiting=waiting.stored(),
+            waiting=waiting,
             topology=topology(self.setup.agent, waiting),
         )
         return await self._save(document)

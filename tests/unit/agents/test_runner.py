@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -39,8 +40,10 @@ from agents import (
     session_values,
     user_message,
 )
+from agents.agent import AgentEvent, AgentInput, function_agent, make_message
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
+from agents.core.component.state import get_interrupt_state
 from agents.core.interrupt import Interrupted
 from agents.core.messages import load_messages, read_log
 from agents.core.pending import Point
@@ -391,3 +394,20 @@ async def test_a_store_that_refuses_a_new_id_is_believed() -> None:
 
     with pytest.raises(CheckpointConflictError, match="not here"):
         await collect(runner.query("hi", checkpoint_id="1"))
+
+
+async def test_what_people_are_shown_is_what_was_stored() -> None:
+    shown = {"amount": 1}
+
+    async def work(_: AgentInput) -> AsyncIterator[AgentEvent]:
+        if not get_interrupt_state(object)[0]:
+            interrupt(shown)
+        yield make_message("done")
+
+    runner = Runner(function_agent("root", work), checkpoint_store=MemoryCheckpointStore())
+    events = runner.query("Go.", checkpoint_id="1")
+    event = await anext(events)
+    shown["amount"] = 999
+    assert isinstance(event, InterruptEvent)
+    assert event.contexts[0].info == {"amount": 1}
+    assert (await runner.pending("1"))[0].info == {"amount": 1}
