@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import cast, get_args
 
 from pydantic_ai.messages import ModelMessage
 
@@ -188,6 +188,7 @@ class Runner:
             CheckpointConflictError: The id is in use: its run waits for answers.
             CheckpointBusyError: The id is in use: its run is going on.
             CheckpointClosedError: The id was used: its run has ended.
+            AgentConfigError: The id is empty.
             RunCancelledError: It was stopped, in place of an interrupt event: what it and people
                 need is stored.
             AgentError: The run cannot go on.
@@ -200,6 +201,11 @@ class Runner:
             session=dict(session_values or {}),
             era=self._setup.era,
         )
+        if checkpoint_id is not None and not checkpoint_id:
+            raise AgentConfigError(
+                f"checkpoint_id is a text that is not empty, got {checkpoint_id!r}; leave it out "
+                "for a run that nobody resumes"
+            )
         run_id = checkpoint_id or ""
         history = await self._setup.history(document)
         begun = await self._setup.begin(run_id, document)
@@ -214,12 +220,13 @@ class Runner:
     def resume(
         self,
         checkpoint_id: str,
-        answers: Targets | None = None,
+        answers: Targets | Sequence[str] | None = None,
         *,
         cancel: CancelToken | None = None,
     ) -> Events:
         """Go on with answers, by interrupt id or address; what has none stays as it is.
 
+        A list of ids enters these components as targets, without data: see `ResumeParams.targets`.
         Left out, the answers are not the same as an empty dict. With `{}`, nothing is entered and
         nothing changes: it only tells what waits, and goes on where a run was stopped. With
         nothing at all, everything that waits is entered without an answer, and asks again under
@@ -227,7 +234,8 @@ class Runner:
 
         Args:
             checkpoint_id: The run.
-            answers: See `ResumeParams.targets`; None is `ResumeParams(untargeted="reenter")`.
+            answers: See `ResumeParams.targets`, or ids alone; None is
+                `ResumeParams(untargeted="reenter")`.
             cancel: See `run`.
 
         Raises:
@@ -235,8 +243,10 @@ class Runner:
             AgentError: See `resume_with_params`.
         """
         params = ResumeParams(untargeted="reenter")
-        if answers is not None:
-            params = ResumeParams(targets=answers)
+        if isinstance(answers, list | tuple):
+            params = ResumeParams(targets=dict.fromkeys(answers))
+        elif answers is not None:
+            params = ResumeParams(targets=cast("Targets", answers))
         return self.resume_with_params(checkpoint_id, params, cancel=cancel)
 
     async def resume_with_params(
@@ -504,11 +514,12 @@ class Runner:
         return replace(run, stored=claimed, history=history), document, claim
 
     def _tell_resumed(self, segment: RunSession, *, is_recovery: bool = False) -> None:
-        answers = segment.run.answers.items()
+        waiting = segment.run.waiting
+        answers, stopped = segment.run.answers, find_stopped(waiting) if waiting else {}
         self._setup.observers.tell(
             RunResumed(
                 checkpoint_id=segment.checkpoint_id,
-                targets=tuple(key for key, answer in answers if answer is not None),
+                targets=tuple(key for key in answers if key not in stopped),
                 is_recovery=is_recovery,
             )
         )

@@ -44,7 +44,8 @@ class ResumeParams:
 
     Attributes:
         targets: Answers, by interrupt id, or by an address (or its text) that only one pending
-            interrupt has.
+            interrupt has. None gives no data: the component is entered as a target without an
+            answer. What asks for a decision, such as a gate, refuses that.
         untargeted: What happens to interrupts without an answer: they stay as they are, and no
             code of theirs runs ("preserve"); or each is entered without an answer and must
             interrupt again, under a new id ("reenter").
@@ -382,8 +383,8 @@ def check_targets(targets: object) -> None:
     """
     if not isinstance(targets, Mapping):
         raise AgentConfigError(
-            f"the answers of a resume are a dict by interrupt id, not a {type(targets).__name__}; "
-            "for none give {}"
+            "the answers of a resume are a dict by interrupt id, or a list of ids, not a "
+            f"{type(targets).__name__}; for none give {{}}"
         )
     for target in targets:
         if not isinstance(target, str | Address):
@@ -460,8 +461,6 @@ def _at(points: Mapping[str, Point], target: str) -> Point:
 
 
 def _check(point: Point, target: str, answer: object) -> None:
-    if answer is None:
-        raise ResumeDataError(f"the answer for {point.address} is None; nothing ran", target=target)
     if point.children and isinstance(point.info, CallInfo):
         inside = ", ".join(one.id for one in point.contexts())
         raise ResumeDataError(

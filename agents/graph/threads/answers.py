@@ -212,13 +212,6 @@ def stopped_ids(head: ThreadDocument) -> list[str]:
 
 def _check(topology: Topology, point: Point, answer: object) -> None:
     info = point.info
-    takes_none = isinstance(info, CancelInfo) or (
-        isinstance(info, Question) and info.kind == "node"
-    )
-    if answer is None and not takes_none:
-        raise ResumeDataError(
-            f"the answer for {point.address} is None; nothing ran", target=point.id
-        )
     if isinstance(answer, Answers) and not isinstance(info, Question):
         raise ResumeDataError(f"{point.address} takes one answer, not a list", target=point.id)
     if is_answerable(info):

@@ -133,7 +133,7 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
         UnknownInterruptError,
         "no interrupt 'nope'",
     ),
-    "no answer": (lambda m: m.answer("pending", {m.ids[0]: None}), ResumeDataError, "is None"),
+    "no answer": (lambda m: m.answer("pending", {m.ids[0]: None}), ResumeDataError, "got NoneType"),
     "wrong type": (lambda m: m.answer("pending", {m.ids[0]: "yes"}), ResumeDataError, "pay"),
     "nothing in place of params": (
         lambda m: collect(m.runner().resume_with_params("pending", None)),  # type: ignore[arg-type]
@@ -148,12 +148,17 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
     "params without targets": (
         lambda m: m.answer("pending", None),  # type: ignore[arg-type]
         AgentConfigError,
-        "a dict by interrupt id, not a NoneType",
+        "or a list of ids, not a NoneType",
     ),
-    "answers in a list": (
-        lambda m: collect(m.runner().resume("pending", ["x"])),  # type: ignore[arg-type]
+    "unknown ids in a list": (
+        lambda m: collect(m.runner().resume("pending", ["x"])),
+        UnknownInterruptError,
+        "no interrupt 'x'",
+    ),
+    "an empty id": (
+        lambda m: collect(m.runner().query("hi", checkpoint_id="")),
         AgentConfigError,
-        "not a list",
+        "checkpoint_id is a text that is not empty",
     ),
     "answer for a number": (
         lambda m: m.answer("pending", {1: True}),  # type: ignore[dict-item]

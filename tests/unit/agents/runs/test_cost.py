@@ -22,7 +22,7 @@ from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
     CheckpointClosedError,
-    ResumeDataError,
+    ResumeError,
     UnknownInterruptError,
 )
 from agents.core.messages import log_text, user_message
@@ -243,8 +243,8 @@ async def test_a_wrong_answer_is_refused_as_ever_and_may_be_given_again() -> Non
     before = await store.load("1")
 
     for _ in range(2):
-        with pytest.raises(ResumeDataError):
-            await collect(runner.resume_with_params("1", ResumeParams(targets={"agent:a": None})))
+        with pytest.raises(ResumeError):
+            await collect(runner.resume_with_params("1", ResumeParams(targets={"agent:b": "x"})))
     assert await store.load("1") == before
     await collect(runner.resume_with_params("1", ResumeParams(targets={"agent:a": "x"})))
 
