@@ -25,6 +25,7 @@ from bot.ports.tools import BatchWords
 from bot.slack.beside.copies import Sees
 from bot.slack.calls import Poster
 from bot.slack.directory import MAX_AGE, SlackDirectory
+from bot.slack.messages.addressing import NameOf
 from bot.slack.messages.signs import SignCalls
 from bot.slack.ratelimit import Pacer
 from storage.records import Approval
@@ -89,9 +90,11 @@ class Messenger(Notifier, Poster, SignCalls, Protocol):
 
     Attributes:
         sees: Whether somebody may read all of a request now.
+        name_of: Looks up the names of people who are spoken of; None leaves mentions of them.
     """
 
     sees: Sees
+    name_of: NameOf | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,6 +158,7 @@ class SlackDirectory:
         self._groups: LookupCache[Mapping[str, frozenset[str]]] = LookupCache(clock, max_age)
         self._channels: LookupCache[frozenset[str]] = LookupCache(clock, max_age)
         self._rooms: LookupCache[_Room] = LookupCache(clock, min(NAME_AGE, max_age))
+        self._handles: Mapping[str, str] = {}
         self._one_by_one: list[int] = []
         self._changed: set[str] | None = None
 
@@ -179,6 +180,16 @@ class SlackDirectory:
         if group_id not in groups:
             raise DirectoryError("usergroups.list: no_such_subteam")
         return groups[group_id]
+
+    async def group_name(self, group_id: str) -> str:
+        """The handle of a user group, with `@`, as people write it.
+
+        Raises:
+            DirectoryError: It could not be looked up, or there is no such group.
+        """
+        await self.group_members(group_id)
+        handle = self._handles.get(group_id, "")
+        return f"@{handle}" if handle else ""
 
     async def channel_name(self, channel_id: str) -> str:
         """The name of a channel, without `#`; empty for a direct message, which has none.
@@ -286,6 +297,8 @@ class SlackDirectory:
     async def _load_groups(self, _: str) -> Mapping[str, frozenset[str]]:
         answer = await self._call("usergroups.list", {"include_users": "true"})
         with _well_formed("usergroups.list"):
+            listed = answer["usergroups"]
+            self._handles = {str(one["id"]): str(one.get("handle") or "") for one in listed}
             return {str(one["id"]): _members_of(one) for one in answer["usergroups"]}
 
     async def _load_members(self, channel_id: str) -> frozenset[str]:

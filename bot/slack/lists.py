@@ -46,6 +46,17 @@ class ListParts:
         actor = Actor(user_id=user_id, team_id="")
         return await (await waits.look(actor, approval.team_id)).sees(approval)
 
+    async def name_of(self, slack_id: str) -> str:
+        """The name of a person, or the handle of a user group.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        directory = self.slack.directory
+        if slack_id.startswith("S"):
+            return await directory.group_name(slack_id)
+        return (await directory.person(slack_id)).name
+
     @cached_property
     def wishes(self) -> Wishes:
         """When people are not to be messaged."""

@@ -131,6 +131,7 @@ class Parts:
         """All that is due for an approval."""
         storage, clock = self.storage, self.process.clock
         self.slack.notifier.sees = self.lists.sees
+        self.slack.notifier.name_of = self.lists.name_of
         return Attendance(
             storage=storage,
             directory=self.slack.directory,

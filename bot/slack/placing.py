@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,9 +10,10 @@ from bot.core.attendance.course import held_of, mentioned_of
 from bot.core.attendance.held import BATCH, read_beside
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
-from bot.people.named import HERE, asked_groups, audience_of, is_channel
+from bot.people.named import HERE, asked_groups, audience_of, is_channel, is_person
+from bot.people.requesters import requesters_of
 from bot.people.terms_of import terms_of
-from bot.policy.terms import TermsError
+from bot.policy.terms import Terms, TermsError
 from bot.ports.notifier import SideMessage
 from bot.ports.people import CHANNEL
 from storage.records import UNKNOWN_TS, Approval, Kind
@@ -135,15 +135,30 @@ def _asked_text(approval: Approval) -> str:
         names = audience_of(terms, groups, approval.created_ms)
     except TermsError:
         return approvers_words(())
-    held = held_of(approval)
-    if terms.mention and json.loads(approval.mentioned_json):
-        words = [one for one in names if not is_channel(one) and one not in held]
-        rest = [CHANNEL] if any(is_channel(one) for one in names) else []
+    told = _told(approval, terms, names)
+    if told:
+        held = held_of(approval)
         asleep = dict.fromkeys(name for one in names if one in held for name in names[one])
-        told = [*words, *rest]
-        return ", ".join([*([approvers_words(told)] if told else []), *asleep])
+        return ", ".join([approvers_words(told), *asleep])
     is_here = {name: name in terms.groups and terms.groups[name].here for name in groups}
     return ", ".join(approvers_words([CHANNEL]) if is_here[name] else name for name in groups)
+
+
+def _told(approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Those who were told, of all who are asked first; delegates in the place of who is away.
+
+    Who is away, has asked for it, or is told later is not among them. Nobody, where a rule wants
+    nobody to be mentioned.
+    """
+    known = mentioned_of(approval)
+    if not terms.mention or not known:
+        return []
+    asked = audience_of(
+        terms, asked_groups(terms, approval.stage, len(terms.escalate)), approval.created_ms
+    )
+    delegates = [one for one in known if is_person(one) and one not in asked]
+    rest = [CHANNEL] if any(is_channel(one) for one in names) else []
+    return [*(one for one in names if one in known and not is_channel(one)), *delegates, *rest]
 
 
 def mentions_of(approval: Approval) -> Sequence[str]:
@@ -151,4 +166,5 @@ def mentions_of(approval: Approval) -> Sequence[str]:
     if approval.kind is Kind.QUESTION:
         return [approval.requester_id]
     asked = decider_names(approval) if approval.escalation_told else approver_names(approval)
-    return [name for name in asked if name != CHANNEL]
+    own = () if approval.self_approval else requesters_of(approval)
+    return [name for name in asked if name != CHANNEL and name not in own]

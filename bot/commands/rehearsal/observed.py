@@ -12,7 +12,7 @@ from bot.commands.rehearsal.agents import RAN
 from bot.commands.rehearsal.stage import Theatre
 from bot.core.runs.outcome import RunState, run_of
 from bot.people.terms_of import ballot_of
-from bot.sandbox.workspace.records import SlackMessage
+from bot.sandbox.workspace.records import SlackMessage, called_in
 from bot.slack.calls import BATCH_EVENT
 from storage.records import Approval, AuditEntry, Kind, Status
 
@@ -167,7 +167,7 @@ class Watcher:
         minutes, rest = divmod(seconds, 60)
         time = f"+{seconds}s" if rest else f"+{minutes}m"
         channel = self.stage.sandbox.workspace.channels[message.channel]
-        mentioned = _mentions(message)
+        mentioned = _mentions(message, is_direct=channel.kind == "im")
         if channel.kind == "im" and channel.id not in self.stage.world.channels:
             people = [
                 one for one in channel.members if one != self.stage.sandbox.workspace.bot_user
@@ -202,16 +202,17 @@ def _kind(message: SlackMessage) -> str:
     return KINDS.get(str((message.metadata or {}).get("event_type")), "")
 
 
-def _mentions(message: SlackMessage) -> list[str]:
-    """The people and groups that a message is for, as far as it really mentions them."""
+def _mentions(message: SlackMessage, *, is_direct: bool) -> list[str]:
+    """The people and groups that a message mentions: first those whom it is for, in their order.
+
+    Who is mentioned in a direct message of somebody else does not hear of it.
+    """
     payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
     meant = [str(one["id"]) for one in payload.get("mentions") or ()]
-    text = message.text + json.dumps(message.blocks or [])
-    really = {*_PERSON.findall(text), *_GROUP.findall(text), *re.findall(_IN_RICH, text)}
-    return [one for one in meant if one in really or one.startswith("C")]
-
-
-_IN_RICH = re.compile(r'"(?:user_id|usergroup_id)": "([A-Z0-9]+)"')
+    text = f"{message.text} {called_in(message)}"
+    really = {*_PERSON.findall(text), *_GROUP.findall(text)}
+    told = [one for one in meant if one in really or one.startswith("C")]
+    return told if is_direct else [*told, *sorted(really - {*meant})]
 
 
 def heard(results: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ class Notifications:
             return None  # nobody is notified of what only they see
         if self._workspace.channels[message.channel].kind == "im":
             return "direct message"
-        if self._workspace.mentions(message.text, user):
+        if self._workspace.calls(message, user):
             return "mention"
         return "reply" if self._follows(message, user) else None
 
@@ -69,7 +69,7 @@ class Notifications:
         root = self._workspace.thread_of(message)
         replies = self._workspace.replies(message.channel, root.ts)
         wrote = any(one.user == user for one in (root, *replies))
-        return wrote or self._workspace.mentions(root.text, user)
+        return wrote or self._workspace.calls(root, user)
 
 
 def _as_json(one: _Notification) -> Payload:

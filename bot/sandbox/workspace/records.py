@@ -109,6 +109,29 @@ class SlackMessage:
         return self.thread_ts or self.ts
 
 
+def called_in(message: SlackMessage) -> str:
+    """All mentions in the blocks of a message, as mrkdwn: also those that are elements."""
+    found: list[str] = []
+    nodes: list[Any] = [*(message.blocks or ())]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, list):
+            nodes += node
+        elif isinstance(node, dict):
+            match node.get("type"):
+                case "user":
+                    found.append(f"<@{node.get('user_id')}>")
+                case "usergroup":
+                    found.append(f"<!subteam^{node.get('usergroup_id')}>")
+                case "broadcast":
+                    found.append(f"<!{node.get('range')}>")
+                case "mrkdwn":
+                    found.append(str(node.get("text")))
+                case _:
+                    nodes += node.values()
+    return " ".join(found)
+
+
 @dataclass(slots=True, kw_only=True)
 class View:
     """An open modal, or a person's Home tab."""

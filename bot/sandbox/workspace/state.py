@@ -20,6 +20,7 @@ from bot.sandbox.workspace.records import (
     SlackMessage,
     SlackUser,
     UserGroup,
+    called_in,
 )
 from bot.sandbox.workspace.triggers import Triggers
 from bot.sandbox.workspace.typed import mark_up
@@ -217,6 +218,10 @@ class Workspace:
     def typed(self, text: str) -> str:
         """Return a person's typed text as Slack stores it: escaped, with mentions."""
         return mark_up(text, self._mark_person, self._mark_room)
+
+    def calls(self, message: SlackMessage, user: str) -> bool:
+        """Whether a message calls a person anywhere in it: in its text, or in its blocks."""
+        return self.mentions(message.text, user) or self.mentions(called_in(message), user)
 
     def mentions(self, text: str, user: str) -> bool:
         """Whether a text calls a person, by name, group or everybody."""

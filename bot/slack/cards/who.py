@@ -18,6 +18,7 @@ from bot.people.requesters import requesters_of
 from bot.people.terms_of import ends_then, terms_of
 from bot.people.under_terms import named_by
 from bot.policy.ballot import APPROVE, CastVote, Tally
+from bot.policy.standing import REQUESTERS
 from bot.policy.terms import Requirement, TermsError
 from bot.redaction.mask import mask_text
 from bot.words import say
@@ -175,7 +176,7 @@ def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
 
 def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
     """Those who can fill a requirement, in our own words."""
-    held, named = held_of(approval), _named(approval, requirement)
+    held, named = held_of(approval), _able(approval, requirement)
     names = [one for one in named if one not in held]
     words = [own_words(approvers_words([one]), _NAME) for one in names]
     if len(names) < len(named):  # a mention would disturb them: their group stands for them
@@ -183,14 +184,28 @@ def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
     return [_snoozing(approval, _part(approval, one)) for one in words]
 
 
+def _able(approval: Approval, requirement: Requirement) -> list[str]:
+    """Those who can fill a requirement: not who has voted, or has asked for it."""
+    own = () if _allows_own(approval) else requesters_of(approval)
+    gone = {*own, *(one for vote in progress_of(approval).votes for one in vote.persons)}
+    return [one for one in _named(approval, requirement) if one not in gone]
+
+
+def _allows_own(approval: Approval) -> bool:
+    with suppress(TermsError):
+        return REQUESTERS not in terms_of(approval).exclude
+    return False
+
+
 def _words(name: str) -> str:
     return escape(clip(name, _NAME))
 
 
 def missing(approval: Approval, found: VoteProgress) -> str:
-    """Name the requirements that still lack votes, for notifications."""
-    names = [_words(one.name) for one in found.tallies if one.have < one.need]
-    return joined(names) or asked_by(approval)
+    """Name those whose votes are still missing, for notifications."""
+    open_ones = zip(_requirements(approval), found.tallies, strict=False)
+    names = [joined(_fillers(approval, one)) for one, tally in open_ones if tally.have < tally.need]
+    return all_of([one for one in names if one]) or say("line.somebody")
 
 
 def _requirements(approval: Approval) -> tuple[Requirement, ...]:
@@ -222,7 +237,7 @@ def _so_many(approval: Approval, requirement: Requirement) -> str:
     """How many of whom a requirement takes."""
     if requirement.count == 1:
         return joined(_fillers(approval, requirement))
-    names = [own_words(approvers_words([one]), _NAME) for one in _named(approval, requirement)]
+    names = [own_words(approvers_words([one]), _NAME) for one in _able(approval, requirement)]
     return say("line.so_many", n=requirement.count, group=joined(names))
 
 

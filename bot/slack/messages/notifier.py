@@ -76,8 +76,8 @@ class SlackNotifier(AgentTexts, CardNudges, PrivateWords):
         async def arguments() -> Arguments:
             nonlocal drawn
             drawn = await newest()
-            card = await self._card(drawn)
             mentions = () if approval.place else mentioned_on(approval)
+            card = await self.addressed(await self._card(drawn), mentions, approval.channel_id)
             posting = self._posting(approval, card, event, approval.approval_id, mentions=mentions)
             return {**posting, "reply_broadcast": True} if is_broadcast(approval) else posting
 
@@ -117,6 +117,7 @@ class SlackNotifier(AgentTexts, CardNudges, PrivateWords):
         async def arguments() -> Arguments:
             card = await self._copy(await newest(), copy)
             mentions = (copy.user,) if copy.user else copy.mentions
+            card = await self.addressed(card, mentions, copy.channel)
             record_id, event = approval.approval_id, f"{PREFIX}{copy.kind}"
             return self._posting(spot, card, event, record_id, mentions=mentions, key=copy.key)
 

@@ -33,7 +33,9 @@ class CardNudges(Posts):
         if look_first and (ts := await self._find(approval, REMINDER_EVENT, approval.approval_id)):
             return ts
         link = await self._link(approval)
-        card = reminder_text(approval, mentions_of(approval), link=link)
+        mentions = mentions_of(approval)
+        card = reminder_text(approval, mentions, link=link)
+        card = await self.addressed(card, mentions, approval.channel_id)
         return await self._nudge(approval, card, REMINDER_EVENT, go=go, tries=1)
 
     @said_to_all
@@ -44,7 +46,9 @@ class CardNudges(Posts):
         if look_first and (ts := await self._find(approval, event, approval.approval_id)):
             return ts
         link = await self._link(approval)
-        card = escalation_text(approval, backup_names(approval), link=link)
+        backups = backup_names(approval)
+        card = escalation_text(approval, backups, link=link)
+        card = await self.addressed(card, backups, approval.channel_id)
         return await self._nudge(approval, card, event, go=go, tries=2)
 
     @said_to_all
@@ -94,7 +98,8 @@ class CardNudges(Posts):
                 return None
             event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
             mentions, key = message.mentions, message.key
-            return self._posting(spot, card, event, record_id, mentions=mentions, key=key)
+            shown = await self.addressed(card, mentions, spot.channel_id)
+            return self._posting(spot, shown, event, record_id, mentions=mentions, key=key)
 
         answer = await self._send("chat.postMessage", spot.channel_id, arguments, tries=1)
         return replace(message, ts=str(answer["ts"])) if answer else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from bot.layout.blocks import Card
 from bot.ports.notifier import SideMessage
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Putting
+from bot.slack.messages.addressing import NameOf, addressed
 from bot.slack.messages.pacing import Arguments, PacedCalls
 from bot.slack.placing import Spot
 from bot.slack.ratelimit import Pacer
@@ -47,6 +48,7 @@ class Posts(PacedCalls):
 
     def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
         super().__init__(client, pacer, healed)
+        self.name_of: NameOf | None = None
         self._links: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
 
     async def put(self, putting: Putting, card: Card) -> str:
@@ -70,6 +72,8 @@ class Posts(PacedCalls):
             return ts
         if ts and (await self._draw_over(putting.channel_id, ts, shown) or putting.is_last):
             return ts
+        card = await self.addressed(card, putting.mentions, putting.channel_id)
+        shown = {"text": card.text, "blocks": card.blocks}
         metadata = metadata_of(putting.event, putting.record_id, mentions=putting.mentions)
         posting: Arguments = {
             "channel": putting.channel_id,
@@ -102,7 +106,8 @@ class Posts(PacedCalls):
         async def arguments() -> Arguments:
             spot = Spot(channel_id=putting.channel_id, thread_ts=putting.thread_ts)
             about = putting.event, putting.record_id
-            posting = self._posting(spot, await make(), *about, mentions=putting.mentions)
+            card = await self.addressed(await make(), putting.mentions, putting.channel_id)
+            posting = self._posting(spot, card, *about, mentions=putting.mentions)
             return {**posting, "reply_broadcast": True} if broadcast else posting
 
         return str((await self._send("chat.postMessage", putting.channel_id, arguments))["ts"])
@@ -203,6 +208,15 @@ class Posts(PacedCalls):
         if link:
             self._links[channel_id, ts] = link
         return link
+
+    async def addressed(self, card: Card, mentions: Sequence[str], channel_id: str) -> Card:
+        """A card that calls the people whom it is for, and nobody else; see `addressing`.
+
+        In a direct message, nobody but its reader is notified.
+        """
+        if channel_id.startswith("D"):
+            return card
+        return await addressed(card, mentions, self.name_of)
 
     @staticmethod
     def _posting(

@@ -43,7 +43,7 @@ def test_each_requirement_says_how_many_it_has() -> None:
     assert "✅ <@UMIA> approved for security, <!date^1^{time}" in card
     text = card_for(under(TERMS, a_vote("UMIA", "security")), approvers_text="").text
     assert text.startswith(
-        "1 of 3 approvals: Deploy payments 1.4.2 to production. Waiting for sre."
+        "1 of 3 approvals: Deploy payments 1.4.2 to production. Waiting for <@UADA> or <@UBEN>."
     )
 
 

@@ -1,0 +1,85 @@
+"""Makes a new message call exactly the people whom it is for.
+
+Slack notifies everybody whom a new message mentions, wherever in it. So of people who are only
+spoken of, such as requesters, it has the plain name; and its text, which a phone shows, begins with
+those whom it is for. A message that is drawn again notifies nobody, and mentions people as usual.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from bot.errors import DirectoryError
+from bot.layout.blocks import Block, Card
+from bot.layout.parts import MOST_PEOPLE
+from bot.layout.text import clip
+from bot.words import say
+from bot.words.mrkdwn import escape, mention
+
+NameOf = Callable[[str], Awaitable[str]]
+"""Looks up the name of a person, or of a user group, by Slack id; raises `DirectoryError`."""
+
+_NAME = 60
+_MENTION = re.compile(r"<(?:@|!subteam\^)([UWS][A-Z0-9]{1,30})>")
+_ELEMENT = re.compile(r'"(?:user_id|usergroup_id)": "([UWS][A-Z0-9]{1,30})"')
+_ELEMENTS = {"user": "user_id", "usergroup": "usergroup_id"}
+_MARKS = str.maketrans("", "", "*_~`\r\n\t")
+
+
+async def addressed(card: Card, mentions: Sequence[str], name_of: NameOf | None) -> Card:
+    """Return a card for a new message that mentions these people and groups, and no others.
+
+    Args:
+        card: As drawn.
+        mentions: Ids of the people and user groups whom it is for.
+        name_of: Looks up the names of the others; None leaves their mentions.
+    """
+    text, blocks = card.text, list(card.blocks)
+    if name_of is not None:
+        found = {*_MENTION.findall(text), *_called_in(blocks)} - {*mentions}
+        names = {one: await _name(one, name_of) for one in sorted(found)}
+        text, blocks = _plain(text, names), [_named(one, names) for one in blocks]
+    called = [mention(one) for one in mentions if one[:1] in {"U", "W", "S"}]
+    missing = [one for one in called if one not in text][:MOST_PEOPLE]
+    if missing:
+        text = say("notify.to", who=", ".join(missing), text=text)
+    return Card(text=text, blocks=blocks)
+
+
+async def _name(slack_id: str, name_of: NameOf) -> str:
+    try:
+        name = (await name_of(slack_id)).translate(_MARKS).strip()
+    except DirectoryError:
+        name = ""
+    return clip(name, _NAME) or say("line.somebody")
+
+
+def _called_in(blocks: Sequence[Block]) -> set[str]:
+    text = json.dumps(blocks)
+    return {*_MENTION.findall(text), *_ELEMENT.findall(text)}
+
+
+def _plain(text: str, names: Mapping[str, str]) -> str:
+    return _MENTION.sub(lambda found: _shown(found, names), text)
+
+
+def _shown(found: re.Match[str], names: Mapping[str, str]) -> str:
+    return escape(names[found[1]]) if found[1] in names else found[0]
+
+
+def _named(node: Any, names: Mapping[str, str]) -> Any:
+    """The same block or element, with names in place of mentions."""
+    if isinstance(node, list | tuple):
+        return [_named(one, names) for one in node]
+    if not isinstance(node, dict):
+        return node
+    called = str(node.get(_ELEMENTS.get(str(node.get("type")), ""), ""))
+    if called in names:
+        style = {"style": node["style"]} if "style" in node else {}
+        return {"type": "text", "text": names[called], **style}
+    if node.get("type") == "mrkdwn":
+        return {**node, "text": _plain(str(node["text"]), names)}
+    return {key: _named(one, names) for key, one in node.items()}

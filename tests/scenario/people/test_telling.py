@@ -1,0 +1,75 @@
+"""Whom a message calls: exactly the people who can act now; requesters by their plain names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
+from tests.scenario.people import payers
+from tests.scenario.people.payers import RAN, write_policy
+from tests.scenario.test_main_job import APPROVE, values_of
+from tests.support.stage import Stage, a_stage
+
+
+@asynccontextmanager
+async def asked(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
+    RAN.clear()
+    payers.GATES.clear()
+    policy = f"version: 1\ngroups:\n  oncall: {{usergroups: [{ONCALL}]}}\n"
+    policy += f"  named: {{users: [{ADA}, {BEN}, {MIA}]}}\nrules: []\ndefault:\n  ask: {{{ask}}}\n"
+    environ = {
+        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
+        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
+    }
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        yield stage
+
+
+def bell(stage: Stage, user: str) -> list[dict[str, Any]]:
+    """The notifications of somebody's phone that say that they are mentioned."""
+    shown = stage.sandbox._hub.notifications.shown(user)
+    return [one for one in shown if one["why"] == "mention"]
+
+
+def rung(stage: Stage) -> set[str]:
+    return {one for one in (ROSA, ADA, BEN, MIA, GUS) if bell(stage, one)}
+
+
+async def test_the_phones_of_a_user_group_ring_and_say_what_waits(tmp_path: Path) -> None:
+    async with asked(tmp_path, "approve: [{from: [oncall]}]") as stage:
+        await stage.say("Rosa", "@countersign pay")
+        card = await stage.card(word=APPROVE)
+        assert rung(stage) == {ADA, BEN}
+        (told,) = bell(stage, ADA)
+        assert told["text"].startswith(f"<!subteam^{ONCALL}>")
+        assert "Pay 10 to acme" in told["text"]
+        assert "Rosa Ortiz" in told["text"]
+        assert f"<@{ROSA}>" not in str(card)
+
+
+async def test_a_requester_who_is_an_approver_is_not_called(tmp_path: Path) -> None:
+    async with asked(tmp_path, "approve: [{from: [named]}]") as stage:
+        await stage.say("Ada", "@countersign pay")
+        await stage.card(word=APPROVE)
+        assert rung(stage) == {BEN, MIA}
+
+
+async def test_the_phone_of_who_asks_a_question_does_not_ring(tmp_path: Path) -> None:
+    async with asked(tmp_path, "approve: [{from: [oncall]}]") as stage:
+        await stage.say("Rosa", "@countersign pay")
+        card = await stage.card(word=APPROVE)
+        before = len(bell(stage, ADA))
+        await stage.choose("Ada", card, ActionId.ASK_BACK)
+        form = await stage.modal("Ada")
+        values = values_of(form)
+        for name, state in values.items():
+            if name == "question":
+                next(iter(state.values()))["value"] = "Which invoice is it?"
+        assert "errors" not in await stage.sandbox.submit(ADA, form, values)
+        await stage.sandbox.until(lambda: bool(bell(stage, ROSA)))
+        assert "Which invoice" in str(bell(stage, ROSA))
+        assert len(bell(stage, ADA)) == before
