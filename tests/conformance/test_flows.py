@@ -73,4 +73,5 @@ def test_all_kinds_of_acts_and_outcomes_are_played_on_mongodb() -> None:
 
 
 def test_all_flows_are_played() -> None:
-    assert len(FLOWS) == 172
+    ids = [one.id for one in FLOWS]
+    assert len(ids) == len(set(ids)) >= 174

@@ -72,7 +72,7 @@ async def test_each_reason_of_a_joint_rejection_makes_its_writer_a_requester(
         card = await stage.card(number=2, word="Pay 9000 to mallory")
         assert "pay 9000 to mallory instead" in str(HEARD)
         await stays_refused(stage, "Ada", card)
-        assert f"<@{ADA}>" in str(card)  # the card names her as a requester
+        assert "Ada Lind" in str(card)  # the card names her as a requester
         await stage.click("Mia", card, APPROVE)
         await stage.said("All done")
     assert RAN == [("mallory", 9000)]
