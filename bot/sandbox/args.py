@@ -78,9 +78,17 @@ class Args:
             raise RefusedError(refusal)
         return value
 
-    def page(self, all_items: Sequence[T], default: int = 100) -> tuple[list[T], str]:
-        """The part of a list that `cursor` and `limit` ask for, and the next cursor."""
-        limit = self.number("limit", default)
+    def page(
+        self, all_items: Sequence[T], default: int = 100, *, most: int = 1_000
+    ) -> tuple[list[T], str]:
+        """The part of a list that `cursor` and `limit` ask for, and the next cursor.
+
+        Args:
+            all_items: The list.
+            default: The limit where none is asked for.
+            most: The most that a page has, whatever was asked for.
+        """
+        limit = min(self.number("limit", default), most)
         start = _position(self.text("cursor"))
         end = start + limit
         cursor = base64.b64encode(f"next:{end}".encode()).decode() if end < len(all_items) else ""

@@ -50,13 +50,17 @@ def bots_info(workspace: Workspace, args: Args) -> Payload:
 
 def users_info(workspace: Workspace, args: Args) -> Payload:
     """users.info."""
-    return {"user": person_payload(workspace, workspace.person(args.need("user")))}
+    person = workspace.person(args.need("user"))
+    if person.is_hidden:
+        raise RefusedError("user_not_visible")
+    return {"user": person_payload(workspace, person)}
 
 
 def users_list(workspace: Workspace, args: Args) -> Payload:
     """users.list."""
     people, cursor = args.page(list(workspace.people.values()))
-    return _paged("members", [person_payload(workspace, person) for person in people], cursor)
+    shown = [person_payload(workspace, one) for one in people if not one.is_hidden]
+    return _paged("members", shown, cursor)
 
 
 def usergroups_list(workspace: Workspace, args: Args) -> Payload:
@@ -90,7 +94,7 @@ def conversations_info(workspace: Workspace, args: Args) -> Payload:
 def conversations_members(workspace: Workspace, args: Args) -> Payload:
     """conversations.members."""
     channel = _listed(workspace, args.need("channel"))
-    members, cursor = args.page(channel.members)
+    members, cursor = args.page(channel.members, most=workspace.features.page)
     return _paged("members", members, cursor)
 
 
@@ -109,7 +113,7 @@ def conversations_list(workspace: Workspace, args: Args) -> Payload:
     ]
     for channel in found:
         _need_scope(workspace, channel, "read")
-    channels, cursor = args.page(found)
+    channels, cursor = args.page(found, most=workspace.features.page)
     return _paged("channels", [channel_payload(workspace, one) for one in channels], cursor)
 
 

@@ -6,6 +6,7 @@ Slack uses in `response_metadata.messages`.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -15,6 +16,9 @@ Check = Callable[[object, str], Iterator[str]]
 
 Rule = Callable[[dict[str, Any], str], Iterator[str]]
 """A check of an object whose fields were checked before; runs only when they had no fault."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""Characters that no text has: all controls but tab and line ends."""
 
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt);)")
 
@@ -50,6 +54,21 @@ def string(most: int, *, least: int = 1, pattern: str = "") -> Check:
     return check
 
 
+def words(most: int) -> Check:
+    """Characters that are shown as they are."""
+    return _measured(most, literal_length)
+
+
+def date(value: object, path: str) -> Iterator[str]:
+    """A day of the calendar."""
+    yield from string(10, pattern=r"\d{4}-\d{2}-\d{2}")(value, path)
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        try:
+            dt.date.fromisoformat(value)
+        except ValueError:
+            yield fault("is no day of the calendar", path)
+
+
 def text(most: int, *, mrkdwn: bool = False, plain: bool = True) -> Check:
     """A text object; its length is measured on the escaped string."""
     kinds = [kind for kind, on in (("plain_text", plain), ("mrkdwn", mrkdwn)) if on]
@@ -72,6 +91,8 @@ def _measured(most: int, length: Callable[[str], int]) -> Check:
             yield fault("must be more than 0 characters", path)
         elif length(value) > most:
             yield fault(f"must be less than {most + 1} characters", path)
+        elif _CONTROL.search(value):
+            yield fault("must have no control characters", path)
 
     return check
 

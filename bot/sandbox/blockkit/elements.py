@@ -14,6 +14,7 @@ from bot.sandbox.blockkit.checks import (
     Check,
     any_object,
     choice,
+    date,
     fault,
     flag,
     integer,
@@ -23,12 +24,13 @@ from bot.sandbox.blockkit.checks import (
     string,
     text,
     typed,
+    words,
 )
 
 NAME = string(255)
 KIND = string(60)
-DATE = string(10, pattern=r"\d{4}-\d{2}-\d{2}")
-URL = string(3_000)
+URL = string(3_000, pattern=r"(?i:https?://|mailto:|tel:|slack://)\S+")
+IMAGE_URL = string(3_000, pattern=r"(?i:https?://)[^\s/]+\S*")
 CONFIRM = shape(
     {
         "title": text(100),
@@ -60,6 +62,14 @@ def _all_options(element: dict[str, Any]) -> list[Any]:
     if "options" in element:
         return list(element["options"])
     return [option for group in element["option_groups"] for option in group["options"]]
+
+
+def _different_values(element: dict[str, Any], path: str) -> Iterator[str]:
+    if ("options" in element) == ("option_groups" in element):
+        return
+    values = [option["value"] for option in _all_options(element)]
+    if len(values) > len(set(values)):
+        yield fault("option values must be different", path)
 
 
 def _one_source(element: dict[str, Any], path: str) -> Iterator[str]:
@@ -122,7 +132,7 @@ BUTTON = _element(
         "accessibility_label": string(75),
     },
 )
-IMAGE_SOURCE = {"image_url": URL, "slack_file": any_object}
+IMAGE_SOURCE = {"image_url": IMAGE_URL, "slack_file": any_object}
 
 
 def has_image(element: dict[str, Any], path: str) -> Iterator[str]:
@@ -135,6 +145,10 @@ IMAGE = shape({"type": KIND, "alt_text": string(2_000)}, IMAGE_SOURCE, has_image
 
 ELEMENTS: dict[str, Check] = {
     "button": BUTTON,
+    "workflow_button": _element(
+        {"text": text(75), "workflow": shape({"trigger": any_object})},
+        {"style": choice("primary", "danger"), "accessibility_label": string(75)},
+    ),
     "image": IMAGE,
     "checkboxes": _element(
         {"options": items(MARKED_OPTION, most=10)},
@@ -144,17 +158,21 @@ ELEMENTS: dict[str, Check] = {
             "focus_on_load": flag,
         },
         _initial_known,
+        _different_values,
     ),
     "radio_buttons": _element(
         {"options": items(MARKED_OPTION, most=10)},
         {"initial_option": MARKED_OPTION, "confirm": CONFIRM, "focus_on_load": flag},
         _initial_known,
+        _different_values,
     ),
-    "overflow": _element({"options": items(LINK_OPTION, most=5)}, {"confirm": CONFIRM}),
-    "datepicker": _element({}, {**SELECT, "initial_date": DATE}),
+    "overflow": _element(
+        {"options": items(LINK_OPTION, most=5)}, {"confirm": CONFIRM}, _different_values
+    ),
+    "datepicker": _element({}, {**SELECT, "initial_date": date}),
     "timepicker": _element(
         {},
-        {**SELECT, "initial_time": string(5, pattern=r"[0-2]\d:[0-5]\d"), "timezone": KIND},
+        {**SELECT, "initial_time": string(5, pattern=r"([01]\d|2[0-3]):[0-5]\d"), "timezone": KIND},
     ),
     "datetimepicker": _element(
         {},
@@ -165,10 +183,18 @@ ELEMENTS: dict[str, Check] = {
         },
     ),
     "static_select": _element(
-        {}, {**SELECT, **SOURCE, "initial_option": OPTION}, _one_source, _initial_known
+        {},
+        {**SELECT, **SOURCE, "initial_option": OPTION},
+        _one_source,
+        _initial_known,
+        _different_values,
     ),
     "multi_static_select": _element(
-        {}, {**MULTI, **SOURCE, "initial_options": items(OPTION)}, _one_source, _initial_known
+        {},
+        {**MULTI, **SOURCE, "initial_options": items(OPTION)},
+        _one_source,
+        _initial_known,
+        _different_values,
     ),
     "external_select": _element(
         {}, {**SELECT, "initial_option": OPTION, "min_query_length": integer(0, 1_000)}
@@ -228,8 +254,10 @@ _SELECTS = {f"{source}_select" for source in _SINGLE}
 _MULTI_SELECTS = {f"multi_{name}" for name in _SELECTS}
 _PICKERS = {"checkboxes", "radio_buttons", "datepicker", "timepicker"}
 
-SECTION = {"button", "image", "overflow"} | _PICKERS | _SELECTS | _MULTI_SELECTS
-ACTIONS = {"button", "overflow", "datetimepicker"} | _PICKERS | _SELECTS
+_BUTTONS = {"button", "workflow_button", "overflow"}
+
+SECTION = {"image"} | _BUTTONS | _PICKERS | _SELECTS | _MULTI_SELECTS
+ACTIONS = {"datetimepicker", "rich_text_input"} | _BUTTONS | _PICKERS | _SELECTS | _MULTI_SELECTS
 INPUT = (
     {
         "plain_text_input",
@@ -261,11 +289,17 @@ CONTEXT_ELEMENT = typed(
     }
 )
 
-_STYLE = shape({}, dict.fromkeys(("bold", "italic", "strike", "code", "underline"), flag))
+_STYLES = (
+    *("bold", "italic", "strike", "code", "underline"),
+    *("highlight", "client_highlight", "unlink"),
+)
+_STYLE = shape({}, dict.fromkeys(_STYLES, flag))
+_LONGEST_PART = 13_000
+"""Characters of one part of rich text. Not documented; a message has no more in all."""
 _part = partial(lambda required, **optional: shape({"type": KIND, **required}, optional))
 _STYLED = {"style": _STYLE}
-_RICH_TEXT = _part({"text": string(100_000)}, **_STYLED)
-_RICH_LINK = _part({"url": URL}, text=string(100_000), unsafe=flag, **_STYLED)
+_RICH_TEXT = _part({"text": words(_LONGEST_PART)}, **_STYLED)
+_RICH_LINK = _part({"url": URL}, text=words(_LONGEST_PART), unsafe=flag, **_STYLED)
 _RICH_PART = typed(
     {
         "text": _RICH_TEXT,

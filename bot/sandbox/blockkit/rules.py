@@ -33,6 +33,7 @@ from bot.sandbox.blockkit.elements import (
     CONTEXT_ELEMENT,
     IMAGE,
     IMAGE_SOURCE,
+    IMAGE_URL,
     INPUT,
     KIND,
     NAME,
@@ -79,6 +80,11 @@ def _plain_label_only(block: dict[str, Any], path: str) -> Iterator[str]:
 def _small_table(block: dict[str, Any], path: str) -> Iterator[str]:
     if _text_in(block["rows"]) > 10_000:
         yield fault("table has more than 10000 characters", path)
+
+
+def _even_rows(block: dict[str, Any], path: str) -> Iterator[str]:
+    if len({len(row) for row in block["rows"]}) > 1:
+        yield fault("all rows must have the same number of cells", path)
 
 
 def _card_content(block: dict[str, Any], path: str) -> Iterator[str]:
@@ -156,14 +162,14 @@ def _everywhere(surface: str) -> dict[str, Check]:
             {
                 "title": text(200),
                 "video_url": URL,
-                "thumbnail_url": URL,
+                "thumbnail_url": IMAGE_URL,
                 "alt_text": string(2_000),
             },
             {
                 "title_url": URL,
                 "author_name": string(50),
                 "description": text(200),
-                "provider_icon_url": URL,
+                "provider_icon_url": IMAGE_URL,
                 "provider_name": NAME,
             },
         ),
@@ -174,6 +180,7 @@ _LARGE = {
     "data_table": _block(
         {"caption": string(1_000), "rows": items(items(_CELL, most=20), most=200)},
         {"page_size": integer(1, 100), "row_header_column_index": integer(0, 19)},
+        _even_rows,
     ),
 }
 _MESSAGE = {
@@ -181,7 +188,9 @@ _MESSAGE = {
     **_LARGE,
     "file": _block({"external_id": NAME, "source": choice("remote")}),
     "markdown": _block({"text": string(MARKDOWN_TEXT)}),
-    "table": _block({"rows": _ROWS}, {"column_settings": items(_COLUMN, most=20)}, _small_table),
+    "table": _block(
+        {"rows": _ROWS}, {"column_settings": items(_COLUMN, most=20)}, _small_table, _even_rows
+    ),
     "data_visualization": _block({"title": string(50), "chart": any_object}),
     "card": _CARD,
     "carousel": _block({"elements": items(typed({"card": _CARD}), most=10)}),

@@ -111,7 +111,18 @@ def bot_payload(workspace: Workspace) -> Payload:
 def person_payload(workspace: Workspace, person: SlackUser) -> Payload:
     """A user as users.info shows it."""
     offset = datetime.fromtimestamp(workspace.clock(), ZoneInfo(person.tz)).utcoffset()
+    grid: Payload = {}
+    if person.enterprise_id:
+        grid["enterprise_user"] = {
+            "id": person.id,
+            "enterprise_id": person.enterprise_id,
+            "enterprise_name": "",
+            "is_admin": False,
+            "is_owner": False,
+            "teams": list(person.teams),
+        }
     return {
+        **grid,
         "id": person.id,
         "team_id": person.team_id,
         "name": person.name,

@@ -28,6 +28,12 @@ class SlackUser:
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     is_stranger: bool = False
+    is_hidden: bool = False
+    """Whether users.info does not show them, as some people of other companies."""
+    enterprise_id: str = ""
+    """The organization on Enterprise Grid; empty without one."""
+    teams: tuple[str, ...] = ()
+    """On Enterprise Grid, the workspaces that somebody is in."""
     deleted: bool = False
     tz: str = "Etc/UTC"
     """The name of the time zone, as in the tz database."""
@@ -180,3 +186,5 @@ class Features:
     """assistant.threads.setStatus."""
     agent_view: bool = True
     """Sessions with a stop button, and suggested prompts."""
+    page: int = 1_000
+    """The most that a page of members or channels has; Slack may give fewer than were asked for."""

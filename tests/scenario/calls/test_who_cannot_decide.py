@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.errors import FaultyPolicyError
 from bot.sandbox import OPS
+from bot.words import say
 from tests.support.stage import Stage, a_stage
 
+APPROVE = "countersign:approve"
 POLICY = """\
 version: 1
 groups:
@@ -52,3 +55,39 @@ async def test_a_plan_without_user_groups_is_named(tmp_path: Path) -> None:
         assert "this Slack plan has none" in str(raised.value)
         assert "plan_upgrade_required" in str(raised.value)
         assert "name people with users:" in str(raised.value)
+
+
+async def test_members_come_in_pages_that_are_not_full(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "http") as stage:
+        stage.sandbox.features.page = 2
+        await restart(stage, tmp_path, f"channels: [{OPS}]")
+        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+        await stage.click("Mia", await stage.card(), APPROVE)
+        await stage.card(word="pproved")
+
+
+@pytest.mark.parametrize(
+    ("facts", "may"),
+    [
+        ({"team_id": "T0OTHERONE", "is_hidden": True}, False),
+        ({"team_id": "T0OTHERONE", "enterprise_id": "E1", "teams": ("T0OTHERONE",)}, False),
+        ({"team_id": "T0OTHERONE", "enterprise_id": "E1", "teams": ("T0ACMEWORK",)}, True),
+    ],
+    ids=["a hidden stranger", "of the organization", "of this workspace, too"],
+)
+async def test_people_of_other_workspaces(tmp_path: Path, facts: dict[str, Any], may: bool) -> None:
+    async with a_stage(tmp_path, "http") as stage:
+        zoe = stage.sandbox.add_person("zoe", **facts)
+        stage.sandbox.join(zoe.id, OPS)
+        await restart(stage, tmp_path, f"users: [U0ADALINDQ], channels: [{OPS}]")
+        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+        card = await stage.card()
+        click = stage.sandbox.payload_of_click(zoe.id, stage.channel, card["ts"], APPROVE)
+        if zoe.enterprise_id:
+            click["enterprise"] = {"id": zoe.enterprise_id, "name": "Acme"}
+            click["user"]["enterprise_id"] = zoe.enterprise_id
+        await stage.sandbox.send_interaction(click)
+        if may:
+            await stage.card(word="pproved")
+        else:
+            await stage.whispered("zoe", say("refuse.external_here")[:20])
