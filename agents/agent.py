@@ -28,6 +28,7 @@ from agents.core.errors import (
     SwallowedInterruptError,
 )
 from agents.core.interrupt import Interrupted, ungrouped
+from agents.core.messages import Cut
 from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, passes_on, telling
 from agents.core.pending import InterruptContext
@@ -79,11 +80,14 @@ class MessageEvent(Event):
         tool_calls: What it wants to call.
         is_kept: Whether the journal of its run has it before it is told, and the message log when
             the run ends; of what a custom agent says, nobody knows.
+        cut: Why it is not whole: `length`, where the model reached a limit, or `unknown`, where the
+            connection ended before the answer; empty when it is.
     """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     is_kept: bool = False
+    cut: Cut = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

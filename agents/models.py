@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import (
@@ -16,6 +17,7 @@ from pydantic_ai.exceptions import (
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRequestRejectedError,
+    UnexpectedModelBehavior,
     UserError,
 )
 from pydantic_ai.messages import (
@@ -31,7 +33,13 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.settings import ModelSettings
 
-from agents.core.errors import AgentConfigError, ModelError, ModelFault, ModelRefusedError
+from agents.core.errors import (
+    AgentConfigError,
+    ModelAnswerError,
+    ModelError,
+    ModelFault,
+    ModelRefusedError,
+)
 
 EXTRAS = {
     "openai": "openai",
@@ -102,6 +110,8 @@ def model_error(who: str, error: Exception) -> ModelError:
         error: What pydantic-ai raised.
     """
     fault = model_fault(error)
+    if fault is None and isinstance(error, _UNREADABLE):
+        return ModelAnswerError(f"{who} gave an answer that cannot be read: {error!r}")
     if fault is None:
         return ModelError(f"{who} failed: {error}")
     found = next((one for one in _leaves(error) if isinstance(one, ModelAPIError)), None)
@@ -123,7 +133,27 @@ def _leaves(error: Exception) -> list[Exception]:
     return [leaf for one in error.exceptions for leaf in _leaves(one)]
 
 
+_OPENAI = frozenset({"openai", "azure"})
+"""Of these providers, pydantic-ai takes an answer that broke off for a whole one."""
+
+
+def checked_answer(response: ModelResponse, *, is_streamed: bool = False) -> ModelResponse:
+    """Refuse an answer that was filtered; one that broke off has no `finish_reason`.
+
+    Raises:
+        ModelRefusedError: The provider, or the model itself, declines to answer.
+    """
+    details = response.provider_details or {}
+    if response.finish_reason == "content_filter":
+        said = str(details.get("refusal") or "")
+        raise ModelRefusedError("filter", response.model_name or "", said=said)
+    is_broken = is_streamed and response.provider_name in _OPENAI and "finish_reason" not in details
+    return replace(response, finish_reason=None) if is_broken else response
+
+
 def _fault_of(error: Exception) -> ModelFault | None:
+    if isinstance(error, ModelHTTPError) and _code_of(error.body) == "content_filter":
+        return "filter"
     for kind, fault in _FAULTS:
         if isinstance(error, kind):
             return fault
@@ -131,6 +161,16 @@ def _fault_of(error: Exception) -> ModelFault | None:
     return _STATUSES.get(error.status_code) if type(error) is ModelHTTPError else None
 
 
+def _code_of(body: object) -> object:
+    """The code in the body of an error, which some providers wrap once more."""
+    if not isinstance(body, Mapping):
+        return None
+    inner = body.get("error")
+    return inner.get("code") if isinstance(inner, Mapping) else body.get("code")
+
+
+_UNREADABLE = (UnexpectedModelBehavior, LookupError, TypeError, AttributeError)
+"""What a provider's package raises over an answer that has another form than it should."""
 _FAULTS: Sequence[tuple[type[Exception], ModelFault]] = (
     (ModelAuthenticationError, "key"),
     (ModelNotFoundError, "model"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import cast, get_args
 
 from pydantic_ai.messages import ModelMessage
@@ -84,6 +85,8 @@ class Runner:
         new_id: Makes ids of interrupts; UUIDs.
         before_start: Looks at each gated call right before it starts, and may have people asked
             anew; see `BeforeStart`.
+        model_timeout: How long a model may send nothing before a request is given up, with a
+            `ModelTimeoutError`; None waits for ever.
         recorder: Puts on record what people let run: its start before it starts, and what became of
             it; see `agents.core.observers`.
         policy: The application's: it judges every call of every tool, with or without a gate in
@@ -107,6 +110,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         new_id: Callable[[], str] = new_uuid,
         before_start: BeforeStart | None = None,
+        model_timeout: timedelta | None = None,
         recorder: Recorder | None = None,
         policy: HousePolicy | None = None,
         era: str = "",
@@ -129,6 +133,7 @@ class Runner:
             observers=Observers(tuple(observers)),
             new_id=new_id,
             before_start=before_start,
+            model_timeout=model_timeout,
             recorder=recorder,
             house=house(policy) if policy is not None else None,
             era=era,

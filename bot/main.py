@@ -195,6 +195,7 @@ async def start(
         era=str(await storage.restoring.era() or ""),
         lookups=lookups,
         has_lists=settings.daily_list,
+        model_timeout=settings.model_timeout,
     )
     countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)
     await _start(settings, countersign, stack, partial(show, storage, countersign.tasks, clock))

@@ -52,6 +52,7 @@ from agents.core.journal import MODEL
 from agents.core.messages import (
     PlannedCall,
     call_ids,
+    cut_of,
     planned_calls,
     repaired,
     text_of,
@@ -261,7 +262,13 @@ class ChatModelAgent:
         answer = cast("ModelResponse", work.answer)
         calls = tuple(planned.call for planned in planned_calls(answer))
         is_kept = journal.every_step
-        yield MessageEvent(**header(key), text=text_of(answer), tool_calls=calls, is_kept=is_kept)
+        yield MessageEvent(
+            **header(key),
+            text=text_of(answer),
+            tool_calls=calls,
+            is_kept=is_kept,
+            cut=cut_of(answer),
+        )
         if calls and scope.run.cancel.wants("after_model"):
             self._stop_here("after_model", work)
 

@@ -13,7 +13,7 @@ from pydantic_ai.settings import ModelSettings
 from agents.chat.instruction import Instruction, fixed
 from agents.core.errors import AgentError
 from agents.core.messages import text_of
-from agents.models import model_error
+from agents.models import checked_answer, model_error
 
 EXPLAIN = """\
 An approver asks about a call of yours that waits for people's decision. What is known of it
@@ -73,7 +73,7 @@ async def explain(
         raise
     except Exception as error:
         raise model_error(f"the model of agent {name!r}", error) from error
-    return text_of(answer).strip()
+    return text_of(checked_answer(answer)).strip()
 
 
 def is_explaining(messages: Sequence[ModelMessage]) -> bool:

@@ -28,6 +28,8 @@ AgentError
     LeftInDoubtError             an agent or a hook may have run, and shall not run again
   ModelError                     the model failed; keeps __cause__
     ModelRefusedError            its provider refuses, and will until somebody mends it
+    ModelTimeoutError            it sent nothing for too long
+    ModelAnswerError             its answer cannot be read
   StepLimitError                 the model asked for too many rounds
   TransferLimitError             agents handed over to each other too often
   RunCancelledError              the run was stopped from outside; it can go on
@@ -320,9 +322,25 @@ class ModelError(AgentError):
     """The model could not be asked, or its answer could not be used. `recover` asks again."""
 
 
-ModelFault = Literal["key", "model", "quota", "length", "request"]
+class ModelTimeoutError(ModelError):
+    """The model sent nothing for too long.
+
+    Attributes:
+        seconds: How long.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the model sent nothing for {seconds:g} seconds")
+        self.seconds = seconds
+
+
+class ModelAnswerError(ModelError):
+    """The model's answer is empty, or nothing that can be read."""
+
+
+ModelFault = Literal["key", "model", "quota", "length", "filter", "request"]
 """A provider's reason to refuse: the key, the model's name, more use of an account, an input
-that is too long, or the request as it is."""
+that is too long, what is asked for, or the request as it is."""
 
 
 class ModelRefusedError(ModelError):
@@ -333,13 +351,15 @@ class ModelRefusedError(ModelError):
     Attributes:
         fault: What it refuses.
         model: The model's name; may be empty.
+        said: The model's own words when it declines; mostly empty. Untrusted.
     """
 
-    def __init__(self, fault: ModelFault, model: str = "") -> None:
+    def __init__(self, fault: ModelFault, model: str = "", *, said: str = "") -> None:
         what = _REFUSED[fault]
         super().__init__(f"the provider of the model{f' {model!r}' if model else ''} {what}")
         self.fault: ModelFault = fault
         self.model = model
+        self.said = said
 
 
 _REFUSED: Mapping[ModelFault, str] = {
@@ -347,6 +367,7 @@ _REFUSED: Mapping[ModelFault, str] = {
     "model": "knows no such model; check its name, and the address if it is one of your own",
     "quota": "says that the account may use no more; raise its limit, or pay its bill",
     "length": "says that the conversation is too long for it; begin a new one",
+    "filter": "declines to answer this: its content filter, or the model, stops it",
     "request": "refuses what it was sent; check that the model takes tools and these settings",
 }
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from cachetools import LRUCache
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -186,6 +186,21 @@ def well_formed(text: str) -> str:
 def user_message(*texts: str) -> ModelRequest:
     """Make what people say to an agent."""
     return ModelRequest(parts=[UserPromptPart(text) for text in texts])
+
+
+Cut = Literal["", "length", "unknown"]
+"""Why an answer is not whole: it reached a limit, or the connection ended before it did."""
+
+_TELLING = frozenset({"openai", "azure", "anthropic", "google", "google-cloud", "bedrock"})
+"""Providers that always say why an answer ends."""
+
+
+def cut_of(response: ModelResponse) -> Cut:
+    """Return why an answer is not whole; empty when it is, or nobody knows."""
+    if response.finish_reason == "length":
+        return "length"
+    is_broken = response.finish_reason is None and response.provider_name in _TELLING
+    return "unknown" if is_broken else ""
 
 
 def text_of(response: ModelResponse) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, M
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Literal, TypeAlias, cast
 
 from pydantic_ai.messages import ModelMessage
@@ -147,6 +148,7 @@ class RunContext:
         cancel: Asked at safe points whether the run shall stop there.
         observers: Are told what happens.
         before_start: Looks at each gated call before it starts; None lets all of them.
+        model_timeout: How long a model may send nothing; None waits for ever.
         house: The application's policy; None when there is none. See `agents.policy.house`.
         era: Enters idempotency keys; empty in the first.
         eras: By address, of what has another.
@@ -171,6 +173,7 @@ class RunContext:
     cancel: CancelToken = field(default_factory=CancelToken)
     observers: Observers = field(default_factory=Observers)
     before_start: BeforeStart | None = None
+    model_timeout: timedelta | None = None
     house: object = None
     era: str = ""
     eras: Mapping[str, str] = field(default_factory=dict)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeAlias
 
 from pydantic_ai.direct import model_request, model_request_stream
@@ -20,6 +23,9 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from agents.agent import AgentInput
+from agents.core.errors import ModelTimeoutError
+from agents.core.scope import current_scope
+from agents.models import checked_answer
 from agents.tools.base import Tool
 
 
@@ -154,27 +160,52 @@ class Middleware:
 
 
 async def ask_model(call: ModelCall) -> ModelResponse:
-    """Ask the model itself; its text is shown while it comes."""
-    if call.stream is None:
-        return await model_request(
+    """Ask the model itself; its text is shown while it comes.
+
+    Raises:
+        ModelTimeoutError: Nothing came for as long as the run waits.
+        ModelRefusedError: It declines to answer.
+    """
+    async with _in_time(current_scope("ask_model()").run.model_timeout) as progress:
+        if call.stream is None:
+            answer = await model_request(
+                call.model,
+                list(call.messages),
+                model_settings=call.settings,
+                model_request_parameters=call.parameters,
+            )
+            return checked_answer(answer)
+        begun = False
+        async with model_request_stream(
             call.model,
             list(call.messages),
             model_settings=call.settings,
             model_request_parameters=call.parameters,
-        )
-    begun = False
-    async with model_request_stream(
-        call.model,
-        list(call.messages),
-        model_settings=call.settings,
-        model_request_parameters=call.parameters,
-    ) as stream:
-        async for piece in stream:
-            text = _text(piece, begun=begun)
-            if text:
-                begun = True
-                call.stream.show(text)
-        return stream.get()
+        ) as stream:
+            async for piece in stream:
+                progress()
+                text = _text(piece, begun=begun)
+                if text:
+                    begun = True
+                    call.stream.show(text)
+            return checked_answer(stream.get(), is_streamed=True)
+
+
+@asynccontextmanager
+async def _in_time(limit: timedelta | None) -> AsyncIterator[Callable[[], None]]:
+    """Give up what makes no progress for a time; None waits for ever."""
+    if limit is None:
+        yield lambda: None
+        return
+    loop, seconds = asyncio.get_running_loop(), limit.total_seconds()
+    timer = asyncio.timeout(seconds)
+    try:
+        async with timer:
+            yield lambda: timer.reschedule(loop.time() + seconds)
+    except TimeoutError as error:
+        if not timer.expired():
+            raise
+        raise ModelTimeoutError(seconds) from error
 
 
 def _text(piece: object, *, begun: bool) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from cachetools import LRUCache
 from pydantic_ai.messages import ModelMessage
@@ -62,6 +63,7 @@ class Setup:
         observers: Told what happens.
         new_id: Makes ids of interrupts.
         before_start: Looks at each gated call before it starts; None lets all of them.
+        model_timeout: How long a model may send nothing; None waits for ever.
         recorder: Told of what people let run; None when nobody keeps a record.
         house: The application's policy; None when there is none.
         era: Enters idempotency keys; empty for that of the document.
@@ -77,6 +79,7 @@ class Setup:
     observers: Observers
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
+    model_timeout: timedelta | None = None
     recorder: Recorder | None = None
     house: House | None = None
     era: str = ""
@@ -182,6 +185,7 @@ class Setup:
             cancel=cancel or CancelToken(),
             observers=self.observers,
             before_start=self.before_start,
+            model_timeout=self.model_timeout,
             house=self.house,
             era=document.era,
             eras=document.eras,

@@ -133,6 +133,11 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_MODEL",
         description="The model, as `provider:model`; `demo` is a set of rules that needs no key.",
     )
+    model_timeout: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
+        default=timedelta(minutes=2),
+        alias="COUNTERSIGN_MODEL_TIMEOUT",
+        description="How long the model may send nothing before a request to it is given up.",
+    )
     host: Annotated[
         str,
         BeforeValidator(

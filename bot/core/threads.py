@@ -22,12 +22,15 @@ from agents import (
     CheckpointClosedError,
     CheckpointConflictError,
     CheckpointVersionError,
+    ModelAnswerError,
     ModelError,
     ModelRefusedError,
+    ModelTimeoutError,
     NotAnsweredError,
     NothingPendingError,
     UnknownInterruptError,
 )
+from bot.config.durations import format_duration
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import note
 from bot.core.outbox import Outbox
@@ -60,6 +63,10 @@ MAX_CRASHES = 3
 """A turn during which the process ended so often is given up."""
 CRASH_PATIENCE_S = 30.0
 """The longest that work which was cut off waits for other work which was cut off."""
+MAX_SILENCES = 2
+"""A model that sends nothing is asked so often: each time takes as long as it may be silent."""
+MAX_SAID = 500
+"""Characters that are told of a model's words when it declines."""
 MAX_LOOKS = 60
 """The most looks at a run that others go on with. Slack's failures count, and may be many."""
 UNREADABLE = "unreadable"
@@ -425,6 +432,7 @@ class Threads:
         )
         is_slack = isinstance(error, DeliveryError | DirectoryError)
         most = MAX_LOOKS if isinstance(error, _OVERTAKEN) else MAX_ATTEMPTS
+        most = MAX_SILENCES if isinstance(error, ModelTimeoutError) else most
         if not is_slack and thread.attempts + 1 >= most:
             await self._give_up(thread, error)
             return None
@@ -489,11 +497,8 @@ class Threads:
 def explain(error: Exception) -> str:
     """An error in words for the thread: what happened, and what to do."""
     match error:
-        case ModelRefusedError(model=model, fault=fault):
-            name = say("error.model_name", name=model) if model else say("error.the_model")
-            told = say(f"error.model_{fault}", model=name)
         case ModelError():
-            told = say("error.model_silent")
+            told = _of_model(error)
         case RecordRefusedError():
             told = say("error.turn_too_large")
         case RunEndedError() | TurnCrashedError():
@@ -505,3 +510,18 @@ def explain(error: Exception) -> str:
         case _:
             told = say("error.turn_ours")
     return told
+
+
+def _of_model(error: ModelError) -> str:
+    match error:
+        case ModelRefusedError(model=model, fault=fault, said=said):
+            name = say("error.model_name", name=model) if model else say("error.the_model")
+            key = "error.model_declined" if said else f"error.model_{fault}"
+            return say(key, model=name, said=said[:MAX_SAID])
+        case ModelTimeoutError(seconds=seconds):
+            time = format_duration(timedelta(seconds=max(seconds, 1)))
+            return say("error.model_timeout", time=time)
+        case ModelAnswerError():
+            return say("error.model_unreadable")
+        case _:
+            return say("error.model_silent")

@@ -51,6 +51,7 @@ class Process:
         patience: The longest that a click may take in all.
         policy: The policy in force; None where none is judged by.
         has_lists: Whether people are sent one list a day of what waits for them.
+        model_timeout: How long a model may send nothing; None waits for ever.
     """
 
     owner: str
@@ -66,6 +67,7 @@ class Process:
     patience: timedelta = CLICK_PATIENCE
     policy: PolicyInForce | None = None
     has_lists: bool = True
+    model_timeout: timedelta | None = None
 
 
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]

@@ -282,6 +282,7 @@ class Parts:
             durability="step",
             streaming=True,
             before_start=self.starts,
+            model_timeout=self.process.model_timeout,
             recorder=self.witness,
             policy=self.house,
             era=self.process.era,

@@ -127,3 +127,8 @@ def ordering(_: Model) -> Agent:
     """Calls a tool with a default that is another one each time."""
     model = ScriptedModel([call("order", {"what": "tea"}, id="c1"), say("Ordered.")])
     return ChatModelAgent(name="ordering", model=model, tools=[order])
+
+
+def modelled(model: Model) -> Agent:
+    """Asks the model that the settings name."""
+    return ChatModelAgent(name="modelled", model=model, tools=[send])

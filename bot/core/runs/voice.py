@@ -79,10 +79,11 @@ class Voice:
             DeliveryError: Slack did not take it now.
         """
         growing = self._growing.pop(event.key, None)
-        if not event.text.strip():
+        text = _told(event)
+        if not text:
             return
         self.has_spoken, self.newest = True, event.text
-        post = self._post(event.key, event.text)
+        post = self._post(event.key, text)
         stream = growing.stream if growing is not None and growing.is_begun else None
         if stream is None and _is_last(event) and self.before is SaidBefore.NOTHING:
             await self.outbox.say_last(self.thread, post)
@@ -119,6 +120,15 @@ class Voice:
 
     def _post(self, key: str, text: str) -> Post:
         return a_post(self.thread, key, text, now_ms=self.clock())
+
+
+def _told(event: MessageEvent) -> str:
+    """A text as people read it: one that is not whole says so."""
+    text = event.text if event.text.strip() else ""
+    is_answer = bool(text) or not event.tool_calls
+    if not event.cut or not is_answer:
+        return text
+    return f"{text}\n\n_{say(f'error.cut_{event.cut}')}_".strip()
 
 
 def _is_last(event: MessageEvent) -> bool:

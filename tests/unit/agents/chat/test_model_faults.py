@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from pydantic_ai.exceptions import (
@@ -16,7 +18,14 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.models import override_allow_model_requests
 
-from agents.core.errors import ModelError, ModelFault, ModelRefusedError
+from agents import ChatModelAgent, MessageEvent, RetryModel, Runner
+from agents.core.errors import (
+    ModelAnswerError,
+    ModelError,
+    ModelFault,
+    ModelRefusedError,
+    ModelTimeoutError,
+)
 from agents.graph.state.retries import RetryPolicy
 from agents.middlewares.retry import is_temporary
 from agents.models import ScriptedModel, ask_once, model_error, model_fault, say
@@ -108,3 +117,62 @@ def test_a_refusal_is_not_tried_again() -> None:
     assert RetryPolicy(attempts=3).wants(ModelError("away"), 1)
     assert not is_temporary(refused)
     assert is_temporary(ModelError("away"))
+
+
+# ---- answers that are none, or not whole (R8) ----------------------------------------------------
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def streaming(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+async def answer_of(*replies: Reply, streaming: bool, **options: Any) -> MessageEvent:
+    """Run an agent; give what it said."""
+    async with openai_server(*replies) as (_, model):
+        agent = ChatModelAgent(name="A", model=model, **options)
+        limit = timedelta(seconds=0.2 if any(one.hangs for one in replies) else 30)
+        runner = Runner(agent, streaming=streaming, model_timeout=limit)
+        events = [event async for event in runner.query("go")]
+    return [event for event in events if isinstance(event, MessageEvent)][-1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply("Half an", finish="content_filter"), ""),
+        (Reply("", finish="content_filter"), ""),
+        (Reply("", refusal="No."), "No."),
+        (Reply(status=400, code="content_filter"), ""),
+    ],
+)
+async def test_a_filtered_answer_is_a_refusal_with_its_words(
+    reply: Reply, said: str, streaming: bool
+) -> None:
+    with pytest.raises(ModelRefusedError) as caught:
+        await answer_of(reply, streaming=streaming, middlewares=[RetryModel()])
+    assert (caught.value.fault, caught.value.said) == ("filter", said)
+    assert "declines to answer" in str(caught.value)
+
+
+async def test_an_answer_that_reached_a_limit_says_so(streaming: bool) -> None:
+    said = await answer_of(Reply("Cut", finish="length"), streaming=streaming)
+    assert (said.text, said.cut) == ("Cut", "length")
+
+
+async def test_a_stream_that_ends_before_its_answer_says_so() -> None:
+    said = await answer_of(Reply("Cut", finish=None), streaming=True)
+    assert (said.text, said.cut) == ("Cut", "unknown")
+    whole = await answer_of(Reply("Whole"), streaming=True)
+    assert (whole.text, whole.cut) == ("Whole", "")
+
+
+async def test_an_answer_without_choices_cannot_be_read(streaming: bool) -> None:
+    with pytest.raises(ModelAnswerError, match="an answer that cannot be read"):
+        await answer_of(Reply(has_choices=False), streaming=streaming)
+
+
+@pytest.mark.parametrize("text", ["", "Well"])
+async def test_a_model_that_sends_nothing_more_is_given_up(text: str, streaming: bool) -> None:
+    with pytest.raises(ModelTimeoutError, match=r"sent nothing for 0\.2 seconds"):
+        await answer_of(Reply(text, hangs=True), streaming=streaming)

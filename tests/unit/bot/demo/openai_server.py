@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -26,12 +27,28 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer of the server's model, or an HTTP error with its code."""
+    """One answer of the server's model, or an HTTP error with its code.
+
+    Attributes:
+        finish: Why it ends; None leaves that out, as a stream does that breaks off.
+        refusal: The model's words in place of an answer.
+        has_choices: Whether there is anything in it.
+        hangs: Whether nothing more comes after the text.
+    """
 
     text: str = ""
     calls: Sequence[Call] = ()
     status: int = 200
     code: str = ""
+    finish: str | None = ""
+    refusal: str = ""
+    has_choices: bool = True
+    hangs: bool = False
+
+    @property
+    def reason(self) -> str | None:
+        """The `finish_reason` that is sent."""
+        return ("tool_calls" if self.calls else "stop") if self.finish == "" else self.finish
 
 
 @dataclass(slots=True)
@@ -61,6 +78,8 @@ class OpenAIServer:
             return web.json_response(error, status=reply.status)
         if body.get("stream"):
             return await self._stream(request, reply)
+        if reply.hangs:
+            await asyncio.Event().wait()
         return web.json_response(_whole(reply))
 
     async def _stream(self, request: web.Request, reply: Reply) -> web.StreamResponse:
@@ -68,8 +87,10 @@ class OpenAIServer:
         await response.prepare(request)
         for delta in _deltas(reply):
             await response.write(_event(_chunk(delta)))
-        reason = "tool_calls" if reply.calls else "stop"
-        await response.write(_event(_chunk({}, reason)))
+        if reply.hangs:
+            await asyncio.Event().wait()
+        if reply.has_choices and reply.reason is not None:
+            await response.write(_event(_chunk({}, reply.reason)))
         await response.write(b"data: [DONE]\n\n")
         await response.write_eof()
         return response
@@ -86,7 +107,7 @@ async def openai_server(*script: Reply) -> AsyncIterator[tuple[OpenAIServer, Mod
     server = OpenAIServer(list(script))
     app = web.Application()
     app.router.add_post("/v1/chat/completions", server.handle)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -112,13 +133,17 @@ def _whole(reply: Reply) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if calls:
         message["tool_calls"] = calls
-    reason = "tool_calls" if calls else "stop"
-    choice = {"index": 0, "message": message, "finish_reason": reason}
-    return {**_head("chat.completion"), "choices": [choice]}
+    if reply.refusal:
+        message["refusal"] = reply.refusal
+    choice = {"index": 0, "message": message, "finish_reason": reply.reason}
+    return {**_head("chat.completion"), "choices": [choice] if reply.has_choices else []}
 
 
 def _deltas(reply: Reply) -> list[dict[str, Any]]:
+    if not reply.has_choices:
+        return []
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"refusal": word} for word in reply.refusal.split(" ") if word]
     deltas += [{"content": word} for word in reply.text.split(" ") if word]
     # Providers mix the pieces of parallel calls; the index tells them apart.
     pieces = [_pieces(at, call) for at, call in enumerate(reply.calls)]
