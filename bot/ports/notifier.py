@@ -154,10 +154,6 @@ class Notifier(Protocol):
         """Remove the reminder, or the message to backup people; nothing when it is gone."""
         ...
 
-    async def conclude(self, approval: Approval, *, reminder: bool) -> None:
-        """Say in such a message that nobody has to decide any more; nothing when it is gone."""
-        ...
-
     async def post_copy(
         self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
     ) -> SideMessage:
@@ -192,7 +188,7 @@ class Notifier(Protocol):
         ...
 
     async def close(self, approval: Approval, message: SideMessage) -> None:
-        """Say in a nudge that nobody has to decide any more; nothing when it is gone."""
+        """Say in a direct message that nobody has to decide any more; nothing when it is gone."""
         ...
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:

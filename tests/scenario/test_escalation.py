@@ -66,11 +66,22 @@ async def test_the_ladder(stage: Stage) -> None:
     assert BEN in str(final)
     assert buttons(final) == []
     await stage.sandbox.until(lambda: mentions(stage) == [], timeout=15)
-    # The reminder and the message to the backup people say that it is over.
-    ended = [text for text in stage.texts() if text.startswith(f"Decided by <@{BEN}>: ")]
-    assert len(ended) == 2
+    # The card says how it ended: the reminder and the message to the backup people are gone.
+    assert not [text for text in stage.texts() if f"<@{BEN}>: " in text]
     await stage.later(hours=3)
     assert mentions(stage) == []
+
+
+async def test_an_expiry_is_told_once_below_the_card(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.card(word=APPROVE)
+    await after(stage, 21, "Still waiting for you", 1)
+    await after(stage, 30, "No one has decided", 2)
+    await stage.later(hours=2)
+    await stage.card(word="Expired")
+    await stage.rest()
+    # Beside the card stand the agent's own words, before the call and after it.
+    await stage.sandbox.until(lambda: len(stage.texts()) == 2, timeout=15)
 
 
 async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:

@@ -467,12 +467,6 @@ class FakeNotifier:
         self.check("take back")
         self.nudges.pop(self._nudge_ts(approval, reminder=reminder), None)
 
-    async def conclude(self, approval: Approval, *, reminder: bool) -> None:
-        self.check("conclude")
-        ts = self._nudge_ts(approval, reminder=reminder)
-        if ts in self.nudges:
-            self.nudges[ts] = (*self.nudges[ts][:2], str(approval.status))
-
     def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
         ts = approval.reminder_ts if reminder else approval.escalation_ts
         if ts != UNKNOWN_TS:

@@ -211,7 +211,8 @@ class Messages:
             await self.alarm.again(approval, message.user or message.channel)
             return None
         if not self._is_wanted(approval, message, messages):
-            if approval.status is Status.PENDING or not self._is_last(message, messages):
+            is_over = approval.status is not Status.PENDING and self._is_last(message, messages)
+            if not (is_over and message.user):  # in a thread, its card says how it ended
                 await self.notifier.remove(approval, message)
             else:
                 await self.notifier.close(approval, message)

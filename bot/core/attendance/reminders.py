@@ -183,7 +183,7 @@ class Nudges:
             logger.warning("not removed: %s", error, extra={"action": "removal_failed"})
 
     async def conclude(self, approval: Approval) -> None:
-        """Say in the messages of a card that nobody has to decide any more.
+        """Remove the messages below a card: the card says how it ended.
 
         Raises:
             DeliveryError: Slack did not take it now.
@@ -192,17 +192,17 @@ class Nudges:
         if approval.escalated_ms is not None and not approval.escalation_told:
             approval = replace(approval, escalation_ts=approval.escalation_ts or UNKNOWN_TS)
         if approval.reminder_ts:
-            await self._edit(approval, reminder=True)
+            await self._end(approval, reminder=True)
         if approval.escalation_ts:
-            await self._edit(approval, reminder=False)
+            await self._end(approval, reminder=False)
 
-    async def _edit(self, approval: Approval, *, reminder: bool) -> None:
+    async def _end(self, approval: Approval, *, reminder: bool) -> None:
         try:
-            await self.notifier.conclude(approval, reminder=reminder)
+            await self.notifier.take_back(approval, reminder=reminder)
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("not edited: %s", error, extra={"action": "reminder_failed"})
+            logger.warning("not removed: %s", error, extra={"action": "reminder_failed"})
         await self._forget(approval, reminder=reminder, escalation=not reminder)
 
     async def _forget(self, approval: Approval, *, reminder: bool, escalation: bool) -> None:

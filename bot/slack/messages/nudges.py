@@ -138,16 +138,6 @@ class CardNudges(Posts):
             with suppress_gone():
                 await self._call("chat.delete", {"channel": approval.channel_id, "ts": ts})
 
-    @said_to_all
-    async def conclude(self, approval: Approval, *, reminder: bool) -> None:
-        ts = await self._nudge_ts(approval, reminder=reminder)
-        if not ts:
-            return
-        card = concluded_text(approval, link=await self._link(approval))
-        arguments: Arguments = {"channel": approval.channel_id, "ts": ts}
-        with suppress_gone():
-            await self._call("chat.update", {**arguments, "text": card.text, "blocks": card.blocks})
-
     async def _nudge(
         self,
         approval: Approval,
