@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -165,12 +165,22 @@ class Outbox:
         elif kept is None:
             self.spawn(self._tell(ephemeral, offer, address=address))
 
-    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
-        """Tell whoever clicked, by the address that came with the click; whether it was told."""
+    async def respond(
+        self,
+        address: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        instead: Sequence[Mapping[str, object]] | None = None,
+    ) -> bool:
+        """Tell whoever clicked, by the address that came with the click; whether it was told.
+
+        See `Notifier.respond`.
+        """
         if not address:
             return False
         try:
-            await self.notifier.respond(address, text, thread_ts=thread_ts)
+            await self.notifier.respond(address, text, thread_ts=thread_ts, instead=instead)
         except DeliveryError as error:
             logger.warning(
                 "could not answer a click: %s", error, extra={"action": "whisper_failed"}

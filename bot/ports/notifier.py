@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -231,8 +231,22 @@ class Notifier(Protocol):
         """Tell one person something that nobody else sees, with buttons."""
         ...
 
-    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
-        """Tell whoever clicked, by the address that came with the click: it needs no token."""
+    async def respond(
+        self,
+        address: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        instead: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
+        """Tell whoever clicked, by the address that came with the click: it needs no token.
+
+        Args:
+            address: That address.
+            text: Escaped mrkdwn.
+            thread_ts: Where it is to stand.
+            instead: Blocks that replace the message that was clicked in; None for a new message.
+        """
         ...
 
     @property

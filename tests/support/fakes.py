@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -498,7 +498,14 @@ class FakeNotifier:
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
         self.ended.append(ts)
 
-    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
+    async def respond(
+        self,
+        address: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        instead: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
         self.check("respond")
         self.responses.append((address, text))
 

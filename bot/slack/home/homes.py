@@ -229,6 +229,11 @@ class Homes:
         self._keep(OpenHome(actor=actor, state=state, seen_ms=self._now()))
         await self._try_publish(actor.user_id)
 
+    async def acted(self, actor: Actor) -> None:
+        """Publish the open Home of somebody who has just changed something; at once."""
+        if actor.user_id in self._open:
+            await self._try_publish(actor.user_id)
+
     def changed(self) -> None:
         """Something has changed: all open Homes may show what is no longer so."""
         for user_id, look in self._open.items():

@@ -87,6 +87,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
         window = window_of(desk.client, body) if body.get("view") else None
         context["window"] = window
         click = click_from(body, actor_of(context, body))
+        desk.shown_lists.clicked(click.actor.user_id, action_of(body), click.address)
         if window is None and click.action_id in _FORMS:
             window = context["window"] = window_of(desk.client, body)
         here = replace(desk, window=window, clicked=click.message)

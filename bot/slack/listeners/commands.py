@@ -13,6 +13,7 @@ from bot.errors import InvalidInputError, UserFacingError
 from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of
 from bot.slack.listeners.typed.answers import TypedAnswer
+from bot.slack.listeners.typed.shown import marked
 from bot.slack.listeners.typed.words import answer
 
 COMMAND = "/countersign"
@@ -23,11 +24,12 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.command(COMMAND)
     async def on_command(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        text = body.get("text")
         try:
             answered = await desk.in_time(_answer(desk, body, actor_of(context, body)))
         except UserFacingError as error:
             answered = TypedAnswer(text=str(error))
-        blocks = [*answered.blocks] or None
+        blocks = [*marked(answered, text if isinstance(text, str) else "")] or None
         await ack(text=answered.text, blocks=blocks, response_type="ephemeral")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -44,6 +44,7 @@ from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
+from bot.slack.listeners.typed.shown import ShownLists
 from bot.slack.listeners.windows import Window
 from bot.slack.placing import NO_MESSAGE, ClickedMessage
 from bot.words import languages, say, speaking
@@ -115,6 +116,7 @@ class ListenerContext:
         prompts: Offered to who opens the conversation with the bot; None for none.
         explains: Whether the agent of a call can be asked about it.
         hear: Takes events about people and groups; False for another event.
+        shown_lists: The lists that people typed for, and clicked in.
         patience: The longest that a click may take in all.
     """
 
@@ -138,6 +140,7 @@ class ListenerContext:
     prompts: SuggestedPrompts | None = None
     explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
     hear: Callable[[Mapping[str, Any]], bool] = hear_nothing
+    shown_lists: ShownLists = field(default_factory=ShownLists)
     patience: timedelta = CLICK_PATIENCE
 
     @property
@@ -353,6 +356,11 @@ class ListenerContext:
             wishes=self.wishes,
             spawn=self.spawn,
         )
+
+    async def acted(self, actor: Actor) -> None:
+        """Show somebody at once what they have just changed: in their Home, and in their list."""
+        await self.homes.acted(actor)
+        await self.shown_lists.redraw(self.asker(actor), self.outbox.respond)
 
     async def zone(self, actor: Actor) -> ZoneInfo:
         """The zone of a person, as Slack knows it; else that of the policy.

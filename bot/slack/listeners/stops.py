@@ -14,7 +14,8 @@ from bot.core.talk.incoming import Incoming
 from bot.core.talk.stops import STOP
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.slack.listeners.context import ListenerContext, action_of, address_of
+from bot.ports.people import Actor
+from bot.slack.listeners.context import ListenerContext, action_of, actor_of, address_of
 from bot.words import say
 
 _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")
@@ -25,16 +26,24 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.action(str(ActionId.STOP_AGENT))
     async def on_stop(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        work = _stop(desk, stop_of(body, context, desk.team_id), address_of(body))
+        stop = stop_of(body, context, desk.team_id)
+        desk.shown_lists.clicked(stop.user_id, action_of(body), address_of(body))
+        work = _stop(desk, stop, actor_of(context, body), address_of(body))
         await desk.in_time(desk.speak_to(context.user_id or "", work))
         await ack()
 
 
-async def _stop(desk: ListenerContext, stop: Incoming, address: str) -> None:
+async def _stop(desk: ListenerContext, stop: Incoming, actor: Actor, address: str) -> None:
     thread_id = await desk.inbox.stop_thread(stop)
     if thread_id is not None:
-        desk.spawn(desk.threads.work(thread_id))
+        desk.spawn(_follow_up(desk, thread_id, actor))
         desk.spawn(_respond(desk, address, say("command.stop_done")))
+
+
+async def _follow_up(desk: ListenerContext, thread_id: str, actor: Actor) -> None:
+    """Stop the agent, and take the thread off the list in which the button was."""
+    await desk.threads.work(thread_id)
+    await desk.acted(actor)
 
 
 async def _respond(desk: ListenerContext, address: str, words: str) -> None:

@@ -59,6 +59,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
         submission = submission_from(body, actor_of(context, body))
         work = _answer(desk, submission, means.get(submission.modal_id))
         answer = await desk.in_time(desk.speak_to(submission.actor.user_id, work))
+        if not answer or (isinstance(answer, FormNotice) and answer.view is None):
+            desk.spawn(desk.acted(submission.actor))
         if isinstance(answer, FormNotice):
             view = answer.view or notice_modal(answer.title, answer.words)
             await ack(response_action="update", view=view)

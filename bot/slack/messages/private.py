@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import aiohttp
@@ -47,11 +48,20 @@ class PrivateWords(Posts, ABC):
             arguments["blocks"] = choice_card(text, offer.decide).blocks
         await self._call("chat.postEphemeral", arguments)
 
-    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
+    async def respond(
+        self,
+        address: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        instead: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
         if not self._addresses.are_slacks(address):
             raise DeliveryError("response_url", "it is no address of Slack's")
         place = {"thread_ts": thread_ts} if thread_ts else {}
         answer = {"response_type": "ephemeral", "replace_original": False, "text": text, **place}
+        if instead is not None:
+            answer |= {"replace_original": True, "blocks": [*instead] or [section(text)]}
         try:
             await post_json(self._client, address, answer)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
