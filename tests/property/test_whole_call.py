@@ -1,0 +1,309 @@
+"""I2: no surface says yes to what it does not show, unless its reader has opened the rest.
+
+Arbitrary calls: long texts with marked ends, previews, secrets, invisible characters, many and
+nested arguments. What each surface would let through is compared with what is drawn on it; and a
+forged yes from each surface, by somebody who has opened nothing, lets nothing run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
+
+from agents import Agent, ChatModelAgent, tool
+from agents.models import ScriptedModel, Turn, call, say
+from bot.core.decisions.unseen import Surface, guesses
+from bot.layout.action_ids import ActionId, encode, encode_all
+from bot.layout.blocks import Block
+from bot.ports.tools import BatchWords
+from bot.questions.drawing import OpenModal, drawn_question
+from bot.questions.form import AnswerForm, Form
+from bot.slack.beside.offer import choice_card
+from bot.slack.cards.batch import batch_modal
+from bot.slack.cards.batch_card import batch_card
+from bot.slack.cards.buttons import way_in
+from bot.slack.cards.choose import card_for, shows_all
+from bot.slack.cards.emergency import override_modal
+from bot.slack.cards.grants import grant_modal
+from bot.slack.cards.modals import agreeing_form
+from bot.slack.cards.review import FormReader, review_modal
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import forced
+from tests.unit.bot.counter_stage import (
+    Counter,
+    a_click,
+    a_click_inside,
+    a_submission,
+    picked,
+    typed,
+)
+from tests.unit.bot.office import ADA, Office
+from tests.unit.bot.slack.cards.samples import GLASS, GRANTS, an_approval
+
+PIECES = [
+    *("paid", "5", " ", "\n", "q q q ", "\u202e", "\u200b", "\u00a0", "\u0430", '"', "`x`", "{"),
+    *("token=abc123abc123", "ghp_0123456789abcdefghijABCDEFGHIJ012345", "4111111111111111"),
+    *("long text " * 30, "word " * 700, "a\nb\n" * 20),
+]
+bodies = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
+MARK = re.compile("[se][0-9]{3}z")
+
+
+@st.composite
+def marked(draw: st.DrawFn) -> str:
+    """A text whose beginning and end are told apart from all others."""
+    number = draw(st.integers(0, 999))
+    return f"s{number:03}z {draw(bodies)} e{number:03}z"
+
+
+leaves = marked() | st.booleans() | st.integers(0, 99)
+values = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["to", "note"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+NAMES = ["to", "amount", "memo", "password", *(f"field_{n}" for n in range(24))]
+calls = st.dictionaries(st.sampled_from(NAMES), values, max_size=4) | st.fixed_dictionaries(
+    {name: marked() for name in NAMES[4:]}
+)
+previews = st.just("") | marked()
+many = settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=max(settings().max_examples, 60),
+)
+
+
+def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool) -> Approval:
+    schema: dict[str, Any] = {"type": "object", "properties": {one: {} for one in arguments}}
+    ask = AnswerForm(
+        form=Form.CALL, secret=("password",) if secret else (), named=("to",), schema=schema
+    )
+    return an_approval(
+        title=title,
+        why="",
+        preview=preview,
+        arguments_json=json.dumps(arguments),
+        schema_json=ask.to_text(),
+        terms_json=GRANTS.to_text(),
+        position=1,
+    )
+
+
+def marks_in(arguments: Mapping[str, Any], preview: str, title: str, secret: bool) -> set[str]:
+    """The marks of all that runs, but for what its author declared secret."""
+    open_ones = {n: one for n, one in arguments.items() if not (secret and n == "password")}
+    return set(MARK.findall(json.dumps([open_ones, preview, title])))
+
+
+def texts_of(blocks: object) -> str:
+    """All that is read in blocks: their texts, and what is filled into inputs."""
+    if isinstance(blocks, list):
+        return "\n".join(map(texts_of, blocks))
+    if isinstance(blocks, dict):
+        found = [blocks.get(name) for name in ("text", "initial_value")]
+        own = [one for one in found if isinstance(one, str)]
+        rest = [texts_of(one) for name, one in blocks.items() if name not in {"value", "block_id"}]
+        return "\n".join([*own, *rest])
+    return ""
+
+
+def actions_in(blocks: object) -> list[tuple[str, str]]:
+    """The action ids of all that can be pressed, with their labels."""
+    if isinstance(blocks, list):
+        return [found for one in blocks for found in actions_in(one)]
+    if not isinstance(blocks, dict):
+        return []
+    text = blocks.get("text")
+    label = str(text.get("text")) if isinstance(text, dict) else ""
+    own = [(str(blocks["action_id"]), label)] if "action_id" in blocks else []
+    return [*own, *(found for one in blocks.values() for found in actions_in(one))]
+
+
+def _edit_form(approval: Approval) -> list[Block]:
+    opened = drawn_question(approval).press(ActionId.EDIT)
+    assert isinstance(opened, OpenModal)
+    return list(agreeing_form(approval, opened.view)["blocks"])
+
+
+def _on_batch_card(approval: Approval) -> list[Block]:
+    one = replace(approval, batch=approval.approval_id)
+    other = replace(one, approval_id="apr_" + "f" * 32, title="Another one")
+    card = batch_card([one, other], BatchWords(), approvers_text="")
+    return list(card.blocks)
+
+
+READER = FormReader(can_approve=True, can_reject=True, has_read=False)
+DRAWN: dict[Surface, list[Callable[[Approval], list[Block]]]] = {
+    Surface.CARD: [lambda one: list(card_for(one, approvers_text="").blocks)],
+    Surface.LINE: [_on_batch_card],
+    Surface.LISTED: [lambda one: list(batch_modal(one, [one])["blocks"])],
+    Surface.FORM: [
+        lambda one: list(agreeing_form(one, grant_modal(one, GRANTS.grants))["blocks"]),
+        lambda one: list(agreeing_form(one, override_modal(one, GLASS))["blocks"]),
+    ],
+    Surface.EDIT_FORM: [_edit_form],
+    Surface.REVIEW: [lambda one: list(review_modal(one, READER)["blocks"])],
+}
+"""How each surface draws a call."""
+DIRECT = {ActionId.APPROVE, ActionId.APPROVE_ALL, ActionId.GRANT, ActionId.EDIT, ActionId.OVERRIDE}
+cut = {"memo": f"s001z {'q ' * 250} e001z"}
+
+
+@many
+@given(calls, previews, st.just("Pay it") | marked(), st.booleans())
+@example({"memo": "s001z late e001z"}, "s002z Once e002z", "Pay it", False)
+@example(cut, "", "Pay it", False)
+@example({"to": "x"}, f"s001z {'q ' * 250} e001z", "Pay it", False)
+def test_a_surface_that_can_say_yes_shows_all_that_runs(
+    arguments: dict[str, Any], preview: str, title: str, secret: bool
+) -> None:
+    approval = holding(arguments, preview, title, secret)
+    wanted = marks_in(arguments, preview, title, secret)
+    for surface, pictures in DRAWN.items():
+        if guesses(approval) or not shows_all(approval, surface):
+            continue
+        for draw in pictures:
+            shown = texts_of(draw(approval))
+            assert wanted <= set(MARK.findall(shown)), f"{surface} hides a part"
+    card = card_for(approval, approvers_text="").blocks
+    if (str(ActionId.APPROVE), "Approve") in actions_in(card):
+        assert shows_all(approval, Surface.CARD)
+        assert not guesses(approval)
+    elsewhere = [choice_card("Mean this?", [approval]).blocks, way_in(drawn_question(approval))]
+    assert not DIRECT & {name for name, _ in actions_in(elsewhere)}
+
+
+@tool(gate="review", title="Pay", preview=lambda memo, effect, more: effect)
+def pay(memo: str, effect: str, more: dict[str, Any]) -> str:
+    """Pay.
+
+    Args:
+        memo: For the books.
+        effect: What it does.
+        more: Further data.
+    """
+    RAN.append(memo)
+    return "paid"
+
+
+RAN: list[str] = []
+RULE = {
+    "approve": [{"from": ["sre"]}],
+    "grants": {"max_time": "1h", "max_uses": 3, "vary": ["memo"]},
+    "break_glass": {"by": ["sre"], "alert": "C0ALERT"},
+}
+
+
+def an_agent(model: ScriptedModel) -> Agent:
+    return ChatModelAgent(name="A", model=model, tools=[pay])
+
+
+async def asked(storage: SqliteStorage, given: dict[str, Any]) -> Counter:
+    force = forced(default={"ask": RULE}, groups={"sre": {"users": [ADA]}})
+    other = {"memo": "late", "effect": "", "more": {}}
+    turns: list[Turn] = [[call("pay", given, id="c1"), call("pay", other, id="c2")], say("done")]
+    office = Office(storage, turns, policy=force, make_agent=an_agent)
+    await office.hear("<@UBOT> pay")
+    return Counter.on(office)
+
+
+def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict[str, Any]]]:
+    """A yes from each surface, by what it should show."""
+    click = a_click(approval, ActionId.APPROVE)
+    private = {name: value for name, value in click.items() if name != "message"}
+    moved = {**click, "message": {"ts": "1.1", "text": "x"}}
+    home = {"type": "home", "callback_id": "countersign:home", "private_metadata": ""}
+    value = encode(approval.approval_id, approval.digest)
+    ticks = {"type": "checkboxes", "selected_options": [{"value": value}]}
+    several = a_click(approval, ActionId.APPROVE_ALL)
+    pairs = [(one.approval_id, one.digest) for one in (approval, other)]
+    several["actions"][0]["value"] = encode_all(pairs)
+    amount = {**typed("for", "1h"), **typed("times", "2"), **typed("reason", "as usual")}
+    sure = {"sure": {"countersign:value": {"selected_options": [{"value": "yes"}]}}}
+    why = {**typed("what", "All is on fire."), **typed("why_now", "It burns right now."), **sure}
+    note = typed("reason", "fine")
+    review = a_submission(approval, ActionId.REVIEW_MODAL, note, page="technical")
+    return {
+        "a private answer": (Surface.ELSEWHERE, private),
+        "another message": (Surface.ELSEWHERE, moved),
+        "Home": (Surface.ELSEWHERE, a_click_inside(approval, ActionId.APPROVE, home)),
+        "a card of several": (Surface.ELSEWHERE, several),
+        "the card": (Surface.CARD, click),
+        "the form of several": (
+            Surface.LISTED,
+            a_submission(
+                other,
+                ActionId.BATCH_MODAL,
+                {"cards0": {"countersign:value": ticks}, **picked("rest", "open")},
+            ),
+        ),
+        "the form of a permission": (
+            Surface.FORM,
+            a_submission(approval, ActionId.GRANT_MODAL, amount),
+        ),
+        "the form of an override": (
+            Surface.FORM,
+            a_submission(approval, ActionId.OVERRIDE_MODAL, why),
+        ),
+        "the form of an edit": (
+            Surface.EDIT_FORM,
+            a_submission(approval, ActionId.EDIT_MODAL, typed("/memo", "changed")),
+        ),
+        "a page of the review": (Surface.ELSEWHERE, review),
+    }
+
+
+async def play(given: dict[str, Any], way: str) -> None:
+    """Somebody who has opened nothing says yes in one way, where that shows not all."""
+    storage = SqliteStorage(None)
+    await storage.open()
+    try:
+        RAN.clear()
+        counter = await asked(storage, given)
+        waiting = await counter.office.open_approvals()
+        approval, other = sorted(waiting, key=lambda one: one.position)
+        surface, payload = forged(approval, other)[way]
+        if not guesses(approval) and shows_all(approval, surface):
+            return
+        await counter.send(payload)
+        found = await storage.approvals.get(approval.approval_id)
+        assert found.status is Status.PENDING
+        assert json.loads(found.votes_json) == []
+        assert given["memo"] not in RAN
+    finally:
+        await storage.close()
+
+
+WAYS = [
+    *("a private answer", "another message", "Home", "a card of several", "the card"),
+    *("the form of several", "the form of a permission", "the form of an override"),
+    *("the form of an edit", "a page of the review"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(many, max_examples=max(settings().max_examples // 10, 5))
+@given(
+    memo=marked(),
+    effect=previews,
+    more=st.dictionaries(st.sampled_from(NAMES), values, max_size=3),
+)
+@example(memo="s001z late e001z", effect="", more={})
+@example(memo=cut["memo"], effect="s002z Once e002z", more={})
+@example(memo="s001z late e001z", effect=f"s002z {'q ' * 250} e002z", more={})
+def test_a_forged_yes_from_what_does_not_show_all_lets_nothing_run(
+    way: str, memo: str, effect: str, more: dict[str, Any]
+) -> None:
+    asyncio.run(play({"memo": memo, "effect": effect, "more": more}, way))
