@@ -55,10 +55,14 @@ COMMON = (
     "threads.set_turn >",
     "threads.wake <",
     "threads.wake >",
+    "tool charge <",
+    "tool charge >",
     "tool pay <",
     "tool pay >",
     "tool refund >",
     "tool restart >",
+    "tool wire <",
+    "tool wire >",
 )
 """Where bots die when no list of points is there yet."""
 VOTES = (

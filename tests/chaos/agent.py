@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -17,7 +18,19 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
-from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
+from agents import (
+    START,
+    ApprovalResult,
+    ChatModelAgent,
+    StateGraph,
+    follow_up_tool,
+    get_resume_context,
+    graph_tool,
+    idempotency_key,
+    interrupt,
+    node_interrupt,
+    tool,
+)
 from agents.models import AnsweringModel, call, say
 from tests.chaos.points import Plan
 
@@ -25,7 +38,9 @@ PLAN = Plan()
 """Of this process; its entry sets it."""
 EFFECTS = "CHAOS_EFFECTS"
 """The variable with the file that effects are appended to."""
-KINDS = 6
+
+KINDS = 8
+"""How many kinds of jobs there are; the number of a job says which it is."""
 
 
 def effect(tool_name: str, ref: str, amount: int) -> str:
@@ -88,6 +103,52 @@ async def look(ref: str) -> str:
     return f"{ref} looks fine"
 
 
+@tool
+async def charge(ref: str, amount: int) -> str:
+    """Charge what people say; it asks them by itself.
+
+    Args:
+        ref: What for.
+        amount: How much.
+    """
+    _, has_answer, _ = get_resume_context(str)
+    if not has_answer:
+        interrupt(f"Shall {ref} be charged?")
+    return effect("charge", ref, amount)
+
+
+class Wiring(TypedDict, total=False):
+    ref: str
+    amount: int
+    output: str
+
+
+async def _wire(state: Wiring) -> Wiring:
+    """A node that asks for an approval, and does what was decided."""
+    ref, amount = state["ref"], state["amount"]
+    asked = {"question": f"May {ref} be wired?", "ref": ref, "amount": amount}
+    if not node_interrupt(asked, response_type=ApprovalResult).approved:
+        return {"output": f"{ref} stays"}
+    return {"output": effect("wire", ref, amount)}
+
+
+def wire(ref: str, amount: int) -> dict[str, object]:
+    """Wire.
+
+    Args:
+        ref: What for.
+        amount: How much.
+    """
+    return {"ref": ref, "amount": amount}
+
+
+WIRES = graph_tool(
+    StateGraph(Wiring).add_node("wire", _wire).add_edge(START, "wire").compile(name="wiring"),
+    wire,
+    to_text=lambda values: str(values.get("output", "nothing")),
+)
+
+
 def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     """What the model says next: it depends on the conversation alone."""
     prompts = [
@@ -113,22 +174,18 @@ def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
 
 
 def _first(number: int) -> list[ModelResponsePart]:
-    words: ModelResponsePart = TextPart(f"I will do job {number}.")
-    match number % KINDS:
-        case 0:
-            return [words, _call("pay", number, 1)]
-        case 1:
-            return [words, _call("refund", number, 1)]
-        case 2:
-            return [words, _call("pay", number, 1), _call("refund", number, 2)]
-        case 3:
-            questions = {"questions": [f"What about job {number}?"]}
-            return [words, call("ask_people", questions, id=f"q{number}")]
-        case 4:
-            looked = call("look", {"ref": f"job-{number}-0"}, id=f"l{number}")
-            return [words, looked, _call("pay", number, 1)]
-        case _:
-            return [words, _call("restart", number, 1), _call("pay", number, 2)]
+    questions = {"questions": [f"What about job {number}?"]}
+    calls: list[list[ModelResponsePart]] = [
+        [_call("pay", number, 1)],
+        [_call("refund", number, 1)],
+        [_call("pay", number, 1), _call("refund", number, 2)],
+        [call("ask_people", questions, id=f"q{number}")],
+        [call("look", {"ref": f"job-{number}-0"}, id=f"l{number}"), _call("pay", number, 1)],
+        [_call("restart", number, 1), _call("pay", number, 2)],
+        [_call("charge", number, 1)],
+        [_call("wire", number, 1), _call("pay", number, 2)],
+    ]
+    return [TextPart(f"I will do job {number}."), *calls[number % KINDS]]
 
 
 def _call(name: str, number: int, part: int) -> ModelResponsePart:
@@ -141,5 +198,5 @@ def build(_: Model) -> ChatModelAgent:
     return ChatModelAgent(
         name="chaos",
         model=AnsweringModel(answer, name="chaos"),
-        tools=[pay, refund, restart, look, follow_up_tool()],
+        tools=[pay, refund, restart, look, charge, WIRES, follow_up_tool()],
     )

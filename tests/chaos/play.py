@@ -270,7 +270,10 @@ class Play:
 
     def _doubt_wish(self, card: dict[str, Any]) -> str:
         """Somebody looks in the other system, and says what is true."""
-        ref = re.findall(r"job-\d+-\d+", str(card["blocks"]))[0]
+        found = re.findall(r"job-\d+-\d+", str(card["blocks"]))
+        # A step of a graph has no arguments: it is the first of its job.
+        number = next((n for n, (_, ts) in self.jobs.items() if ts == card.get("thread_ts")), 0)
+        ref = found[0] if found else f"job-{number}-1"
         ran = [done for done in effects(self.file) if done[1] == ref]
         if ran:
             return RAN
@@ -278,6 +281,8 @@ class Play:
 
     async def _press(self, user: str, channel: str, card: dict[str, Any], wish: str) -> None:
         if wish == ANSWER:
+            if "charged" in str(card["blocks"]):  # who answers must not decide about a doubt
+                user = self.sandbox.user_id("Rosa")
             await self.sandbox.say(user, channel, "It is fine.", thread_ts=card["thread_ts"])
             return
         await self.sandbox.click(user, channel, card["ts"], wish)
@@ -420,6 +425,9 @@ class Play:
                 if approval.kind is Kind.APPROVAL:
                     allowed.add(_ref(approval))
                     self._check_effects(approval, done, given_up)
+                if _is_about_charge(approval):
+                    allowed.add(_ref(approval))
+                    self._check_charges(approval, done, given_up)
         for tool, ref, _, _ in done:
             if ref not in allowed:
                 self.report.wrong.append(f"{tool} {ref} happened, and nobody was asked")
@@ -470,9 +478,9 @@ class Play:
     def _check_effects(
         self, approval: Approval, done: list[tuple[str, str, int, str]], given_up: set[str]
     ) -> None:
-        ref = _ref(approval)
-        found = [one for one in done if one[1] == ref and one[0] == approval.tool]
-        name = f"{approval.tool} {ref} ({approval.status})"
+        ref, tool = _ref(approval), approval.tool.strip() or "wire"
+        found = [one for one in done if one[1] == ref and one[0] == tool]
+        name = f"{tool} {ref} ({approval.status})"
         if approval.status is not Status.APPROVED:
             if found:
                 self.report.wrong.append(f"{name}: it happened")
@@ -480,11 +488,22 @@ class Play:
         wanted = json.loads(
             (approval.decision and approval.decision.arguments_json) or approval.arguments_json
         )
-        if any(one[2] != wanted["amount"] for one in found):
+        if "amount" in wanted and any(one[2] != wanted["amount"] for one in found):
             self.report.wrong.append(f"{name}: other arguments ran than were approved")
         count = len({one[3] for one in found}) if approval.tool == "restart" else len(found)
         if count != 1 and not (count == 0 and ref in given_up):
             self.report.wrong.append(f"{name}: it happened {count} times")
+
+    def _check_charges(
+        self, approval: Approval, done: list[tuple[str, str, int, str]], given_up: set[str]
+    ) -> None:
+        """What a tool does with the answer to its own question happens once, or not at all."""
+        ref = _ref(approval)
+        count = len([one for one in done if one[1] == ref and one[0] == "charge"])
+        is_given_up = count == 0 and ref in given_up
+        wanted = 1 if approval.status is Status.ANSWERED else 0
+        if count != wanted and not is_given_up:
+            self.report.wrong.append(f"charge {ref} ({approval.status}): it happened {count} times")
 
     def _check_audit(self, approval: Approval, actions: list[str]) -> None:
         asked = "doubted" if approval.kind is Kind.DOUBT else "requested"
@@ -520,6 +539,11 @@ def _soon() -> int:
 def buttons_that_act(card: dict[str, Any]) -> list[str]:
     """Buttons of a card that would decide something."""
     return [one for one in buttons(card) if one != "countersign:details"]
+
+
+def _is_about_charge(approval: Approval) -> bool:
+    """Whether it is the question that a tool asks by itself."""
+    return approval.kind is Kind.QUESTION and ";tool:charge:" in approval.address
 
 
 def _is_given_up(approval: Approval) -> bool:
@@ -558,7 +582,10 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
 
 def _ref(approval: Approval) -> str:
     found = re.search(r"job-\d+-\d+", approval.arguments_json)
-    return found[0] if found else ""
+    if found:
+        return found[0]
+    called = re.search(r":c(\d+)-(\d+)", approval.address)  # a question has no arguments
+    return f"job-{called[1]}-{called[2]}" if called else ""
 
 
 def changes_of(view: dict[str, Any], wish: str) -> dict[str, str]:

@@ -52,6 +52,29 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
     assert report.deaths.total() >= 2  # where the machine is busy, calls expire before the last
 
 
+async def test_i5_what_acts_on_an_answer_by_itself_acts_once(tmp_path: Path) -> None:
+    """Bots die right after a node, and a tool that asks by itself, have acted on their answers."""
+    directory = tmp_path / "data"
+    setting = Setting(
+        directory=tmp_path,
+        database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        open_storage=lambda: SqliteStorage(directory),
+        threads=8,
+        expire_s=15,
+        hurry=3,
+        processes=1,
+        points=("tool charge >", "tool wire >"),
+        kills=0,
+        trouble=False,
+        luck=False,
+        seed=3,
+    )
+    report = await played(Play(setting), SqliteStorage(directory))
+    assert report.wrong == []
+    assert report.deaths.total() >= 1
+    assert report.doubts >= 1
+
+
 async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> None:
     """Nobody dies but for a kill from outside; memory ends, or the disk fails, at any statement."""
     directory = tmp_path / "data"
