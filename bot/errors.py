@@ -9,6 +9,7 @@ BotError
             NotSeenError        they have not opened what the card does not show
             RefusalError        a vote or an edit that does not count, by the specification
                 StrangerError   they have no say in it; others have
+                OthersTurnError they have a say in it, and others decide now
         ApprovalClosedError     somebody, or the clock, decided first
         LeftOutError            a part of what was decided with one click does not count
         OutdatedCardError       what was shown is not what is on record
@@ -30,7 +31,7 @@ from datetime import timedelta
 from math import ceil
 
 from bot.words import say
-from bot.words.mrkdwn import date, mention
+from bot.words.mrkdwn import date, day_and_time, mention
 from storage.records import Approval, Status
 
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
@@ -134,6 +135,20 @@ class RefusalError(NotApproverError):
         self.detail = detail
 
 
+def decider_words(deciders: Sequence[str]) -> str:
+    """Name people who can decide, in mrkdwn; empty for nobody.
+
+    Args:
+        deciders: Ids of people, user groups and channels, or names of groups.
+    """
+    names = [_decider(one) for one in deciders[:_MOST_NAMED]]
+    if len(deciders) > _MOST_NAMED:
+        names.append(say("line.more_people", n=len(deciders) - _MOST_NAMED))
+    if len(names) < 2:
+        return "".join(names)
+    return say("line.or", a=", ".join(names[:-1]), b=names[-1])
+
+
 class StrangerError(RefusalError):
     """Somebody has no say in what waits; they hear who has."""
 
@@ -145,15 +160,32 @@ class StrangerError(RefusalError):
             words: For where nobody is named.
             deciders: Ids of people, user groups and channels, or names of groups.
         """
-        names = [_decider(one) for one in deciders[:_MOST_NAMED]]
-        if len(deciders) > _MOST_NAMED:
-            names.append(say("line.more_people", n=len(deciders) - _MOST_NAMED))
-        who = "".join(names[:1])
-        if len(names) > 1:
-            who = say("line.or", a=", ".join(names[:-1]), b=names[-1])
+        who = decider_words(deciders)
         if deciders and _CHANNEL.fullmatch(deciders[0]):  # our own words begin a sentence
             who = who[:1].upper() + who[1:]
         super().__init__(code, say("refuse.not_approver", who=who) if who else words)
+
+
+class OthersTurnError(RefusalError):
+    """Somebody has a say in what waits, but others decide now; they hear who, and when they can."""
+
+    def __init__(
+        self, code: str, key: str, *, deciders: Sequence[str], turn_ms: int | None = None
+    ) -> None:
+        """Word it.
+
+        Args:
+            code: The reason, as the audit names it.
+            key: Of its text where nobody is named; the one with names is beside it.
+            deciders: Ids of people, user groups and channels, or names of groups.
+            turn_ms: When a backup is asked; None where that is not known.
+        """
+        who = decider_words(deciders)
+        if who and turn_ms:
+            words = say("refuse.not_yet_backup", time=day_and_time(turn_ms), who=who)
+        else:
+            words = say(f"{key}_who", who=who) if who else say(key)
+        super().__init__(code, words)
 
 
 class ApprovalClosedError(UserFacingError):

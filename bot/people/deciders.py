@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bot.people.access import decider_names
 from bot.people.named import HERE, asked_groups, audience_of, is_person
 from bot.people.requesters import all_requesters, editors_of
 from bot.people.terms_of import ballot_of, steps_of
 from bot.policy.ballot import Ballot
-from bot.policy.standing import EDITORS, REQUESTERS
+from bot.policy.prospects import waits_for
+from bot.policy.standing import EDITORS, REQUESTERS, Standing
 from bot.policy.terms import TermsError
 from bot.ports.people import CHANNEL
 from storage.records import Approval
@@ -15,15 +18,19 @@ from storage.records import Approval
 _CODE = "code:"
 
 
-def deciders_of(approval: Approval, at_ms: int) -> tuple[str, ...]:
+def deciders_of(
+    approval: Approval, at_ms: int, standing: Standing | None = None
+) -> tuple[str, ...]:
     """Name who can decide now: ids of people, user groups and channels, or names of groups.
 
-    Nobody is looked up: of a user group, whoever can read its handle finds its members. Where the
-    rule mentions nobody, only the names of its groups are told. Who is left out is not named.
+    Of a user group, whoever can read its handle finds its members. Where the rule mentions nobody,
+    only the names of its groups are told. Who is left out is not named.
 
     Args:
         approval: What waits.
         at_ms: Of a rotation, whoever is on duty then.
+        standing: Who is in which group by now, as far as it was looked up: who has left is not
+            named. None names everybody whom the record has.
     """
     if not approval.terms_json:
         return _named(approval, decider_names(approval), frozenset())
@@ -32,10 +39,24 @@ def deciders_of(approval: Approval, at_ms: int) -> tuple[str, ...]:
         groups = _groups(ballot, steps_of(approval))
         if not ballot.terms.mention:
             return tuple(name.removeprefix(_CODE) for name in groups)
-        names = tuple(audience_of(ballot.terms, groups, at_ms))
+        audience = audience_of(ballot.terms, groups, at_ms)
+        if standing is not None and not ballot.is_doubt:
+            free = waits_for(ballot, standing)
+            audience = {
+                name: by for name, by in audience.items() if _is_left(name, by, free, standing)
+            }
+        names = tuple(audience)
     except TermsError:
         return ()
     return _named(approval, names, _left_out(approval, ballot.terms.exclude))
+
+
+def _is_left(name: str, groups: Iterable[str], free: frozenset[str], standing: Standing) -> bool:
+    """Whether a person, or somebody of a user group or channel, can still fill a slot."""
+    known = [standing.members[one] for one in groups if one in standing.members]
+    if len(known) < len([*groups]):
+        return True  # it could not be looked up
+    return name in free if is_person(name) else any(one & free for one in known)
 
 
 def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bot.errors import DirectoryError
-from bot.people.census import Census, is_direct, problem_of
+from bot.people.census import Census, problem_of
 from bot.people.glass import glass_of
 from bot.people.handed import delegations_of
 from bot.people.in_force import PolicyNow
-from bot.people.requesters import all_requesters, editors_of, is_requester
+from bot.people.requesters import all_requesters, editors_of
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import AGAIN, APPROVE, Ballot
 from bot.policy.refusals import Attempt, judge_vote
@@ -86,10 +86,7 @@ class WaitingLook:
         return [one for one in approvals if await self.waits(one)]
 
     async def waits(self, approval: Approval) -> bool:
-        """Whether they could decide it now, or answer it; not if that could not be looked up.
-
-        The question of somebody who asked stands among their own requests.
-        """
+        """Whether they could decide it now, or answer it; not if that could not be looked up."""
         if approval.kind is Kind.QUESTION:
             return await self._may_answer(approval)
         try:
@@ -186,12 +183,12 @@ class WaitingLook:
 
     async def _may_answer(self, approval: Approval) -> bool:
         by = self.actor.user_id
-        if is_requester(approval, by) or is_direct(approval):
-            return False
         try:
             person = await self.directory.person(by)
             if problem_of(person, self.actor, approval.team_id) is not None:
                 return False
+            if by == approval.requester_id:
+                return True
             return by in await self.directory.channel_members(approval.channel_id)
         except DirectoryError:
             return False

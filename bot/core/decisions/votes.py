@@ -12,6 +12,7 @@ from bot.errors import (
     DirectoryError,
     InvalidInputError,
     NotSeenError,
+    OthersTurnError,
     OutdatedCardError,
     RefusalError,
     StrangerError,
@@ -451,10 +452,30 @@ class Votes:
             case RefusalCode.LOOKUP_FAILED:
                 return DirectoryError("a vote", again=poll.standing.again)
             case RefusalCode.NOT_APPROVER:
-                who = deciders_of(poll.approval, self.clock())
+                who = deciders_of(poll.approval, self.clock(), poll.standing)
                 return StrangerError(refusal.value, refusal.words, deciders=who)
+            case RefusalCode.NOT_YOUR_TURN | RefusalCode.ALREADY_VOTED | RefusalCode.NOT_NEEDED:
+                return self._others(poll, refusal)
             case _:
                 return _refused(refusal, detail=poll.why_denied)
+
+    def _others(self, poll: Poll, refusal: RefusalCode) -> RefusalError:
+        """Tell somebody whose vote does not count now who can decide, and when they can."""
+        approval, terms = poll.approval, _ballot(poll.approval).terms
+        is_backup = refusal is RefusalCode.NOT_YOUR_TURN and len(terms.stages) == 1
+        return OthersTurnError(
+            refusal.value,
+            _OTHERS[refusal],
+            deciders=deciders_of(approval, self.clock(), poll.standing),
+            turn_ms=approval.escalate_ms if is_backup and len(terms.escalate) == 1 else None,
+        )
+
+
+_OTHERS = {
+    RefusalCode.NOT_YOUR_TURN: "refuse.not_yet",
+    RefusalCode.ALREADY_VOTED: "refuse.voted_already",
+    RefusalCode.NOT_NEEDED: "refuse.not_needed",
+}
 
 
 def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:

@@ -270,7 +270,9 @@ def _beside(home: HomePage) -> list[Block]:
 
 
 def _own(home: HomePage) -> Iterable[Block]:
-    mine = home.overview.mine
+    """What the reader asked for, but for what waits for them: that stands above."""
+    above = {one.approval_id for one in home.overview.waiting}
+    mine = [one for one in home.overview.mine if one.approval_id not in above]
     if mine:
         yield _divider()
         yield header(say("home.mine"))

@@ -1,0 +1,31 @@
+"""Home's first list has everything that its reader can answer now, also for their own agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import ADA, BEN, ROSA
+from bot.words import say
+from tests.support.stage import a_stage
+
+
+@pytest.mark.parametrize("room", ["ops", "direct"])
+async def test_a_question_of_my_own_agent_waits_for_me(tmp_path: Path, room: str) -> None:
+    agent = "tests.scenario.asking:plain"
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=agent) as stage:
+        where = stage.channel if room == "ops" else stage.sandbox.dm_id(ROSA)
+        await stage.sandbox.say(ROSA, where, "@countersign hello")
+        await stage.sandbox.until(
+            lambda: ActionId.ANSWER in str(stage.sandbox.messages(where)), timeout=20
+        )
+        for user, waits in ((ROSA, True), (ADA, room == "ops"), (BEN, room == "ops")):
+            stage.sandbox.open_home(user)
+            await stage.sandbox.until(lambda user=user: stage.sandbox.home(user) is not None)
+            home = stage.sandbox.home(user)
+            assert home is not None
+            head = home["blocks"][0]["text"]["text"]
+            assert (head == say("home.waiting", n=1)) is waits
+            assert str(home).count("'What is your name?") == (1 if waits else 0)
