@@ -29,9 +29,7 @@ def _address(url: str) -> str:
     """
     parts = _read(url.strip())
     if parts is None:
-        raise SettingsError(
-            "--url", f"{url!r} is no address that Slack can reach", "use https://your-host"
-        )
+        raise SettingsError("--url", f"{url!r} isn't a public URL", "use https://your-host")
     path = parts.path if parts.path.strip("/") else _EVENTS
     return f"https://{parts.netloc}{path}"
 

@@ -137,10 +137,7 @@ def _deploy_call(target: Target) -> PlannedToolCall:
         "environment": target.environment,
         "replicas": target.replicas,
     }
-    why = (
-        f"You asked me to put {target.service} {target.version} live in {target.environment}, "
-        "which people have to agree to."
-    )
+    why = f"Deploying {target.service} {target.version} to {target.environment} needs approval."
     return PlannedToolCall("deploy", arguments, why)
 
 

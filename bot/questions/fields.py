@@ -18,6 +18,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.facts import Naming
+from bot.layout.forms.hints import humanised
 from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_new_form
 from bot.layout.modals import Errors, Values, named
 from bot.layout.text import show
@@ -207,12 +208,13 @@ class FieldsQuestion(InputsQuestion):
         return replace(approval, title=title, preview=preview)
 
     def more_details(self) -> Iterator[tuple[str, Words]]:
-        """Yield the missing fields, whole."""
+        """Yield the names of the missing fields."""
         if self.is_call:
-            yield (
-                say("form.part_missing"),
-                mask_value("", (self.ask.schema or {}).get("properties")),
-            )
+            schema = self.ask.schema or {}
+            labels, found = labels_in(schema), schema.get("properties")
+            names = found if isinstance(found, dict) else ()
+            words = [labels.get(one) or humanised(one) for one in names]
+            yield say("form.part_missing"), mask_text(", ".join(words))
 
     def yes(self) -> Iterator[Block]:
         """*Answer…*."""

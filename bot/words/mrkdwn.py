@@ -47,16 +47,11 @@ def utc(at_ms: int) -> str:
 
 
 def date(at_ms: int) -> str:
-    """Write a time that each reader sees in their own time zone.
+    """Write a time that each reader sees in their own time zone, such as “today at 10:00 AM”.
 
     Source:
         https://docs.slack.dev/messaging/formatting-message-text (date formatting)
     """
-    return _token(at_ms, "{date_short_pretty} {time}")
-
-
-def day_and_time(at_ms: int) -> str:
-    """The same, inside of a sentence: “today at 10:00 AM”."""
     return _token(at_ms, "{date_short_pretty} at {time}")
 
 
@@ -67,7 +62,7 @@ def clock(at_ms: int) -> str:
 
 def moment(at_ms: int, *, since_ms: int) -> str:
     """A time of the day, with the day where it is long after something else."""
-    return clock(at_ms) if abs(at_ms - since_ms) < _HALF_A_DAY_MS else day_and_time(at_ms)
+    return clock(at_ms) if abs(at_ms - since_ms) < _HALF_A_DAY_MS else date(at_ms)
 
 
 def channel(channel_id: str) -> str:

@@ -601,17 +601,24 @@ class Attendance:
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Try again when the fault may have passed; escalation and expiry are never late by it."""
-        logger.warning(
-            "card update failed, will retry: %s (DEBUG when the call only waits for a rate limit)",
-            error,
-            extra={"action": "card_failed", "approval_id": approval.approval_id},
-        )
+        is_late = error.retry_after is not None  # it only has to wait its turn
+        if is_late:
+            logger.debug(
+                "card update waits its turn: %s",
+                error,
+                extra={"action": "card_failed", "approval_id": approval.approval_id},
+            )
+        else:
+            logger.warning(
+                "card update failed, will retry: %s",
+                error,
+                extra={"action": "card_failed", "approval_id": approval.approval_id},
+            )
         wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error.retry_after)
         due_ms = self.clock() + wait_ms
         if approval.status is Status.PENDING:
             due_ms = min(due_ms, self._steps(approval, self.directory).next_right(approval))
-        # A call that only has to wait its turn has not failed.
-        return _Outcome(approval, due_ms, failed=error.retry_after is None)
+        return _Outcome(approval, due_ms, failed=not is_late)
 
     async def _expire(self, approval: Approval, now: int) -> Approval:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=now)

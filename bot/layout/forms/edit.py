@@ -149,6 +149,8 @@ def _default(field: Field) -> str:
     if default is None or isinstance(default, list | dict) or is_masked(field.name, default):
         return say("form.edit_not_given")
     words = default if isinstance(default, str) else json.dumps(default)
+    if isinstance(default, bool):
+        words = say("line.yes") if default else say("line.no")
     return say("form.edit_default", value=clip(mask_text(words), OPTION)) if words else ""
 
 

@@ -17,6 +17,8 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from bot.layout.text import clip
+from bot.redaction.mask import mask_text
 from bot.words import say
 
 Schema = Mapping[str, Any]
@@ -255,6 +257,7 @@ _LIMITS = {
     "maxItems": "error.many_entries",
 }
 _EXAMPLE = 60
+_DESCRIBED = 150
 
 
 def _words(error: ValidationError) -> str:
@@ -271,9 +274,19 @@ def _words(error: ValidationError) -> str:
         return say("word.or").join([first, *(text[:1].lower() + text[1:] for text in others)])
     if rule == "format":
         return say(_FORMAT_WORDS[limit])
-    if rule == "pattern" and (example := _example(schema)):
-        return say("error.like", example=example)
+    if rule == "pattern":
+        return _right_form(schema)
     return say(_OTHERS.get(rule, "error.form"))
+
+
+def _right_form(schema: Schema) -> str:
+    """Say what form a text has to have, by its example or by its description."""
+    if example := _example(schema):
+        return say("error.like", example=example)
+    what = schema.get("description")
+    if isinstance(what, str) and what.strip():
+        return say("error.described", what=clip(mask_text(what.strip()), _DESCRIBED))
+    return say("error.form")
 
 
 def _example(schema: Schema) -> str:

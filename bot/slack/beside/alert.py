@@ -22,7 +22,7 @@ from bot.layout.text import show
 from bot.layout.titles import title_of
 from bot.slack.cards.emergency import emergency_reasons
 from bot.words import say
-from bot.words.mrkdwn import channel, day_and_time
+from bot.words.mrkdwn import channel, date
 from storage.records import Approval
 
 _REASON = 600
@@ -68,5 +68,5 @@ def _seen(names: Sequence[str]) -> Piece:
 def _place(approval: Approval, link: str) -> str:
     at_ms = approval.decision.at_ms if approval.decision is not None else approval.created_ms
     where = channel(approval.channel_id) or say("line.direct_messages")
-    told = say("message.override_where", time=day_and_time(at_ms), channel=where)
+    told = say("message.override_where", time=date(at_ms), channel=where)
     return f"{told} <{link}|{say('line.open_card')}>" if is_address(link) else told

@@ -16,7 +16,7 @@ from bot.questions.shown import what_runs
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import item_text
 from bot.words import say
-from bot.words.mrkdwn import clock, day_and_time, mention
+from bot.words.mrkdwn import clock, date, mention
 from storage.records import Approval, Grant
 from storage.uses import is_void
 
@@ -35,7 +35,7 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
     over, title = _over(grant, used, now_ms), title_of(runs)
     state = _state(grant)
     values = {"who": mention(grant.granter_id), "used": used, "of": grant.max_uses}
-    by = say("line.grant_use", time=day_and_time(grant.until_ms), **values)
+    by = say("line.grant_use", time=date(grant.until_ms), **values)
     by = f"{say('line.grant_was', **values)} {over}" if over else by
     beside = _details(approval, title) if over else _menu(approval)
     blocks = closed_card(state_line("🔑", state), title, mrkdwn(by), beside)

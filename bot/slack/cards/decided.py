@@ -135,9 +135,13 @@ def _note(question: ShownQuestion) -> Iterator[Block]:
         yield _reason(approval, decision.reason)
 
 
+_OURS = frozenset({Status.UNDECIDABLE, Status.SUPERSEDED, Status.DENIED, Status.CANCELLED})
+"""The ends that the program gives a reason for."""
+
+
 def _reason(approval: Approval, reason: str) -> Block:
     """A person's reason, word for word; our own where the program decided."""
     is_ours = approval.decision is not None and not approval.decision.by
-    if is_ours and approval.status in {Status.UNDECIDABLE, Status.SUPERSEDED, Status.DENIED}:
+    if is_ours and approval.status in _OURS:
         return mrkdwn(own_words(mask_text(reason), _OWN))
     return quoted(mask_text(reason), _REASON)

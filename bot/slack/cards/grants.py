@@ -15,6 +15,7 @@ from bot.layout.blocks import (
     plain,
 )
 from bot.layout.data import read_object
+from bot.layout.forms.hints import humanised
 from bot.layout.modals import (
     MOST_REASON,
     Errors,
@@ -218,7 +219,9 @@ def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
 def _said(path: str, value: object, masks: Names) -> str:
     """An argument with its value, for an option."""
     shown = clip(mask_value(path, value, masks), _MOST_VALUE)
-    return say("form.grant_value", field=clip(mask_call(path), _MOST_VALUE), value=shown)[:_OPTION]
+    return say(
+        "form.grant_value", field=clip(mask_call(humanised(path)), _MOST_VALUE), value=shown
+    )[:_OPTION]
 
 
 def _choice(value: str, label: str, description: str = "") -> Block:

@@ -157,6 +157,11 @@ _EDITED = {
     "status.failed": "status.failed_edited",
     "status.stopped": "status.stopped_edited",
 }
+_EDITED_AND = {
+    "status.accepted": "status.edited_and_accepted",
+    "status.running": "status.edited_and_running",
+    "status.ran": "status.edited_and_ran",
+}
 _OVERRIDDEN = {
     "status.accepted": "status.accepted_override",
     "status.running": "status.running_override",
@@ -194,7 +199,7 @@ def final_status(question: ShownQuestion) -> CardStatus:
 def _superseded(approval: Approval) -> CardStatus:
     if is_replaced(approval):
         return CardStatus("⏩", say("status.replaced"))
-    return CardStatus("⏹️", say("status.called_off", time=_time(approval)).removesuffix(" · "))
+    return CardStatus("⏹️", say("status.called_off", time=_time(approval)))
 
 
 def is_replaced(approval: Approval) -> bool:
@@ -243,13 +248,10 @@ def _let_run(question: ShownQuestion) -> CardStatus:
     if is_edited:
         symbol = "✏️" if symbol == "✅" else symbol
         key = _EDITED[key]
-    words = say(key, **values)
-    if approval.edited_by and not is_edited and symbol in {"✅", "⚙️"}:
-        _, _, rest = words.partition(" · ")
-        editor = mention(approval.edited_by)
-        words = say("status.edited_and", editor=editor, who=who, rest=rest)
-        symbol = "✏️" if symbol == "✅" else symbol
-    return CardStatus(symbol, words)
+    if approval.edited_by and not is_edited and key in _EDITED_AND:
+        symbol, key = "✏️" if symbol == "✅" else symbol, _EDITED_AND[key]
+        values["editor"] = mention(approval.edited_by)
+    return CardStatus(symbol, say(key, **values))
 
 
 def _who(approval: Approval) -> str:

@@ -22,7 +22,7 @@ from bot.policy.standing import REQUESTERS
 from bot.policy.terms import Requirement, TermsError
 from bot.redaction.mask import mask_text
 from bot.words import say
-from bot.words.mrkdwn import channel, clock, day_and_time, escape, mention, moment
+from bot.words.mrkdwn import channel, clock, date, escape, mention, moment
 from storage.records import Approval, Kind
 
 _NAME = 100
@@ -300,7 +300,7 @@ def _backups(approval: Approval, names: Sequence[str]) -> str:
 
 
 def _deadline(approval: Approval) -> str:
-    when = day_and_time(approval.expires_ms)
+    when = date(approval.expires_ms)
     if approval.kind is Kind.DOUBT:
         return say("line.expires_doubt", when=when)
     if approval.kind is Kind.QUESTION and not approval.tool.strip():

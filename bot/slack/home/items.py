@@ -101,7 +101,11 @@ async def names_of(
 
 def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
     """An item that waits for its reader."""
-    parts = [reader.moment(approval.expires_ms), _risk(approval), _asked_by(approval, names)]
+    parts = [
+        reader.moment(approval.expires_ms, first=True),
+        _risk(approval),
+        _asked_by(approval, names),
+    ]
     claim = read_claim(approval.claim_json)
     if claim.holds(reader.now_ms):
         parts.append(f"👀 {say('status.claimed', who=names.person(claim.by))}")
@@ -130,7 +134,8 @@ def own_item(
     else:
         progress, way = f"⏳ {_progress(approval)}", (say("button.open"), ActionId.DETAILS)
     place = names.channel(approval.channel_id)
-    return item(approval, [reader.moment(approval.expires_ms), progress, place], *way)
+    begins = reader.moment(approval.expires_ms, first=True)
+    return item(approval, [begins, progress, place], *way)
 
 
 def ended_item(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> Block:
@@ -184,7 +189,7 @@ def grant_item(given: GivenGrant, reader: TimeReader, number: int | None = None)
         end["confirm"] = {
             "title": plain(say("confirm.stop_title")),
             "text": plain(say("confirm.stop_text")),
-            "confirm": plain(say("button.stop").removesuffix("…")),
+            "confirm": plain(say("button.stop_agent")),
             "deny": plain(say("confirm.no")),
         }
         block["accessory"] = end

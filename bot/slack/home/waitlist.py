@@ -11,7 +11,7 @@ from bot.slack.home.items import ShownNames, ended_item, own_item, waiting_item
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.words import say
-from bot.words.mrkdwn import day_and_time
+from bot.words.mrkdwn import date
 from storage.records import Status
 
 _WAITS, _OVER = "📥", "✅"
@@ -61,7 +61,7 @@ def _text(shown: WaitList, title: str) -> str:
     times = [one.approval.expires_ms for one in shown.items if one.waits]
     if not times:
         return title
-    return say("notify.digest", title=title, when=day_and_time(min(times)))
+    return say("notify.digest", title=title, when=date(min(times)))
 
 
 def _item(

@@ -24,7 +24,7 @@ from bot.words.mrkdwn import date, escape, is_person, mention, utc
 from storage.records import Status
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 
-DATE = "<!date^1764000120^{date_short_pretty} {time}|2025-11-24 16:02 UTC>"
+DATE = "<!date^1764000120^{date_short_pretty} at {time}|2025-11-24 16:02 UTC>"
 
 
 @pytest.mark.parametrize(

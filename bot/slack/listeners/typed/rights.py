@@ -98,15 +98,7 @@ async def _list(asker: Asker) -> TypedAnswer:
         )
         for one in own
     ]
-    lines += [
-        say(
-            "command.handed_to_you",
-            who=mention(one.owner_id),
-            group=_group(one),
-            when=date(one.until_ms),
-        )
-        for one in others
-    ]
+    lines += [_from(one) for one in others]
     return TypedAnswer(text="\n".join(lines) or say("command.handed_nothing"))
 
 
@@ -149,8 +141,14 @@ def _with_group(words: Sequence[str]) -> tuple[Sequence[str], str]:
 
 
 def _right(one: DelegationRecord) -> str:
-    return f"{say('command.your_right')}{_group(one)}"
+    if one.group_name:
+        return say("command.your_right_in", group=escape(one.group_name))
+    return say("command.your_right")
 
 
-def _group(one: DelegationRecord) -> str:
-    return say("command.in_group", group=escape(one.group_name)) if one.group_name else ""
+def _from(one: DelegationRecord) -> str:
+    who, when = mention(one.owner_id), date(one.until_ms)
+    if one.group_name:
+        group = escape(one.group_name)
+        return say("command.handed_to_you_in", who=who, group=group, when=when)
+    return say("command.handed_to_you", who=who, when=when)

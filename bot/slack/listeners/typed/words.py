@@ -31,6 +31,7 @@ WORDS: Mapping[str, Work] = {
     "show": lists.show,
     "away": rights.away,
     "back": rights.back,
+    "permissions": lists.grants,
     "grants": lists.grants,
     "revoke": lists.revoke,
     "stop": lists.stop,
@@ -39,7 +40,9 @@ WORDS: Mapping[str, Work] = {
     "help": help_,
     "delegate": rights.delegate,
 }
-_ALONE = frozenset({"list", "mine", "decided", "back", "grants", "stop", "health", "help"})
+_ALONE = frozenset(
+    {"list", "mine", "decided", "back", "permissions", "grants", "stop", "health", "help"}
+)
 """Words with nothing behind them."""
 _OF_THREADS = frozenset({"stop"})
 """Words that mean the thread itself where they are written in one."""

@@ -48,7 +48,7 @@ async def test_deployment_asks_and_says_why(talk: Talk) -> None:
     info = talk.question(ReviewEditInfo)
     assert said.startswith("I am a rule-based demo")
     assert info.why == said
-    assert "You asked me to put payments 1.4.2 live in production" in info.why
+    assert "Deploying payments 1.4.2 to production needs approval" in info.why
     assert info.title == "Deploy payments 1.4.2 to production"
     assert info.arguments == {
         "service": "payments",

@@ -458,7 +458,7 @@ async def test_a_message_that_slack_never_takes(
     await tick(office, hours=1)
     waiting = await office.the_approval()
     assert (waiting.due_ms, waiting.attempts) == (waiting.remind_ms, 0)
-    assert "not escalated" in caplog.text
+    assert "escalation message failed" in caplog.text
     office.notifier.failing.clear()
     await tick(office, hours=2)
     assert office.notifier.escalations == [approval.approval_id]

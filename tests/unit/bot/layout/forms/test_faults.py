@@ -56,6 +56,12 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pi
             "Check the format: the tool doesn't accept this",
         ),
         (
+            {"type": "string", "pattern": "^v", "description": "Letters, such as v1."},
+            "v1",
+            "1",
+            "Check the format: Letters, such as v1.",
+        ),
+        (
             {"type": "string", "pattern": "^(v+)+$"},
             "v",
             "v" * 1_500 + "!",

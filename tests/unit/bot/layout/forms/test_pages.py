@@ -351,6 +351,7 @@ def test_a_hint_says_what_is_allowed(node: dict[str, Any], hint: str) -> None:
     [
         ({"type": "integer", "default": 3}, "If you leave this empty: 3."),
         ({"type": "string", "default": "eu"}, "If you leave this empty: eu."),
+        ({"type": "boolean", "default": True}, "If you leave this empty: Yes."),
         ({"type": "string"}, "No value yet."),
         ({"type": "string", "default": ""}, None),
         ({"type": "string", "default": "xoxb-123456789-abcdefghij"}, "No value yet."),

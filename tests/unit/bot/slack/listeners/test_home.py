@@ -201,8 +201,8 @@ async def test_decided_requests_are_of_who_decided_and_of_who_asked(counter: Cou
     await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
     lines = texts(await home_of(counter))
     assert "Recently decided" in lines
-    assert "⛔ Pay 5 to Mia. Rejected by you · Today 3:00 AM" in lines
-    assert "⛔ Pay 5 to Mia. Rejected by Mia Chen · Today 8:00 AM" in texts(
+    assert "⛔ Pay 5 to Mia. Rejected by you · today 3:00 AM" in lines
+    assert "⛔ Pay 5 to Mia. Rejected by Mia Chen · today 8:00 AM" in texts(
         await home_of(counter, ROSA)
     )
     assert "Recently decided" not in texts(await home_of(counter, BEN))
@@ -498,7 +498,7 @@ async def test_admins_see_how_the_bot_is(counter: Counter) -> None:
     counter.office.clock.forward(seconds=6)
     lines = " ".join(texts(await home_of(counter)))
     assert "✅ Slack is connected." in lines
-    assert "1 request is waiting. First to expire: Today 4:00 PM" in lines
+    assert "1 request is waiting. First to expire: today 4:00 PM" in lines
     assert "Only admins see this. Version" in lines
 
 

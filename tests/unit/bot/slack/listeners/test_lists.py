@@ -76,7 +76,7 @@ async def test_own_requests_are_listed(counter: Counter) -> None:
 async def test_what_was_decided_is_listed(counter: Counter) -> None:
     assert (await answered(counter, "decided"))["text"] == "Nothing has been decided yet."
     await counter.office.decide(await counter.office.the_approval(), Status.APPROVED, by=MIA)
-    assert "✅ Approved by you · Today 3:00 AM" in read(await answered(counter, "decided"))
+    assert "✅ Approved by you · today 3:00 AM" in read(await answered(counter, "decided"))
     assert "Approved by Mia Chen" in read(await answered(counter, "decided", by=ROSA))
 
 
@@ -140,7 +140,7 @@ async def test_grants_are_listed_and_ended_by_their_numbers(counter: Counter) ->
     await with_grant(counter)
     body = await answered(counter, "grants")
     assert body["text"] == "1 standing permission is active."
-    assert "1. Pay 5 to Mia\n🔑 Runs without asking · 1 of 5 used · until Today 4:00 AM" in read(
+    assert "1. Pay 5 to Mia\n🔑 Runs without asking · 1 of 5 used · until today 4:00 AM" in read(
         body
     )
     assert body["blocks"][1]["accessory"]["text"]["text"] == "Stop…"
@@ -243,6 +243,11 @@ async def test_what_is_wrong_gets_an_answer_of_at_most_two_lines(
     assert words in body["text"]
     assert body["text"].count("\n") < 2
     assert not body.get("blocks")
+
+
+async def test_permissions_is_the_word_for_grants(counter: Counter) -> None:
+    both = [await answered(counter, word) for word in ("permissions", "grants")]
+    assert both[0] == both[1]
 
 
 async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> None:
