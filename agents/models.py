@@ -170,7 +170,7 @@ def _code_of(body: object) -> object:
 
 
 _UNREADABLE = (UnexpectedModelBehavior, LookupError, TypeError, AttributeError)
-"""What a provider's package raises over an answer that has another form than it should."""
+"""Raised by a provider's package over an answer of an unexpected form."""
 _FAULTS: Sequence[tuple[type[Exception], ModelFault]] = (
     (ModelAuthenticationError, "key"),
     (ModelNotFoundError, "model"),

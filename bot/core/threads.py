@@ -254,8 +254,11 @@ class Threads:
     async def _leave_alone(self, thread: Thread) -> bool:
         """Quarantine a thread that ends the process even while its turn is given up."""
         why = str(TurnCrashedError(thread.crashes))
-        extra = {"action": "thread_set_aside", "thread_id": thread.thread_id}
-        logger.error("a thread is set aside: %s", why, extra=extra)
+        logger.error(
+            "a thread is set aside: %s",
+            why,
+            extra={"action": "thread_set_aside", "thread_id": thread.thread_id},
+        )
         await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=why)
         return True
 

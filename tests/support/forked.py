@@ -1,7 +1,7 @@
 """Bots in processes of their own, forked from one that has loaded all modules.
 
 To load them takes as long as everything else that most of these bots do. How the program itself
-starts, by `python -m bot run`, is the business of tests/scenario/test_restarts.py.
+starts, by `python -m bot run`, is the business of tests/scenario/storage/test_restarts.py.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Places(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the names in a case may refer to.
+    """The names that a case may use.
 
     Attributes:
         world: The world of the case.
@@ -230,7 +230,7 @@ class GrantEntry(Written):
     vary: list[str] | None = None
 
 
-class ApproveEntry(Written):
+class ApproveEvent(Written):
     """An approval with more than a click."""
 
     by: UserId
@@ -239,14 +239,14 @@ class ApproveEntry(Written):
     reason: str = ""
 
 
-class ReasonEntry(Written):
+class ReasonEvent(Written):
     """A person, and the reason that they give."""
 
     by: UserId
     reason: str = ""
 
 
-class EditEntry(Written):
+class EditEvent(Written):
     """A person changes arguments."""
 
     by: UserId
@@ -275,7 +275,7 @@ class AskBackEntry(Written):
     text: str
 
 
-class BreakGlassEntry(Written):
+class BreakGlassEvent(Written):
     """A person uses the emergency override."""
 
     by: UserId
@@ -297,7 +297,7 @@ class SayEntry(Written):
 
 
 class ChangeEntry(Written):
-    """Who enters and who leaves a user group or a channel."""
+    """People who join or leave a user group or a channel."""
 
     add: list[UserId] = []
     remove: list[UserId] = []
@@ -324,7 +324,7 @@ class Nothing(Written):
 
 
 class FlowExpect(Written):
-    """What happens with an event; what is not named here is compared in strict files alone."""
+    """The outcome of an event; what is not named here is compared in strict files alone."""
 
     rules: str | None = None
     audit: list[str] | None = None
@@ -352,28 +352,28 @@ class EventEntry(Written):
     request: RequestEntry | None = None
     approve: (
         Annotated[
-            Annotated[UserId, Tag(_SHORT)] | Annotated[ApproveEntry, Tag(_LONG)],
+            Annotated[UserId, Tag(_SHORT)] | Annotated[ApproveEvent, Tag(_LONG)],
             Discriminator(_form),
         ]
         | None
     ) = None
     reject: (
         Annotated[
-            Annotated[UserId, Tag(_SHORT)] | Annotated[ReasonEntry, Tag(_LONG)],
+            Annotated[UserId, Tag(_SHORT)] | Annotated[ReasonEvent, Tag(_LONG)],
             Discriminator(_form),
         ]
         | None
     ) = None
-    withdraw: ReasonEntry | None = None
+    withdraw: ReasonEvent | None = None
     take_back: UserId | None = None
-    edit: EditEntry | None = None
+    edit: EditEvent | None = None
     reveal: UserId | None = None
     doubt: DoubtEntry | None = None
     claim: UserId | None = None
     let_go: UserId | None = None
     snooze: SnoozeEntry | None = None
     ask_back: AskBackEntry | None = None
-    break_glass: BreakGlassEntry | None = None
+    break_glass: BreakGlassEvent | None = None
     revoke: UserId | None = None
     batch: BatchEntry | None = None
     say: SayEntry | None = None
@@ -404,7 +404,7 @@ class EventEntry(Written):
 
 
 class CaseEntry(Written):
-    """What all cases have."""
+    """The keys of every case."""
 
     id: str
     kind: str
@@ -424,7 +424,7 @@ class CheckEntry(CaseEntry):
 
 
 class ExplainExpect(Written):
-    """What the policy makes of a call; what is not named is not compared."""
+    """The ruling of a policy on a call; keys that are not named are not compared."""
 
     effect: Literal["ask", "allow", "deny"] | None = None
     names: list[str] | None = None
@@ -493,7 +493,7 @@ class AuditCase(CaseEntry):
 
 
 class AppendCase(CaseEntry):
-    """What holds when entries are appended."""
+    """The state of the audit log after entries are appended."""
 
     expect: Data
 

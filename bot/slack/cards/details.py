@@ -192,7 +192,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
 
 
 def _reasons(approval: Approval) -> Iterator[Block]:
-    """What people wrote beside their decision."""
+    """The words that people wrote beside their decision."""
     decision = approval.decision
     if decision is None or not decision.by:
         return

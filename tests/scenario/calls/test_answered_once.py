@@ -12,7 +12,7 @@ import pytest
 
 from bot.sandbox.server import Sandbox
 from tests.scenario.calls.answered_agents import ASKED
-from tests.scenario.test_restarts import Process, environ_of
+from tests.scenario.storage.test_restarts import Process, environ_of
 from tests.support.fakes import FakeClock
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 

@@ -26,7 +26,7 @@ from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
 APPROVE = "countersign:approve"
-_HOME = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])}
+_HOME = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
 TAKEOVER = 60
 """Seconds; over MongoDB a lease of the killed process may have to end first."""
 ASK = "@countersign deploy payments 1.4.2 to production"
