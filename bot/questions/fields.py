@@ -214,7 +214,7 @@ class FieldsQuestion(InputsQuestion):
             labels, found = labels_in(schema), schema.get("properties")
             names = found if isinstance(found, dict) else ()
             words = [labels.get(one) or humanised(one) for one in names]
-            yield say("form.part_missing"), mask_text(", ".join(words))
+            yield say("form.part_missing"), (mask_text(", ".join(words)),)
 
     def yes(self) -> Iterator[Block]:
         """*Answer…*."""
