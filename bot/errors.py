@@ -31,7 +31,7 @@ from datetime import timedelta
 from math import ceil
 
 from bot.words import say
-from bot.words.mrkdwn import date, day_and_time, mention
+from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status
 
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
@@ -182,7 +182,7 @@ class OthersTurnError(RefusalError):
         """
         who = decider_words(deciders)
         if who and turn_ms:
-            words = say("refuse.not_yet_backup", time=day_and_time(turn_ms), who=who)
+            words = say("refuse.not_yet_backup", time=date(turn_ms), who=who)
         else:
             words = say(f"{key}_who", who=who) if who else say(key)
         super().__init__(code, words)
