@@ -73,7 +73,8 @@ class Census:
         definitions = {name: self._definitions(approval, terms, name) for name in set(groups)}
         everything = [group for both in definitions.values() for group in both]
         actors = {one.user_id: one for one in people}
-        handed = [one for one in handed if one.delegate in actors]
+        name = approval.approval_id
+        handed = [one for one in handed if one.delegate in actors and one.is_for(name)]
         for one in handed:  # both have to be active members
             actors.setdefault(one.owner, Actor(user_id=one.owner, team_id=""))
         found = await _Found.look_up(

@@ -24,6 +24,7 @@ def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...
             delegate=one.delegate_id,
             until_ms=one.until_ms,
             group=one.group_name,
+            approval_id=one.approval_id,
         )
         for one in records
         if one.delegate_id

@@ -199,7 +199,8 @@ class WaitingLook:
         voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}
         who = (approval.terms_json, approval.approvers_json, approval.backups_json)
         where = (approval.team_id, approval.channel_id, approval.members_json)
-        key = (*who, *where, groups, frozenset(voters), ballot.stage)
+        about = tuple(one for one in self.handed if one.approval_id == approval.approval_id)
+        key = (*who, *where, groups, frozenset(voters), ballot.stage, about)
         standing = self._known.get(key)
         if standing is None:
             people = [self.actor, *(Actor(user_id=one, team_id="") for one in sorted(voters))]

@@ -47,12 +47,18 @@ class Delegation:
         delegate: Slack user id of who may use it.
         until_ms: When it ends.
         group: The only group whose right it is; empty for all.
+        approval_id: The only request that it is for; empty for all.
     """
 
     owner: str
     delegate: str
     until_ms: int
     group: str = ""
+    approval_id: str = ""
+
+    def is_for(self, approval_id: str) -> bool:
+        """Whether it is for a request."""
+        return self.approval_id in {"", approval_id}
 
     def holds(self, at_ms: int) -> bool:
         """Whether it counts at a time."""

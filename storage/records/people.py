@@ -22,6 +22,8 @@ class DelegationRecord:
     """Name of the only group of the policy whose right it is; empty for all."""
     created_ms: int
     until_ms: int
+    approval_id: str = ""
+    """The only request that it is for; empty for all."""
     ended_ms: int | None = None
     """The time when somebody ended it early; None while nobody has."""
 

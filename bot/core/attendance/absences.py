@@ -47,7 +47,11 @@ class Absences:
         records = await self._records(approval)
         handed = delegations_of(records) if terms_of(approval).delegation else ()
         return {
-            owner: tuple(one.delegate for one in handed if one.owner == owner)
+            owner: tuple(
+                one.delegate
+                for one in handed
+                if one.owner == owner and one.is_for(approval.approval_id)
+            )
             for owner in absent_of(records)
         }
 

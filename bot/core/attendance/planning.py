@@ -193,7 +193,8 @@ class ListPlans:
                 people = await self._people(approval, terms, groups)
             except TermsError:
                 continue
-            lent = {one.delegate for one in handed if terms.delegation and one.owner in people}
+            lending = [one for one in handed if one.is_for(approval.approval_id)]
+            lent = {one.delegate for one in lending if terms.delegation and one.owner in people}
             for user_id in sorted((people | lent) - away.keys()):
                 if len(of_person := found.setdefault(user_id, [])) < _MOST:
                     of_person.append(approval)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from bot.core.audit.acts import Act
@@ -54,9 +54,16 @@ class Delegating:
     left: Callable[[str], None] = _nothing
 
     async def hand_over(
-        self, actor: Actor, *, team_id: str, delegate_id: str, until_ms: int, group: str = ""
+        self,
+        actor: Actor,
+        *,
+        team_id: str,
+        delegate_id: str,
+        until_ms: int,
+        group: str = "",
+        approval_id: str = "",
     ) -> DelegationRecord:
-        """Let somebody else use one's own right; one of before for the same groups is ended.
+        """Let somebody else use one's own right; one of before for the same requests is ended.
 
         Args:
             actor: Whose right it is.
@@ -64,6 +71,7 @@ class Delegating:
             delegate_id: Slack user id of who may use it.
             until_ms: When it ends.
             group: The only group of the policy whose right it is; empty for all.
+            approval_id: The only request that it is for; empty for all.
 
         Returns:
             The delegation as stored.
@@ -73,6 +81,7 @@ class Delegating:
             DirectoryError: Who they are could not be looked up.
         """
         new = self._record(actor, team_id, delegate_id, until_ms, group)
+        new = replace(new, approval_id=approval_id)
         try:
             await self._check(actor, new)
         except UserFacingError as error:
@@ -85,7 +94,7 @@ class Delegating:
             raise refusal
         await self._note(Act.DELEGATED, new)
         for one in await self.own(actor, team_id=team_id):
-            if one.delegation_id != new.delegation_id and one.group_name == group:
+            if one.delegation_id != new.delegation_id and _scope(one) == _scope(new):
                 await self._end(one)
         return new
 
@@ -102,10 +111,12 @@ class Delegating:
         """List the delegations of somebody that hold now."""
         return [one for one in await self._current(actor, team_id) if one.delegate_id]
 
-    async def ending(self, actor: Actor, *, team_id: str, group: str = "") -> list[str]:
-        """Slack user ids of those whom a new delegation for the same groups takes the place of."""
-        found = await self.own(actor, team_id=team_id)
-        return list(dict.fromkeys(one.delegate_id for one in found if one.group_name == group))
+    async def ending(
+        self, actor: Actor, *, team_id: str, group: str = "", approval_id: str = ""
+    ) -> list[str]:
+        """Slack user ids of those whom a new delegation for the same requests replaces."""
+        found, scope = await self.own(actor, team_id=team_id), (group, approval_id)
+        return list(dict.fromkeys(one.delegate_id for one in found if _scope(one) == scope))
 
     async def handed_to(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
         """List those whose right somebody may use now."""
@@ -208,6 +219,7 @@ class Delegating:
             team_id=one.team_id,
             delegate=one.delegate_id,
             group=one.group_name,
+            request=one.approval_id,
             until_ms=one.until_ms,
             over=is_over or "",
         )
@@ -225,6 +237,11 @@ class Delegating:
             why=str(error),
             code=error.code,
         )
+
+
+def _scope(one: DelegationRecord) -> tuple[str, str]:
+    """The requests that a delegation is for: those of a group, or a single one."""
+    return one.group_name, one.approval_id
 
 
 def _back(new: DelegationRecord) -> tuple[str, str]:

@@ -26,7 +26,7 @@ WHOM, PERSON, QUESTION = "whom", "person", "question"
 """Block ids of who is asked, and what."""
 TO, DAY, WHAT = "to", "day", "what"
 """Block ids of a right that is handed over: to whom, until which day, and of which group."""
-OTHER, _REQUESTERS, _ALL = "other", "requesters", "all"
+OTHER, _REQUESTERS, _THIS, _ALL = "other", "requesters", "this", "all"
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 _SHORTLY = 15
 _LUNCH, _MORNING = time(13), time(9)
@@ -242,13 +242,13 @@ def hand_over_modal(approval: Approval, rights: OwnRights, here: Here) -> Block:
             "initial_date": f"{here.day(1):%Y-%m-%d}",
         },
     }
-    options = [_option(_ALL, say("form.hand_all"))]
+    options = [_option(_THIS, say("form.hand_this")), _option(_ALL, say("form.hand_all"))]
     options += [
         _option(f"{_GROUP}{name}", say("form.hand_group", group=name))
         for name in rights.groups[:_MOST_GROUPS]
     ]
     what = _radios(WHAT, say("form.hand_what"), options)
-    blocks = [to, day, what, *_open_ones(rights)]
+    blocks = [named(approval), to, what, day, *_open_ones(rights)]
     words = (say("form.hand_over"), say("form.hand_submit"))
     return modal(approval, ActionId.HAND_OVER_MODAL, words, blocks)
 
@@ -258,7 +258,7 @@ def _open_ones(rights: OwnRights) -> list[Block]:
     values = [
         say("form.hand_now", who=mention(one.delegate_id), when=date(one.until_ms))
         for one in rights.handed
-        if not one.group_name
+        if not one.group_name and not one.approval_id
     ]
     notes = [context(mrkdwn("\n".join(values[:_MOST_GROUPS])))] if values else []
     if not rights.waiting:
@@ -282,15 +282,22 @@ class Handing:
         to: Slack user id of who gets it.
         until_ms: When it ends.
         group: The only group whose right it is; empty for all.
+        is_this: Whether it is for this request alone, as long as that waits.
     """
 
     to: str
     until_ms: int
     group: str = ""
+    is_this: bool = False
 
 
-def read_handing(values: Values, here: Here) -> Handing | Errors:
+def read_handing(values: Values, here: Here, *, ends_ms: int) -> Handing | Errors:
     """Read to whom, until when, and which part; or what is wrong with it.
+
+    Args:
+        values: As typed.
+        here: The time now.
+        ends_ms: When the right ends where it is for one request alone.
 
     Raises:
         InvalidInputError: It is nothing that the form has.
@@ -299,12 +306,14 @@ def read_handing(values: Values, here: Here) -> Handing | Errors:
     to = str(read_state(values, TO).get("selected_user") or "")
     if not is_person(to):
         errors[TO] = say("error.choose_person")
+    what = _chosen(values, WHAT)
+    if what == _THIS:
+        return errors or Handing(to=to, until_ms=ends_ms, is_this=True)
     try:
         day = datetime.fromisoformat(str(read_state(values, DAY).get("selected_date")))
         until_ms = to_ms(datetime.combine(day.date(), time()) + timedelta(1), here.zone)
     except (ValueError, OverflowError):
         errors[DAY], until_ms = say("error.date"), 0
-    what = _chosen(values, WHAT)
     if what != _ALL and not what.startswith(_GROUP):
         raise InvalidInputError("this form")
     if not errors and until_ms <= here.now_ms:

@@ -321,11 +321,12 @@ def _away(home: HomePage) -> Block:
     when = home.reader.moment(overview.away_ms)
     first = say("home.away_until", when=when) if is_away else say("home.here")
     second = say("home.away_set")
-    if overview.handed:
-        one = overview.handed[0]
+    handed = [one for one in overview.handed if not one.approval_id]
+    if handed:
+        one = handed[0]
         until = home.reader.moment(one.until_ms)
         second = say("home.decides", who=home.names.person(one.delegate_id), when=until)
-    is_set = is_away or bool(overview.handed)
+    is_set = is_away or bool(handed)
     end = say("button.back_here" if is_away else "button.end_delegation")
     way = (end, BACK_HERE) if is_set else (say("button.set"), AWAY)
     return {

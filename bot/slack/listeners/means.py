@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.errors import RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
+from bot.layout.text import clip_mrkdwn
+from bot.layout.titles import title_of
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
+from bot.people.waiting import WaitingLook
 from bot.policy.delegations import LONGEST_MS
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import REQUESTERS
@@ -17,6 +21,7 @@ from bot.slack.cards.means import (
     DAY,
     PERSON,
     TO,
+    Handing,
     Here,
     OwnRights,
     hand_over_modal,
@@ -30,7 +35,9 @@ from bot.slack.cards.means import (
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from bot.words.mrkdwn import date, mention
-from storage.records import Kind
+from storage.records import Approval, Kind
+
+_TITLE = 150
 
 
 async def claim(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -106,10 +113,25 @@ async def open_hand_over(
     known = desk.approvals.policy.groups() or ()
     groups = [name for name in vote.groups if name in known and not vote.on_behalf_of]
     overview = await desk.homes.composer.overview(actor)
-    waiting = [one for one in overview.waiting if one.kind is not Kind.QUESTION]
-    rights = OwnRights(groups=groups, waiting=waiting, handed=overview.handed)
+    rights = OwnRights(
+        groups=groups,
+        waiting=await _own_right(desk, actor, overview.waiting),
+        handed=overview.handed,
+    )
     view = hand_over_modal(approval, rights, await _here(desk, actor))
     await desk.open_view(trigger_id, view)
+
+
+async def _own_right(
+    desk: ListenerContext, actor: Actor, waiting: Sequence[Approval]
+) -> list[Approval]:
+    """Those of some requests that somebody decides by a right of their own, and may hand over."""
+    decided = desk.approvals.votes
+    look = WaitingLook(
+        decided.census.directory, replace(decided.census, delegations=None), actor, (), desk.clock()
+    )
+    calls = [one for one in waiting if one.kind is not Kind.QUESTION]
+    return [one for one in await look.among(calls) if terms_of(one).delegation]
 
 
 async def submit_hand_over(
@@ -117,36 +139,52 @@ async def submit_hand_over(
 ) -> Errors | FormNotice:
     """Read that form: one's own right is handed over, and nobody else's."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
-    handing = read_handing(values, await _here(desk, actor))
+    longest = desk.clock() + LONGEST_MS
+    handing = read_handing(
+        values, await _here(desk, actor), ends_ms=min(approval.expires_ms, longest)
+    )
     if isinstance(handing, dict):
         return handing
-    if handing.to == actor.user_id:
-        return {TO: say("refuse.delegate_self")}
-    if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
-        return {TO: say("refuse.delegate_own")}
-    if handing.until_ms - desk.clock() > LONGEST_MS:
-        return {DAY: say("refuse.time_long")}
+    if errors := _handing_errors(approval, handing, actor, now_ms=desk.clock()):
+        return errors
     delegating = desk.delegating
     team_id, group = approval.team_id, handing.group
+    name = approval.approval_id if handing.is_this else ""
     try:
-        old = await delegating.ending(actor, team_id=team_id, group=group)
+        old = await delegating.ending(actor, team_id=team_id, group=group, approval_id=name)
         made = await delegating.hand_over(
             actor,
             team_id=team_id,
             delegate_id=handing.to,
             until_ms=handing.until_ms,
             group=group,
+            approval_id=name,
         )
     except RefusalError as error:
         if error.code != RefusalCode.BAD_DELEGATE:
             raise
         return {TO: error.reason}
-    values = {"who": mention(made.delegate_id), "when": date(made.until_ms)}
     others = ", ".join(mention(one) for one in old if one != made.delegate_id)
-    words = say("form.handed_words", **values)
-    if others:
-        words = say("form.handed_instead", old=others, **values)
+    words = _handed(approval, mention(made.delegate_id), date(made.until_ms), others, handing)
     return FormNotice(title=say("form.handed"), words=words)
+
+
+def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_ms: int) -> Errors:
+    """What is wrong with the wish to hand a right over, by input."""
+    if handing.to == actor.user_id:
+        return {TO: say("refuse.delegate_self")}
+    if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
+        return {TO: say("refuse.delegate_own")}
+    return {DAY: say("refuse.time_long")} if handing.until_ms - now_ms > LONGEST_MS else {}
+
+
+def _handed(approval: Approval, who: str, when: str, others: str, handing: Handing) -> str:
+    """Say who can decide what now."""
+    if handing.is_this:
+        return say("form.handed_this", who=who, title=clip_mrkdwn(title_of(approval), _TITLE))
+    if others:
+        return say("form.handed_instead", who=who, when=when, old=others)
+    return say("form.handed_words", who=who, when=when)
 
 
 async def _here(desk: ListenerContext, actor: Actor) -> Here:

@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS delegations (
     group_name TEXT NOT NULL,
     created_ms INTEGER NOT NULL,
     until_ms INTEGER NOT NULL,
+    approval_id TEXT NOT NULL DEFAULT '',
     ended_ms INTEGER
 );
 CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.layout.short_ids import short_id
 from bot.slack.listeners.typed.answers import (
     Asker,
     TypedAnswer,
@@ -141,6 +142,8 @@ def _with_group(words: Sequence[str]) -> tuple[Sequence[str], str]:
 
 
 def _right(one: DelegationRecord) -> str:
+    if one.approval_id:
+        return say("command.your_right_request", id=short_id(one.approval_id))
     if one.group_name:
         return say("command.your_right_in", group=escape(one.group_name))
     return say("command.your_right")
@@ -148,6 +151,9 @@ def _right(one: DelegationRecord) -> str:
 
 def _from(one: DelegationRecord) -> str:
     who, when = mention(one.owner_id), date(one.until_ms)
+    if one.approval_id:
+        name = short_id(one.approval_id)
+        return say("command.handed_to_you_request", who=who, id=name, when=when)
     if one.group_name:
         group = escape(one.group_name)
         return say("command.handed_to_you_in", who=who, group=group, when=when)

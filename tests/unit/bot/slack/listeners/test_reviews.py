@@ -461,7 +461,7 @@ async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
 
     await counter.send(a_click(approval, ActionId.HAND_OVER))
     shown = json.dumps(counter.views.opened[-1], ensure_ascii=False)
-    assert "1 request waiting for you now is delegated too:" in shown
+    assert "All requests includes new ones and the 1 waiting for you now:" in shown
     assert f"• {approval.title}" in shown
     assert "<@UTOM>, your delegate until" in shown
 
