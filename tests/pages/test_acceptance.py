@@ -173,7 +173,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{LADDER}::test_the_next_reminder_takes_the_place_of_the_one_before",
         (
             "tests/unit/bot/slack/messages/test_notifier.py"
-            "::test_d10_a_reminder_has_a_link_and_is_edited_at_the_end"
+            "::test_d10_a_reminder_has_a_link_and_is_removed_at_the_end"
         ),
         (
             "tests/browser/test_messages.py"
