@@ -81,7 +81,7 @@ async def execute(call: Call) -> None:
     )
 
 
-async def try_out(
+async def try_out(  # noqa: PLR0913 - all given by name
     environ: Mapping[str, str],
     *,
     port: int | None,
@@ -89,6 +89,7 @@ async def try_out(
     run_bot: RunBot,
     stop: asyncio.Event,
     say: Callable[[str], object],
+    pace: Callable[[], float] | None = None,
 ) -> None:
     """Run the demo until it is told to stop.
 
@@ -102,6 +103,7 @@ async def try_out(
         run_bot: Runs the bot.
         stop: Ends everything when set.
         say: Shows a text to the person at the terminal.
+        pace: Seconds, by which calls are counted against Slack's rate limits; `clock` when None.
 
     Raises:
         InvalidSettingsError: A variable of the bot is wrong.
@@ -110,7 +112,7 @@ async def try_out(
     checked = demo_environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
     settings = Settings.load(checked)
     with _directory(settings.data_dir) as directory:
-        async with _sandbox(port, clock, settings) as sandbox:
+        async with _sandbox(port, clock, settings, pace) as sandbox:
             settings = Settings.load(
                 demo_environment(
                     environ,
@@ -176,7 +178,10 @@ async def _run(
 
 @asynccontextmanager
 async def _sandbox(
-    port: int | None, clock: MovableClock, settings: Settings
+    port: int | None,
+    clock: MovableClock,
+    settings: Settings,
+    pace: Callable[[], float] | None,
 ) -> AsyncIterator[Sandbox]:
     """A sandbox that has what the manifest asks for, and not more; with the demo's channels."""
     manifest = read_manifest(manifest_text())
@@ -184,6 +189,7 @@ async def _sandbox(
         Sandbox,
         clock=clock.seconds,
         time=clock,
+        pace=pace,
         scopes=set(bot_scopes(manifest)),
         surfaces=surfaces_of(manifest),
         with_demo=_agents_of(settings).startswith(_OURS),

@@ -20,7 +20,7 @@ from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
 from tests.browser.shots import shot
-from tests.support.pace import brisk
+from tests.support.pace import brisk, brisk_seconds
 
 POLICY = Path(__file__).with_name("means.yaml")
 NAMES = {ROSA: "Rosa", ADA: "Ada", BEN: "Ben", MIA: "Mia"}
@@ -49,6 +49,7 @@ async def a_demo(folder: Path, **settings: str) -> AsyncIterator[str]:
             port=0,
             clock=MovableClock(),
             run_bot=partial(main.run, outside=brisk()),
+            pace=brisk_seconds,
             stop=stop,
             say=lambda words: url.set_result(words.split("page:")[1].split()[0]),
         )

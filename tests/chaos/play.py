@@ -26,6 +26,7 @@ from tests.chaos import process
 from tests.chaos.agent import EFFECTS, effects
 from tests.chaos.forms import close_all, filled, opened
 from tests.support.forked import fork_bot
+from tests.support.pace import hasty_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
@@ -124,6 +125,7 @@ class Play:
         self.points = list(self.setting.points)
         self.sandbox = Sandbox(
             clock=time.time,
+            pace=hasty_seconds,
             signing_secret=SECRET,
             bot_token=BOT_TOKEN,
             app_token=APP_TOKEN,

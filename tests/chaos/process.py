@@ -17,12 +17,12 @@ from bot.config.settings import Settings
 from bot.core.scheduler import Sweep
 from bot.main import Outside, start
 from bot.observability import logs
-from bot.slack.ratelimit import Pacer
 from bot.slack.reach import reach_slack
 from storage.errors import StorageError
 from tests.chaos import agent
 from tests.chaos.points import FAULT, Fragile, FragileSlack, Plan
 from tests.contract.faults.driver import Faults, broken_connect
+from tests.support.pace import hasty
 
 PLAN = "CHAOS_PLAN"
 
@@ -41,7 +41,7 @@ async def main() -> None:
     outside = Outside(
         storage=Fragile(settings.make_storage(), plan),
         slack=FragileSlack.around(await reach_slack(settings), plan),
-        pacer=Pacer(limits={}),  # two hundred threads would take an hour
+        pacer=hasty(),
     )
     stop = stopped_by_signals(end_in_time)
     async with AsyncExitStack() as stack:

@@ -14,6 +14,7 @@ from bot.sandbox.server import Sandbox
 from tests.scenario.calls.answered_agents import ASKED
 from tests.scenario.storage.test_restarts import Process, environ_of
 from tests.support.fakes import FakeClock
+from tests.support.pace import brisk_seconds
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
 AGAIN, LEAVE = "countersign:again", "countersign:give_up"
@@ -22,7 +23,11 @@ AGAIN, LEAVE = "countersign:again", "countersign:give_up"
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
     sandbox = Sandbox(
-        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+        clock=time.time,
+        pace=brisk_seconds,
+        signing_secret=SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=APP_TOKEN,
     )
     await sandbox.start()
     yield Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
