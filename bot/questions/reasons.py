@@ -148,6 +148,11 @@ def confirmation_inputs(approval: Approval) -> list[Block]:
     return [why, typed]
 
 
+def name_to_type(approval: Approval) -> str:
+    """Return the name that a yes to something critical has to repeat."""
+    return _object_of(approval)[1]
+
+
 def confirmation_errors(approval: Approval, values: Values) -> Errors:
     """Say what a yes to something critical lacks; nothing for anything else."""
     if not is_critical(approval):

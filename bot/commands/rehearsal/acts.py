@@ -15,7 +15,7 @@ from bot.core.upkeep.pending import PendingRequests
 from bot.errors import RunEndedError
 from bot.layout.action_ids import ActionId
 from bot.policy.values import seconds
-from bot.questions.reasons import RejectionKind
+from bot.questions.reasons import RejectionKind, name_to_type
 from bot.sandbox.errors import RefusedError
 from bot.slack.cards.means import OTHER, UNTIL, WHEN
 from storage.records import Approval, Status
@@ -166,7 +166,7 @@ class Acts:
                     "for": grant.get("time", ""),
                     "times": str(grant.get("uses", "")),
                     "only": [],  # all varies that the rule lets vary
-                    "name": _name_in(views[-1]),
+                    "name": name_to_type(approval),
                 },
             )
 
@@ -365,9 +365,3 @@ class Acts:
         finally:
             if not is_member:
                 room.members.remove(user)
-
-
-def _name_in(view: Data) -> str:
-    """The name that a form wants to be typed; empty where it wants none."""
-    blocks = [one for one in view["blocks"] if one.get("block_id") == "name"]
-    return str(blocks[0]["element"]["placeholder"]["text"]) if blocks else ""
