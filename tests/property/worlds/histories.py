@@ -8,11 +8,14 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from bot.clock import milliseconds
+from bot.core.decisions.unseen import Surface
 from bot.core.edits import Edits
 from bot.core.talk.incoming import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.ports.tools import CheckedCall
 from bot.questions.form import canonical, edited_digest, in_order
+from bot.slack.placing import ClickedMessage
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import (
@@ -75,6 +78,12 @@ ACTS = ("ask", *["decide"] * 4, "click", "reply", "withdraw")
 FATES = ("tick", "tick", "steps", "die", "wait", "wait", "sleep", "slack")
 WHO = (BEN, BEN, ROSA, ADA, GUS, EVE, CLEO, CLEO)
 THEN = ("go on", "go on", "die", "sleep")
+
+
+def _surface(approval: Approval) -> Surface:
+    """What a click in a request's card shows, also where a crash kept its `ts` off the record."""
+    card = ClickedMessage(channel_id=approval.channel_id, ts=approval.card_ts or "posted")
+    return Surface.CARD if card.is_card_of(approval) else Surface.ELSEWHERE
 
 
 class History:
@@ -195,7 +204,7 @@ class History:
                     assert isinstance(edited, Approval), edited
                     decided = edited
                 else:
-                    decided = await use.decide(seen, decision)
+                    decided = await use.decide(seen, decision, surface=_surface(seen))
         except TimeoutError:
             return  # they are told that nobody knows
         except UserFacingError as error:
@@ -486,7 +495,7 @@ class History:
         """What was acknowledged has reached the agent, once; or it was taken as an answer."""
         aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
         answers = "".join(one.decision.answer_json for one in self.all if one.decision)
-        refusals = ("More than one question", "didn't take this as the answer")
+        refusals = (say("refuse.two_questions"), say("refuse.not_taken", why="").strip())
         told = {who for who, text in self.slack.whispers if any(one in text for one in refusals)}
         author = {one.text.removeprefix(f"<@{BOT}> "): one.user_id for one in self.sent}
         for job, kind in self.known.jobs.items():

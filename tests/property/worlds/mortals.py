@@ -78,6 +78,8 @@ LEASES_MS = 60_000
 """All leases have ended after this."""
 _ONCE = {"request", "wait"}
 """Slack itself sends a message again."""
+_NO_TIMELINE = [{"at": "+0m", "clock": {}}]
+"""A case needs one; the steps of a play come from its scene."""
 LOOKS = READS | OTHER_READS | {"unsealed", "heads", "era", "undelivered", "any_of"}
 """Nobody else notices these."""
 
@@ -215,7 +217,7 @@ class Playhouse:
             storage: Open.
             policy: In force.
         """
-        entries = [{"id": "K", "kind": "flow", "policy": policy}]
+        entries = [{"id": "K", "kind": "flow", "policy": policy, "timeline": _NO_TIMELINE}]
         (case,) = CaseFile(world=WORLD, policies={}, entries=entries).cases()
         script, clock = Script(calls=SameCalls()), StageClock(case.start_ms)
         houses: list[Playhouse] = []
