@@ -1,4 +1,5 @@
-# make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python
+# make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python; PORT=8901
+#                  chooses the port of the page
 # make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random; SHOTS=1
 #                  keeps pictures of what the browser showed
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
@@ -39,7 +40,7 @@ help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 demo: $(VENV)/.run
-	@$(BIN)/countersign demo
+	@$(BIN)/countersign demo $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/.dev
 	$(BIN)/python -m slipcover --format json --out .covered -m pytest -n $(JOBS) --dist worksteal \

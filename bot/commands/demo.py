@@ -61,8 +61,9 @@ As Rosa, type @countersign and what you want. Then switch to Ada and approve it
 on the card. Press Ctrl-C to stop.
 """
 DEMO_MODEL_NOTE = """
-COUNTERSIGN_MODEL isn't set, so your agent uses the demo model. It only understands
-the demo's own tools.
+No key is needed: unless your agent brings a model of its own, a rule-based demo model
+calls the tool that you type. Type @countersign help to see how. To use a language
+model, set COUNTERSIGN_MODEL and its key.
 """
 
 

@@ -8,10 +8,12 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import cast
 
 from pydantic_ai.models import Model
 
+import agents
 from agents import Agent, AgentConfigError, resolve_model
 from bot.errors import SettingsError
 
@@ -20,6 +22,7 @@ DEMO_MODEL = "demo"
 EVERYWHERE = "*"
 """Stands for all channels that have no agent of their own."""
 
+_AGENTS = Path(agents.__file__).parent
 _MACHINERY = (__file__, importlib.__file__)
 AGENT_NAME = r"[a-z][a-z0-9_-]{0,30}"
 """The form of a name with which people speak to an agent."""
@@ -139,13 +142,16 @@ def _words(error: BaseException) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """File and line that failed: the last one that is not the import system's own."""
+    """File and line that failed: the last one of the agent's author, where we found the fault."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith("<frozen") and frame.filename not in _MACHINERY
     ]
-    return f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    # Of a fault that we found in somebody's agent, it is their line that has to change.
+    theirs = [one for one in frames if not Path(one.filename).is_relative_to(_AGENTS)]
+    shown = theirs if theirs and isinstance(error, AgentConfigError) else frames
+    return f", at {shown[-1].filename}:{shown[-1].lineno}" if shown else ""
 
 
 def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:

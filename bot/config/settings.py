@@ -413,8 +413,9 @@ def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[S
         upper = name.upper()
         if not upper.startswith(OURS) or upper.startswith(FOR_TESTS) or name in names:
             continue
-        close = get_close_matches(upper, names, n=1)
-        remedy = f"did you mean {close[0]}?" if close else "unset it"
+        known = {one.removeprefix(OURS): one for one in names if one.startswith(OURS)}
+        close = get_close_matches(upper.removeprefix(OURS), known, n=1)
+        remedy = f"did you mean {known[close[0]]}?" if close else "unset it"
         yield SettingsError(name, "unknown setting", remedy)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from pydantic_ai.messages import (
@@ -15,10 +15,12 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents.chat.explaining import is_explaining
 from agents.gates.followup import FOLLOW_UP_NAME
-from agents.models import AnsweringModel
+from agents.models import stream_pieces
+from bot.demo import own
 from bot.demo.commands import (
     Deploy,
     Hint,
@@ -45,15 +47,36 @@ I understand these messages:
 - refund orders 1234 20.00, 1240 12.50, 1251 99.50, 1262 9.90, 1270 31.00
 - restart cache on 2026-12-01
 - announce to status and support: payments is back"""
+_DEPLOY = "deploy"
+"""A tool that each agent has which the rules are for."""
 _ROUNDS = 2
 """The most times that the same thing is asked before the model gives up."""
 
 
-class DemoModel(AnsweringModel):
+class DemoModel(FunctionModel):
     """A model that follows rules. The same messages always give the same answer."""
 
     def __init__(self) -> None:
-        super().__init__(_parts, name="demo")
+        super().__init__(_whole, stream_function=_stream, model_name="demo")
+
+
+async def _whole(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=_answer(messages, info))
+
+
+async def _stream(
+    messages: list[ModelMessage], info: AgentInfo
+) -> AsyncIterator[str | DeltaToolCalls]:
+    for at, part in enumerate(_answer(messages, info)):
+        for piece in stream_pieces(at, part):
+            yield piece
+
+
+def _answer(messages: Sequence[ModelMessage], info: AgentInfo) -> list[ModelResponsePart]:
+    """Answer by the demo's rules; with an agent of one's own, call the tools that people name."""
+    names = {one.name for one in info.function_tools}
+    is_own = bool(names) and _DEPLOY not in names and not is_explaining(messages)
+    return own.answer(messages, info.function_tools) if is_own else _parts(messages)
 
 
 @dataclass(slots=True)

@@ -49,6 +49,24 @@ shouting = {"#Finance": mine}
 numbers = {7: mine}
 """
 BROKEN = {
+    "countersign_gate": """from agents import tool
+
+
+# The mistake is in the next line.
+@tool(gate="reveiw")
+def rotate(name: str) -> str:
+    \"\"\"Rotate.\"\"\"
+    return name
+""",
+    "countersign_title": """from agents import tool
+
+
+# The mistake is in the next line.
+@tool(title="Rotate {nmae}")
+def rotate(name: str) -> str:
+    \"\"\"Rotate.\"\"\"
+    return name
+""",
     "countersign_raises": "raise RuntimeError('at import')",
     "countersign_syntax": "def (",
     "countersign_needs": "\nimport countersign_no_such_package",
@@ -109,6 +127,8 @@ def test_the_demo_has_an_agent_in_each_of_its_channels() -> None:
         ("countersign_needs:agent", "countersign_needs.py:2; install it beside Countersign"),
         ("countersign_raises:agent", "RuntimeError('at import'), at "),
         ("countersign_raises:agent", "countersign_raises.py:1; fix the module"),
+        ("countersign_gate:agent", "countersign_gate.py:5; fix the module"),
+        ("countersign_title:agent", "countersign_title.py:5; fix the module"),
         ("countersign_syntax:agent", "invalid syntax, at "),
         ("countersign_syntax:agent", "countersign_syntax.py:1; fix the module"),
         ("countersign_name:agent", "cannot import name 'nothing' from 'json'"),

@@ -229,6 +229,7 @@ def test_a_fault_of_an_escalation_is_told_once(variable: str, after: str) -> Non
         ("COUNTERSIGN_APPROVER", "did you mean COUNTERSIGN_APPROVERS?"),
         ("COUNTERSIGN_SELF_APROVAL", "did you mean COUNTERSIGN_SELF_APPROVAL?"),
         ("countersign_port", "did you mean COUNTERSIGN_PORT?"),
+        ("COUNTERSIGN_SANDBOX_PORT", "unset it"),
         ("COUNTERSIGN_QQQQQQQQQQQQQQQQQQQQQQ", "unset it"),
     ],
 )

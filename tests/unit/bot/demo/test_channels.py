@@ -130,4 +130,4 @@ def test_the_welcome_of_your_own_agent_names_it_and_warns_of_the_rules() -> None
     assert url in told
     assert "#approval" not in told
     assert "COUNTERSIGN_MODEL" not in told
-    assert "COUNTERSIGN_MODEL isn't set" in welcome(url, agent="wifi:build")
+    assert "No key is needed" in welcome(url, agent="wifi:build")
