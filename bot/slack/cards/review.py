@@ -25,15 +25,16 @@ from bot.layout.parts import asked_by
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
 from bot.layout.titles import title_of
-from bot.people.terms_of import is_critical, terms_of
-from bot.policy.terms import TermsError
+from bot.people.progress import progress_of
+from bot.people.terms_of import is_critical
 from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.grants import next_time
-from bot.slack.cards.status import final_status
+from bot.slack.cards.status import final_status, pending_status
+from bot.slack.cards.who import vote_lines
 from bot.words import say
 from bot.words.mrkdwn import date
 from storage.records import Approval, Kind, Status
@@ -209,13 +210,20 @@ class _ReviewPage:
         if self._can_agree() and reader.why:
             words = f"{words} {reader.why}"
         if approval.status is Status.PENDING:
-            words = f"{words}\n{expiry(approval)}"
+            words = "\n".join([*vote_lines(approval), words, expiry(approval), *self._voids()])
         small = context(mrkdwn(words))
         if not self._count:
             return [*blocks, small]
         unread = self._can_agree() and not self._is_read()
         hint = say("form.page_unread" if unread else "form.page_rest")
         return [*blocks, small, context(mrkdwn(hint))]
+
+    def _voids(self) -> list[str]:
+        """Say that an edit voids votes, where there is one to be made and some to be voided."""
+        given = progress_of(self._approval).votes
+        offered = self._buttons() if given else []
+        can_edit = any(one["action_id"] == ActionId.EDIT for one in offered)
+        return [say("line.edit_voids", n=len(given))] if can_edit else []
 
     def _text(self, number: int) -> list[Block]:
         where = context(mrkdwn(say("form.page_of", n=number, of=self._count)))
@@ -271,32 +279,7 @@ def _titled(approval: Approval, question: ShownQuestion) -> list[Block]:
     name = line(literal(clip(title_of(final), 300), "bold"))
     if approval.status is not Status.PENDING:
         return [rich(name), final_status(question).line(approval)]
-    state, _ = question.needs(_UNSAID)
-    sign = "💬" if approval.kind is Kind.QUESTION else "⏳"
-    risk = _risk(approval)
-    return [rich(name, line(literal(f"{sign} {state}" + (f"  ·  {risk}" if risk else ""))))]
-
-
-_UNSAID = dict.fromkeys(("title", "who", "when", "risk"), "")
-
-
-def _risk(approval: Approval) -> str:
-    """A risk with its sign; empty for a usual one."""
-    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
-        return ""
-    try:
-        risk = terms_of(approval).risk
-    except TermsError:
-        return ""
-    match risk:
-        case "high":
-            return f"🔺 {say('risk.high')}"
-        case "critical":
-            return f"🛑 {say('risk.critical')}"
-        case "low":
-            return say("risk.low")
-        case _:
-            return ""
+    return [rich(name), pending_status(question).line(approval)]
 
 
 def _head_of(approval: Approval) -> list[Block]:
