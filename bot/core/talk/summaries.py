@@ -15,7 +15,7 @@ from storage.records import Approval, Kind, Post, Status, Thread
 logger = logging.getLogger(__name__)
 
 LEAST = 3
-"""Requests that have come to their end, from which on there is a summary."""
+"""Cards whose requests have come to their end, from which on there is a summary."""
 MOST = 50
 """The most requests that are looked at, the newest."""
 _FIRST = 2
@@ -64,7 +64,9 @@ class Summaries:
             return
         newest = await self.storage.approvals.newest_of(thread.thread_id, limit=MOST)
         over = [one for one in reversed(newest) if _is_counted(one)]
-        if len(over) >= LEAST:
+        # A card of several lists all of its requests: it needs no summary below it.
+        cards = {one.checkpoint_id if one.is_batched else one.approval_id for one in over}
+        if len(cards) >= LEAST:
             await self._show(thread, over)
 
     async def _show(self, thread: Thread, over: Sequence[Approval]) -> None:

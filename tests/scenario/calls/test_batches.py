@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
+from bot.words import say
 from storage.records import Status
 from tests.scenario.calls.batch_agents import RAN
 from tests.scenario.test_main_job import values_of
@@ -62,6 +63,8 @@ async def test_five_calls_have_one_card_and_one_click_approves_them(stage: Stage
     assert sorted(RAN) == ["1234", "1240", "1251", "1262", "1270"]
     final = await stage.card(word="4 ran, 1 failed", within=20)
     assert buttons(final) == []
+    await stage.rest()
+    assert say("message.summary_title") not in str(stage.messages())  # the card lists them all
     assert "the shop does not answer" in str(final)
     assert len(stage.cards()) == 1
 
