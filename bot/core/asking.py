@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agents import DoubtInfo, InterruptContext
@@ -16,10 +17,11 @@ from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.under_terms import under_terms
 from bot.ports.process import Clock, Spawn
-from bot.questions.base import asks_people
+from bot.questions.base import asks_people, brief_of
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
 from storage.base import Storage
-from storage.records import Approval, ApprovalHead, Kind, Status
+from storage.errors import RecordFormatError
+from storage.records import Approval, ApprovalHead, Kind, Status, Thread
 
 _FEW = 5
 """The most open approvals that are all read whole; of more, only those that need work are."""
@@ -85,8 +87,10 @@ class Asking:
             return []
         now = self.clock()
         requesters = await self.requesters.of(work)
+        new_ones = [context for context in contexts if context.id not in known]
+        subject = await self._subject(work.thread, new_ones)
         new = [
-            await self._made(work, context, requesters, position=position, now_ms=now)
+            await self._made(work, context, requesters, subject, position=position, now_ms=now)
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
@@ -97,6 +101,15 @@ class Asking:
         ours = [one for one in born if one.approval_id in added]
         self.spawn(self.attendance.request(ours))
         return ours
+
+    async def _subject(self, thread: Thread, contexts: Sequence[InterruptContext]) -> str:
+        """The message that began the turn, where a title does not say what it is about."""
+        if not any(brief_of(context.info).is_vague for context in contexts):
+            return ""
+        with suppress(RecordFormatError):
+            messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+            return messages[0].text if messages else ""
+        return ""
 
     async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> AskedApprovals:
         """Find the approvals of a turn that waits; put on record what has none.
@@ -172,6 +185,7 @@ class Asking:
         work: ThreadPass,
         context: InterruptContext,
         requesters: tuple[str, ...],
+        subject: str,
         *,
         position: int,
         now_ms: int,
@@ -179,7 +193,7 @@ class Asking:
         thread = work.thread
         if isinstance(context.info, DoubtInfo):
             requesters = await self.requesters.of_call(work, str(context.address))
-        origin = Asked(thread=thread, requesters=requesters)
+        origin = Asked(thread=thread, requesters=requesters, subject=subject)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         approval = replace(approval, why_said=_holds(work.said, approval.why))
         look = OneLook(self.outlook.directory)

@@ -64,6 +64,7 @@ class Brief:
         preview: See `Approval.preview`.
         rule: See `Approval.rule`.
         digest: What the runtime will compare; empty when it compares nothing.
+        is_vague: Whether the title is our own, and does not say what it is about.
     """
 
     kind: Kind
@@ -75,6 +76,7 @@ class Brief:
     preview: str = ""
     rule: str = ""
     digest: str = ""
+    is_vague: bool = False
 
     def digest_at(self, checkpoint_id: str, address: str) -> str:
         """Return the digest that a decision is bound to: the runtime's, or one of what is shown."""

@@ -61,6 +61,7 @@ class FeedbackQuestion(DrawnQuestion):
         return Brief(
             kind=Kind.QUESTION,
             title=info.title.strip() or say("card.review_text"),
+            is_vague=not info.title.strip(),
             arguments=arguments,
             ask=AnswerForm(form=Form.FEEDBACK),
         )

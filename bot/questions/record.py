@@ -19,13 +19,16 @@ from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
 from bot.policy.ballot import APPROVE, read_votes
 from bot.ports.people import EXCLUDED
-from bot.questions.base import brief_of, kind_at
+from bot.questions.base import Brief, brief_of, kind_at
 from bot.questions.form import in_order
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
+from bot.words import say
 from storage.records import Approval, Kind, Thread
 
 _MOST_APPROVED = 20
+_SUBJECT = 60
+"""Characters of a message in front of a title."""
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
 """The names that a policy may give; anything else in their place is nobody."""
 
@@ -106,9 +109,11 @@ class Asked(_Askers):
 
     Attributes:
         thread: Where.
+        subject: The message that began the turn: what a title of ours is about.
     """
 
     thread: Thread
+    subject: str = ""
 
 
 def approval_id_of(interrupt_id: str) -> str:
@@ -149,7 +154,7 @@ def approval_from(
         tool=brief.tool,
         rule=brief.rule,
         # A title like “Rotate {name} with {password}” has values of the arguments in it.
-        title=mask_title(brief.title, brief.arguments, masks),
+        title=mask_title(_titled(brief, origin.subject), brief.arguments, masks),
         why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
         preview=mask_title(brief.preview, brief.arguments, masks),
         arguments_json=in_order(brief.arguments),
@@ -166,6 +171,17 @@ def approval_from(
         due_ms=now_ms,
     )
     return _as_asked(approval, info, rules)
+
+
+def _titled(brief: Brief, subject: str) -> str:
+    """The title of a brief; where that is vague, behind what its turn is about."""
+    lines = subject.strip().splitlines()
+    if not brief.is_vague or not lines:
+        return brief.title
+    first = " ".join(lines[0].split())
+    about = first if len(first) <= _SUBJECT else f"{first[:_SUBJECT].rstrip()}…"
+    about = f"{about[:1].upper()}{about[1:]}"
+    return say("card.about", subject=about, title=brief.title)
 
 
 def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:

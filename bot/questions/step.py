@@ -107,6 +107,7 @@ def _of_stage(info: StageInfo) -> Brief:
         ask=AnswerForm(form=Form.STEP, label=say("card.wants")),
         why=info.said,
         digest=info.digest,
+        is_vague=True,
     )
 
 
@@ -119,6 +120,7 @@ def _of_breakpoint(info: Question) -> Brief:
         ask=AnswerForm(form=Form.STEP, label=say("card.state"), schema=_state_schema(info)),
         rule=f"{info.kind} {info.node}",
         preview=step_of(info),
+        is_vague=True,
     )
 
 

@@ -58,6 +58,7 @@ def text_brief(questions: list[str], *, about: str = "") -> Brief:
         title=title_of_questions(questions, about=about),
         arguments={"questions": questions},
         ask=AnswerForm(form=Form.TEXTS),
+        is_vague=len(questions) > 1 and not about.strip(),
     )
 
 
@@ -73,7 +74,8 @@ def value_brief(value: object) -> Brief:
     question = cast("str", text) if has_question else say("card.answer_this")
     rest = {name: item for name, item in data.items() if not has_question or name != "question"}
     brief = text_brief([question])
-    return replace(brief, arguments={**brief.arguments, "shown": rest} if rest else brief.arguments)
+    shown = {**brief.arguments, "shown": rest} if rest else brief.arguments
+    return replace(brief, arguments=shown, is_vague=not has_question)
 
 
 def questions_in(brief: Brief) -> list[str]:

@@ -444,9 +444,8 @@ class ThreadInbox:
             answer_json=answer,
             digest=approval.digest,
         )
-        # Whoever replies in its thread sees the card there.
-        is_here = bool(approval.card_ts) and not approval.place
-        surface = Surface.CARD if is_here else Surface.ELSEWHERE
+        # Whoever replies in its thread sees the card there, unless that stands elsewhere.
+        surface = Surface.ELSEWHERE if approval.place else Surface.CARD
         decided = await self.approvals.decide(approval, decision, surface=surface)
         self.outbox.spawn(self.approvals.follow_up(decided))
 
