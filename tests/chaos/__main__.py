@@ -101,6 +101,10 @@ VOTES = (
 """Where they die first when people vote under a policy."""
 
 
+CRASHING_EACH = 25
+"""One job in so many ends its process each time it is tried."""
+
+
 async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]) -> Report:
     """One run with its own database."""
     with ExitStack() as stack:
@@ -117,6 +121,8 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
+            crashing=() if arguments.votes else range(0, arguments.threads, CRASHING_EACH),
+            raising=0.0 if arguments.votes else arguments.raising,
             faults=arguments.faults if arguments.database == "sqlite" else 0.0,
             expire_s=40 + arguments.threads // 4,  # people need their time
         )
@@ -169,6 +175,9 @@ async def main() -> int:
     parser.add_argument("--calm", action="store_true", help="Slack behaves")
     parser.add_argument(
         "--faults", type=float, default=0.002, help="chance of an exception, for each statement"
+    )
+    parser.add_argument(
+        "--raising", type=float, default=0.1, help="chance of an exit, for each call of a tool"
     )
     parser.add_argument("--keep", action="store_true", help="show the logs of a bad run")
     arguments = parser.parse_args()

@@ -38,7 +38,8 @@ PLAN = Plan()
 """Of this process; its entry sets it."""
 EFFECTS = "CHAOS_EFFECTS"
 """The variable with the file that effects are appended to."""
-
+CRASHING = "CHAOS_CRASHING"
+"""The variable with the numbers of jobs that end their process each time."""
 KINDS = 8
 """How many kinds of jobs there are; the number of a job says which it is."""
 
@@ -46,11 +47,13 @@ KINDS = 8
 def effect(tool_name: str, ref: str, amount: int) -> str:
     """Do what cannot be taken back."""
     PLAN.at(f"tool {tool_name} <")
+    PLAN.may_fail(ref, "<")
     line = f"{tool_name} {ref} {amount} {idempotency_key()}\n".encode()
     file = os.open(os.environ[EFFECTS], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, line)  # one write: lines of several processes do not mix
     os.close(file)
     PLAN.at(f"tool {tool_name} >")
+    PLAN.may_fail(ref, ">")
     return f"{tool_name} did {ref} with {amount}"
 
 
@@ -149,6 +152,16 @@ WIRES = graph_tool(
 )
 
 
+@tool
+async def crash(ref: str) -> str:
+    """End the process, whenever it is called.
+
+    Args:
+        ref: What for.
+    """
+    PLAN.die()
+
+
 def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     """What the model says next: it depends on the conversation alone."""
     prompts = [
@@ -174,6 +187,9 @@ def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
 
 
 def _first(number: int) -> list[ModelResponsePart]:
+    words: ModelResponsePart = TextPart(f"I will do job {number}.")
+    if str(number) in os.environ.get(CRASHING, "").split(","):
+        return [words, call("crash", {"ref": f"job-{number}-0"}, id=f"x{number}")]
     questions = {"questions": [f"What about job {number}?"]}
     calls: list[list[ModelResponsePart]] = [
         [_call("pay", number, 1)],
@@ -185,7 +201,7 @@ def _first(number: int) -> list[ModelResponsePart]:
         [_call("charge", number, 1)],
         [_call("wire", number, 1), _call("pay", number, 2)],
     ]
-    return [TextPart(f"I will do job {number}."), *calls[number % KINDS]]
+    return [words, *calls[number % KINDS]]
 
 
 def _call(name: str, number: int, part: int) -> ModelResponsePart:
@@ -198,5 +214,5 @@ def build(_: Model) -> ChatModelAgent:
     return ChatModelAgent(
         name="chaos",
         model=AnsweringModel(answer, name="chaos"),
-        tools=[pay, refund, restart, look, charge, WIRES, follow_up_tool()],
+        tools=[pay, refund, restart, look, crash, charge, WIRES, follow_up_tool()],
     )

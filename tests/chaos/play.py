@@ -23,7 +23,7 @@ from storage.errors import RecordNotFoundError
 from storage.mongo import Driver
 from storage.records import Approval, AuditEntry, Kind, Status
 from tests.chaos import process
-from tests.chaos.agent import EFFECTS, effects
+from tests.chaos.agent import CRASHING, EFFECTS, effects
 from tests.chaos.forms import close_all, filled, opened
 from tests.support.forked import fork_bot
 from tests.support.pace import hasty_seconds
@@ -37,6 +37,8 @@ ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:again",
     "countersign:give_up",
 )
+GIVEN_UP = "This stopped my process 3 times"
+"""The words with which a turn ends that ends its process each time."""
 RETRY_S = 6.0
 """How long a person waits before pressing a button again whose card did not change."""
 PATIENCE_S = 180.0
@@ -67,6 +69,8 @@ class Setting:
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
         faults: How likely each statement of the embedded database ends with an exception.
+        crashing: Numbers of jobs that end their process each time they are tried.
+        raising: How likely the tool of a call raises what would end a process.
         luck: Whether it is open at which of the first times a bot dies at a point, and whether
             anybody grants anything.
         expire_s: Seconds after which a card that nobody decides expires.
@@ -85,6 +89,8 @@ class Setting:
     kills: int = 3
     trouble: bool = True
     faults: float = 0.0
+    crashing: Collection[int] = ()
+    raising: float = 0.0
     luck: bool = True
     expire_s: int = 40
     hurry: int = 1
@@ -122,6 +128,7 @@ class Play:
         self.file = self.setting.directory / "effects"
         self.seen = self.setting.directory / "points"
         self.said = self.setting.directory / "said"
+        self.failed = self.setting.directory / "failed"
         self.points = list(self.setting.points)
         self.sandbox = Sandbox(
             clock=time.time,
@@ -343,6 +350,9 @@ class Play:
             "number": self.random.choice([1, 1, 2]) if point and self.setting.luck else 1,
             "seen": str(self.seen),
             "said": str(self.said),
+            "failed": str(self.failed),
+            "raising": self.setting.raising,
+            "raising_seed": self.setting.seed,
             "seed": self.random.randrange(1 << 30),
             "faults": self.setting.faults,
             "look_s": 1.0 if self.setting.hurry > 1 else 0.0,
@@ -355,6 +365,7 @@ class Play:
             "COUNTERSIGN_LOG": "warning",
             **self._rules(),
             EFFECTS: str(self.file),
+            CRASHING: ",".join(map(str, self.setting.crashing)),
             process.PLAN: json.dumps(plan),
             **self.setting.database,
             **self._driver(len(self._names)),
@@ -388,8 +399,12 @@ class Play:
             return False
         channel, ts = self.jobs[number]
         messages = self.sandbox.messages(channel, thread_ts=ts)
-        has_ended = any(f"job {number} done" in str(one.get("text")) for one in messages)
+        has_ended = any(self._end_of(number) in str(one.get("text")) for one in messages)
         return has_ended and not any(self._is_card(one) and buttons(one) for one in messages)
+
+    def _end_of(self, number: int) -> str:
+        """The words with which a job is over."""
+        return GIVEN_UP if number in self.setting.crashing else f"job {number} done"
 
     def _shows(self, number: int) -> list[str]:
         """What stands about a job that is not over, for whoever reads the report."""
@@ -448,7 +463,7 @@ class Play:
         said = [
             one for one in self.sandbox.messages(channel, thread_ts=ts) if not self._is_card(one)
         ]
-        ends = [one for one in said if f"job {number} done" in str(one.get("text"))]
+        ends = [one for one in said if self._end_of(number) in str(one.get("text"))]
         if len(ends) != 1:
             names = ("ts", "text", "metadata", "streaming_state", "edited")
             told = [{name: one.get(name) for name in names} for one in ends]
@@ -493,7 +508,7 @@ class Play:
         if "amount" in wanted and any(one[2] != wanted["amount"] for one in found):
             self.report.wrong.append(f"{name}: other arguments ran than were approved")
         count = len({one[3] for one in found}) if approval.tool == "restart" else len(found)
-        if count != 1 and not (count == 0 and ref in given_up):
+        if count != 1 and not (count == 0 and (ref in given_up or ref in self._refused())):
             self.report.wrong.append(f"{name}: it happened {count} times")
 
     def _check_charges(
@@ -502,10 +517,15 @@ class Play:
         """What a tool does with the answer to its own question happens once, or not at all."""
         ref = _ref(approval)
         count = len([one for one in done if one[1] == ref and one[0] == "charge"])
-        is_given_up = count == 0 and ref in given_up
+        is_given_up = count == 0 and (ref in given_up or ref in self._refused())
         wanted = 1 if approval.status is Status.ANSWERED else 0
         if count != wanted and not is_given_up:
             self.report.wrong.append(f"charge {ref} ({approval.status}): it happened {count} times")
+
+    def _refused(self) -> set[str]:
+        """The calls whose tool raised before it did anything."""
+        lines = self.failed.read_text().splitlines() if self.failed.exists() else []
+        return {line.split()[0] for line in lines if line.endswith("<")}
 
     def _check_audit(self, approval: Approval, actions: list[str]) -> None:
         asked = "doubted" if approval.kind is Kind.DOUBT else "requested"

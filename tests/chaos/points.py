@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
@@ -62,6 +62,17 @@ FAULT = "sqlite raises"
 """The point at which a statement of the embedded database ends with an exception."""
 
 
+DEADLY = (signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, None)
+"""Ways in which code ends a process without an exception; None is `os._exit`."""
+RAISED: tuple[type[BaseException], ...] = (
+    SystemExit,
+    KeyboardInterrupt,
+    GeneratorExit,
+    MemoryError,
+)
+"""Exceptions of tools that would end a process, or may."""
+
+
 @dataclass
 class Plan:
     """When this process dies.
@@ -74,6 +85,9 @@ class Plan:
         seen: A file to which each point is written when it is reached the first time.
         said: A file to which each private answer is written before it is sent.
         faults: How likely each statement of the embedded database ends with an exception.
+        raising: How likely the tool of a call raises what would end a process.
+        raising_seed: Of that, the same for all processes.
+        failed: A file to which each call that does is written.
         look_s: Seconds between looks for due work, beside those of the scheduler; 0 for none.
     """
 
@@ -84,6 +98,9 @@ class Plan:
     seen: Path | None = None
     said: Path | None = None
     faults: float = 0.0
+    raising: float = 0.0
+    raising_seed: int = 0
+    failed: Path | None = None
     look_s: float = 0.0
     reached: Counter[str] = field(default_factory=Counter)
 
@@ -105,7 +122,32 @@ class Plan:
                 file.write(f"{name}\n")
         is_planned = name == self.point and self.reached[name] == self.number
         if is_planned or (self.chance and self._random.random() < self.chance):
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.die()
+
+    def die(self) -> NoReturn:
+        """End this process at once, in one of the ways in which code does that."""
+        way = self._random.choice(DEADLY)
+        if way is not None:
+            os.kill(os.getpid(), way)
+        os._exit(7)
+
+    def may_fail(self, ref: str, when: str) -> None:
+        """Let a tool raise what would end a process, the same each time for one reference.
+
+        Args:
+            ref: Of the call.
+            when: Before or after its effect.
+        """
+        random = Random(f"{self.raising_seed} {ref}")  # noqa: S311 - not for secrets
+        if random.random() >= self.raising or random.choice(["<", ">"]) != when:
+            return
+        if self.failed is not None:
+            with self.failed.open("a") as file:
+                file.write(f"{ref} {when}\n")
+        way = random.choice(RAISED)
+        if way is MemoryError:
+            bytearray(1 << 62)  # more than any machine has
+        raise way
 
 
 class Fragile:

@@ -98,6 +98,32 @@ async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> No
     assert FAULT in play.seen.read_text()
 
 
+async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
+    """What they do happens at most once, each job has its end, and one that crashes is given up."""
+    directory = tmp_path / "data"
+    setting = Setting(
+        directory=tmp_path,
+        database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        open_storage=lambda: SqliteStorage(directory),
+        threads=8,
+        expire_s=20,
+        hurry=3,
+        processes=1,
+        points=("tool pay <", "tool pay >", "tool refund >"),
+        kills=0,
+        trouble=False,
+        crashing=(2,),
+        raising=0.5,
+        luck=False,
+        seed=15,
+    )
+    play = Play(setting)
+    report = await played(play, SqliteStorage(directory))
+    assert report.wrong == []
+    assert report.deaths["by itself"] >= 1
+    assert play.failed.exists()
+
+
 @pytest.mark.mongo
 async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer) -> None:
     uri = mongo_server.new_uri()
