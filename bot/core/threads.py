@@ -63,6 +63,8 @@ MAX_CRASHES = 3
 """A turn during which the process ended so often is given up."""
 CRASH_PATIENCE_S = 30.0
 """The longest that work which was cut off waits for other work which was cut off."""
+CRASH_PAUSE_S = 10.0
+"""The wait before work is tried whose last try was cut off as well: others may be the cause."""
 MAX_SILENCES = 2
 """A model that sends nothing is asked so often: each time takes as long as it may be silent."""
 MAX_SAID = 500
@@ -317,7 +319,8 @@ class Threads:
         """Count an attempt at work that was cut off, while no other such work goes on here.
 
         A process that dies cuts off all of its threads, and one of them may be the cause. So they
-        are tried one after the other, and only the count of the one that is tried rises.
+        are tried one after the other, and only the count of the one that is tried rises. It waits
+        before its last try, so that other causes, which end several processes in a row, count less.
         """
         if not thread.was_cut_off:
             yield
@@ -326,6 +329,8 @@ class Threads:
             "work on a thread was cut off, and is begun again",
             extra={"action": "thread_cut_off", "thread_id": thread.thread_id},
         )
+        if thread.crashes == 1:
+            await self.sleep(CRASH_PAUSE_S)
         async with AsyncExitStack() as stack:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CRASH_PATIENCE_S):
