@@ -389,7 +389,7 @@ async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
         await stage.say("Rosa", "20 degrees", thread_ts=ts)
         await stage.whispered("Rosa", "Only a program")
         await stage.later(hours=9)
-        await stage.said("Got Expired")
+        await stage.said("has no answer: nobody answered in time")
         await final(stage, "Expired")
 
 
