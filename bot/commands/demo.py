@@ -17,7 +17,7 @@ from bot.commands.parser import PORT
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import IN_A_POLICY, OURS, Settings
-from bot.demo import PATTERNS, POLICY
+from bot.demo import PATTERNS, POLICY, RULES
 from bot.errors import BotError
 from bot.ports.people import CHANNEL
 from bot.sandbox import Sandbox, surfaces_of
@@ -44,6 +44,10 @@ WELCOME_POLICY = """
 Production needs two approvals from @oncall (Ada and Ben). Refunds above 100
 need @finance (Mia). Use the toolbar to see who's in which group, and the clock
 to skip ahead to reminders, escalations and deadlines.
+Each rule of the policy that does more has a channel, too:
+
+    {channels}
+
 The policy is in {path}
 """
 TOPICS = {
@@ -150,7 +154,8 @@ def welcome(
     names = [pattern.channel for pattern in PATTERNS]
     half = (len(names) + 1) // 2
     rows = ["  ".join(names[:half]), "  ".join(names[half:])]
-    words = WELCOME_POLICY.format(path=policy) if policy == POLICY else ""
+    rules = "  ".join(rule.channel for rule in RULES)
+    words = WELCOME_POLICY.format(path=policy, channels=rules) if policy == POLICY else ""
     return WELCOME.format(url=url, channels="\n    ".join(rows), policy=words)
 
 

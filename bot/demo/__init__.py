@@ -5,9 +5,19 @@ from typing import Final
 
 from bot.demo.agent import Effect, build
 from bot.demo.model import DemoModel
-from bot.demo.patterns import PATTERNS, DemoPattern, channels
+from bot.demo.patterns import PATTERNS, RULES, DemoPattern, DemoRule, channels
 
-__all__ = ["PATTERNS", "POLICY", "DemoModel", "DemoPattern", "Effect", "build", "channels"]
+__all__ = [
+    "PATTERNS",
+    "POLICY",
+    "RULES",
+    "DemoModel",
+    "DemoPattern",
+    "DemoRule",
+    "Effect",
+    "build",
+    "channels",
+]
 
 POLICY: Final = Path(__file__).with_name("policy.yaml")
 """The demo's policy: who decides what."""

@@ -56,6 +56,32 @@ PATTERNS = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoRule:
+    """What one rule of the demo's policy shows, in a channel where the on-call agent works.
+
+    Attributes:
+        channel: Name of the channel, with `#`.
+        example: What to write there.
+    """
+
+    channel: str
+    example: str
+
+
+RULES = (
+    DemoRule(
+        channel="#batches",
+        example="refund orders 1234 20.00, 1240 12.50, 1251 99.50, 1262 9.90, 1270 31.00",
+    ),
+    DemoRule(channel="#grants", example="refund order 1234 20.00"),
+    DemoRule(channel="#stages", example="deploy payments 1.4.2 to production"),
+    DemoRule(channel="#routing", example="deploy search 2.0.1 to production"),
+    DemoRule(channel="#rotation", example="deploy payments 1.4.2 to staging"),
+    DemoRule(channel="#override", example="roll back payments in production"),
+)
+
+
 def channels(model: Model) -> Mapping[str, Agent]:
     """Make the agents of `make demo`: each pattern in its channel, the on-call agent elsewhere.
 

@@ -46,6 +46,15 @@ _PATTERNS = (
     ("react", "write to nora@acme.example: the office moves on Monday"),
 )
 """Channels with everybody in them, and what to write there to the bot."""
+_RULES = (
+    ("batches", "refund orders 1234 20.00, 1240 12.50, 1251 99.50, 1262 9.90, 1270 31.00"),
+    ("grants", "refund order 1234 20.00"),
+    ("stages", "deploy payments 1.4.2 to production"),
+    ("routing", "deploy search 2.0.1 to production"),
+    ("rotation", "deploy payments 1.4.2 to staging"),
+    ("override", "roll back payments in production"),
+)
+"""Channels in which a rule of the demo's policy shows one thing, and what to write there."""
 
 ONCALL: Final = "S0ONCALL01"
 FINANCE_GROUP: Final = "S0FINANCE1"
@@ -63,6 +72,7 @@ _EXAMPLES = (
     ("status of payments", "answers at once"),
 )
 PATTERNS: Final = "Patterns"
+RULES: Final = "Policy"
 TRY_IT: Final = "Try it"
 """Headings of the demo's channels."""
 
@@ -80,14 +90,20 @@ class Cast:
 def first_cast(bot_name: str, *, with_demo: bool = True) -> Cast:
     """Five people, the bot, #ops, #finance, #random, a DM each, @oncall, @finance.
 
-    With the demo also a channel for each of its patterns.
+    With the demo also a channel for each of its patterns, and for what its policy shows.
     """
     people = [_person(*facts) for facts in _PEOPLE]
     bot = SlackUser(
         id=BOT_USER, name=bot_name, real_name=bot_name, team_id=TEAM, is_bot=True, color="4a154b"
     )
     everybody = [ROSA, ADA, BEN, MIA, GUS]
-    patterns = [_pattern(*one, bot_name, [*everybody, BOT_USER]) for one in _PATTERNS]
+    members = [*everybody, BOT_USER]
+    rooms = {PATTERNS: _PATTERNS, RULES: _RULES}
+    patterns = [
+        _pattern(*one, bot_name, [*members], section)
+        for section, channels in rooms.items()
+        for one in channels
+    ]
     channels = (
         SlackChannel(
             id=OPS, name="ops", topic="Deploys and incidents", members=[*everybody, BOT_USER]
@@ -115,10 +131,10 @@ def direct_message(channel_id: str, user: str, bot_user: str) -> SlackChannel:
     return SlackChannel(id=channel_id, name=user, kind="im", members=[user, bot_user])
 
 
-def _pattern(name: str, text: str, bot_name: str, members: list[str]) -> SlackChannel:
+def _pattern(name: str, text: str, bot_name: str, members: list[str], section: str) -> SlackChannel:
     id_ = f"C0{re.sub('[^A-Z]', '', name.upper())}00000000"[:10]
     topic = f"Write: @{bot_name} {text}"
-    return SlackChannel(id=id_, name=name, topic=topic, members=members, section=PATTERNS)
+    return SlackChannel(id=id_, name=name, topic=topic, members=members, section=section)
 
 
 def _person(id_: str, name: str, real_name: str, title: str, color: str, zone: str) -> SlackUser:

@@ -18,7 +18,7 @@ from agents import (
 )
 from agents.models import call, say
 from bot.commands.demo import TOPICS, welcome
-from bot.demo import PATTERNS, POLICY, DemoModel, channels
+from bot.demo import PATTERNS, POLICY, RULES, DemoModel, channels
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import approval, graphs
 from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
@@ -54,6 +54,9 @@ def test_the_welcome_and_the_page_about_patterns_name_every_channel() -> None:
     for pattern in PATTERNS:
         assert pattern.channel in told
         assert f"| {pattern.channel} | @countersign {pattern.example} |" in page
+    for rule in RULES:
+        assert rule.channel in told
+        assert f"| {rule.channel} | @countersign {rule.example} |" in page
     for example in graphs.EXAMPLES:
         assert f"| #graph | @countersign {example} |" in page
 
