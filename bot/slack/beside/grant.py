@@ -14,13 +14,15 @@ from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
 from bot.questions.shown import what_runs
 from bot.redaction.masks import masked_once
-from bot.slack.cards.batch_items import item_text
+from bot.slack.cards.batch_items import long_text
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention
 from storage.records import Approval, Grant
 from storage.uses import is_void
 
 _NAMES = 300
+_VALUE = 2_000
+"""Characters of an argument that a permission has let run."""
 
 
 def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
@@ -55,7 +57,7 @@ def use_words(grant: Grant, call: Approval, number: int) -> str:
         call: What runs, as a record.
         number: How many it has let run with this one.
     """
-    return say("message.grant_run", n=number, of=grant.max_uses, what=item_text(call))
+    return say("message.grant_run", n=number, of=grant.max_uses, what=long_text(call, _VALUE))
 
 
 def _state(grant: Grant) -> str:

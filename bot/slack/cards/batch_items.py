@@ -132,6 +132,16 @@ def item_text(approval: Approval, said: Said = ()) -> str:
     return _GAP.join(f"{one.label} {one.text}".strip() for one in _left(approval, said))
 
 
+def long_text(approval: Approval, most: int) -> str:
+    """A call in words, with so many characters of each part at most.
+
+    Args:
+        approval: The record.
+        most: Of the title, of an argument, and of what will happen.
+    """
+    return _GAP.join(f"{one.label} {one.text}".strip() for one in _parts(approval, most))
+
+
 def item_parts(approval: Approval, said: Said = ()) -> Iterator[Block]:
     """The same as parts of a line: the names of arguments are bold, as nothing else is."""
     yield from _written(_left(approval, said))
@@ -172,22 +182,22 @@ def _line_of(approval: Approval) -> tuple[LinePart, ...]:
     return tuple(_parts(what_runs(approval)))
 
 
-def _parts(approval: Approval) -> Iterator[LinePart]:
+def _parts(approval: Approval, most: int = MOST_LINE) -> Iterator[LinePart]:
     ask, title = shown_question(approval).ask, title_of(approval)
-    yield LinePart(show(title, MOST_LINE, one_line=True))
+    yield LinePart(show(title, most, one_line=True))
     naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
     for name, value in read_pairs(approval.arguments_json):
         if naming.covers(name, value):
             continue
         words = naming.words(name, value)
         note = f"{as_text()} " if is_ambiguous(value) else ""
-        view = show((note, *words), MOST_LINE, one_line=True)
+        view = show((note, *words), most, one_line=True)
         label = clip(naming.label(name), NAME) or say("line.no_name")
         has_breaks = any("\n" in one for one in words if isinstance(one, str))
         yield LinePart(replace(view, altered=view.altered or has_breaks), label)
     if approval.preview.strip():
         text = written(mask_call(approval.preview.strip()))
-        view = show(text, MOST_LINE, one_line=True)
+        view = show(text, most, one_line=True)
         yield LinePart(replace(view, altered=view.altered or "\n" in text), style="italic")
 
 
