@@ -36,6 +36,11 @@ from storage.records import Approval, Status
 
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
 _MOST_NAMED = 5
+_WITH_NAMES = {
+    "refuse.not_yet": "refuse.not_yet_who",
+    "refuse.voted_already": "refuse.voted_already_who",
+    "refuse.not_needed": "refuse.not_needed_who",
+}
 
 
 class BotError(Exception):
@@ -184,7 +189,7 @@ class OthersTurnError(RefusalError):
         if who and turn_ms:
             words = say("refuse.not_yet_backup", time=date(turn_ms), who=who)
         else:
-            words = say(f"{key}_who", who=who) if who else say(key)
+            words = say(_WITH_NAMES[key], who=who) if who else say(key)
         super().__init__(code, words)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ async def test_a_question_of_my_own_agent_waits_for_me(tmp_path: Path, room: str
         )
         for user, waits in ((ROSA, True), (ADA, room == "ops"), (BEN, room == "ops")):
             stage.sandbox.open_home(user)
-            await stage.sandbox.until(lambda user=user: stage.sandbox.home(user) is not None)
+            await stage.sandbox.until(partial(stage.sandbox.home, user))
             home = stage.sandbox.home(user)
             assert home is not None
             head = home["blocks"][0]["text"]["text"]
