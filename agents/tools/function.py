@@ -36,6 +36,8 @@ _Pieces: TypeAlias = AsyncGenerator[object, None]
 
 _TITLE_VALUE = 80
 """The most characters of one argument in a title."""
+_LONGEST_WHOLE = 1e15
+"""A number without a fraction is written without one, up to here."""
 
 _PLACE = re.compile(r" at 0x[0-9a-f]+>")
 """A place in memory, as Python names what has no words of its own."""
@@ -216,6 +218,8 @@ def _one_line(value: Json) -> str:
             text = "none"
         case list():
             text = ", ".join(_one_line(item) for item in value)
+        case float() if value.is_integer() and abs(value) < _LONGEST_WHOLE:
+            text = str(int(value))  # 20, not 20.0
         case _:
             text = str(value)
     text = " ".join(text.split())
@@ -239,8 +243,10 @@ def _is_whole(value: Json, between: Sequence[str]) -> bool:
     match value:
         case bool() | None:
             return False
-        case str() | int() | float():
+        case str() | int():
             text = str(value)
+        case float():
+            text = _one_line(value)
         case list():
             texts = [one for one in value if isinstance(one, str) and ", " not in one]
             text = ", ".join(texts) if len(texts) == len(value) else ""

@@ -220,8 +220,8 @@ class Means:
             if to == AGENT:
                 if not await self.explains(approval):
                     raise InvalidInputError("this form")
-            elif to and not await self._is_here(approval, to):
-                raise RefusalError(RefusalCode.NOT_HERE.value, RefusalCode.NOT_HERE.words)
+            elif to:
+                await self._check_here(approval, to)
             return with_exchange(approval, None, asked)
 
         kept = await self._change(approval_id, actor, change, shown=shown)
@@ -292,10 +292,17 @@ class Means:
         )
         return approval
 
-    async def _is_here(self, approval: Approval, user_id: str) -> bool:
-        """Whether somebody can read what is asked in the thread."""
-        directory = self.approvals.access.directory
-        return user_id in await directory.channel_members(approval.channel_id)
+    async def _check_here(self, approval: Approval, user_id: str) -> None:
+        """Refuse who cannot read what is asked in the thread, and apps, which answer nobody.
+
+        Raises:
+            RefusalError: With words for that.
+        """
+        directory, code = self.approvals.access.directory, RefusalCode.NOT_HERE
+        if (await directory.person(user_id)).is_bot:
+            raise RefusalError(code.value, say("refuse.ask_app"))
+        if user_id not in await directory.channel_members(approval.channel_id):
+            raise RefusalError(code.value, code.words)
 
     async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         approval = await self.approvals.find(approval_id, actor, shown=shown)

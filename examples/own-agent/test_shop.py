@@ -45,7 +45,7 @@ async def outcomes(runner: Runner, waiting: InterruptContext, answer: object) ->
 
 def test_the_card_says_what_will_happen() -> None:
     info = asyncio.run(asked(runner_of())).info
-    assert info.title == "Refund 20.0 € of order A-1"
+    assert info.title == "Refund 20 € of order A-1"
     assert "gets 20.00 € back" in info.preview
 
 

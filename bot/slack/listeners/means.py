@@ -99,7 +99,7 @@ async def submit_question(
     except RefusalError as error:
         if error.code != RefusalCode.NOT_HERE:
             raise
-        return {PERSON: RefusalCode.NOT_HERE.words}
+        return {PERSON: error.reason}
     desk.spawn(desk.approvals.follow_up(kept))
     return {}
 

@@ -1,4 +1,4 @@
-"""What Details says of a request that waits: the same as its card."""
+"""What Details says of a request that waits, and whom its approvers can ask."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 from bot.demo import POLICY
 from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import BOT_USER
 from bot.words import say
+from tests.scenario.test_main_job import values_of
 from tests.support.stage import a_stage
 
 
@@ -22,3 +24,16 @@ async def test_details_say_who_voted_and_that_an_edit_removes_votes(tmp_path: Pa
         assert say("status.votes", have=1, need=2) in shown
         assert f"✅ <@{stage.user('Ada')}>" in shown or f"<@{stage.user('Ada')}>, " in shown
         assert say("line.edit_voids", n=1) in shown
+
+
+async def test_the_bot_is_nobody_to_be_asked(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(POLICY)) as stage:
+        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+        await stage.choose("Ada", await stage.card(word=ActionId.APPROVE), ActionId.ASK_BACK)
+        view = await stage.modal("Ada")
+        values = values_of(view, question="why now?", your="why now?")
+        values["whom"]["countersign:value"]["selected_option"] = {"value": "other"}
+        values["person"]["countersign:value"]["selected_user"] = BOT_USER
+        values["question"]["countersign:value"]["value"] = "why now?"
+        outcome = await stage.sandbox.submit(stage.user("Ada"), view, values)
+        assert outcome["errors"] == {"person": say("refuse.ask_app")}

@@ -373,7 +373,7 @@ export const EMOJI = {
 /** Codes of the characters that symbols.svg draws. */
 export const DRAWN = new Set([
   "1f334 1f389 1f3c1 1f440 1f44b 1f44c 1f44d 1f44e 1f44f 1f4a1 1f4a4 1f4ac 1f4af 1f4b0 1f4c6 1f4dd",
-  "1f4e3 1f4e5 1f4e6 1f50d 1f511 1f512 1f514 1f517 1f525 1f527 1f528 1f534 1f535 1f53a 1f602 1f604",
-  "1f642 1f64c 1f64f 1f680 1f6a8 1f6d1 1f6e1 1f7e1 1f7e2 1f914 1f916 2139 21a9 23e9 23f0 23f3 23f9 2699",
+  "1f4e3 1f4e5 1f4e6 1f501 1f50d 1f511 1f512 1f514 1f517 1f525 1f527 1f528 1f534 1f535 1f53a 1f602 1f604",
+  "1f642 1f64c 1f64f 1f680 1f6a8 1f6d1 1f6e1 1f7e1 1f7e2 1f914 1f916 2139 21a9 23e9 23ed 23f0 23f3 23f9 2699",
   "26a0 26a1 26d4 2705 270f 2728 274c 2753 2764 27a1 2b50",
 ].join(" ").split(" "));

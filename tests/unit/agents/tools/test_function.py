@@ -284,3 +284,18 @@ def test_a_tool_without_arguments_has_none_to_declare() -> None:
 
     with pytest.raises(AgentConfigError, match="it has none"):
         tool(secret=["a"])(f)
+
+
+@pytest.mark.parametrize(("amount", "expected"), [(20.0, "20"), (20.5, "20.5"), (1e300, "1e+300")])
+def test_title_shows_a_whole_number_without_a_fraction(amount: float, expected: str) -> None:
+    @tool(title="Refund {amount} EUR")
+    def refund(amount: float) -> str:
+        """Refund an amount.
+
+        Args:
+            amount: In euros.
+        """
+        return str(amount)
+
+    text = refund.describe(refund.validate({"amount": amount}))
+    assert (text.title, text.named) == (f"Refund {expected} EUR", ("amount",))

@@ -411,6 +411,19 @@ def test_symbols_of_all_words_are_drawn_and_have_a_name() -> None:
     assert codes - drawn == set()
 
 
+def test_symbols_of_all_cards_are_drawn() -> None:
+    """Those that stand in code, before the state of a card."""
+    bot = PAGE.parents[1]
+    code = "".join(
+        path.read_text("utf-8")
+        for room in ("questions", "slack", "layout")
+        for path in (bot / room).rglob("*.py")
+    )
+    drawn = set(re.findall(r'symbol id="([^"]+)"', (PAGE / "symbols.svg").read_text("utf-8")))
+    used = re.findall(r"[\u23e9-\u23fa\u2600-\u27bf\U0001f300-\U0001faff]", code)
+    assert {f"{ord(one):x}" for one in used} - drawn == set()
+
+
 # ---- people, direct messages, what the bot made of trouble -----------------------------------
 
 
