@@ -5,12 +5,13 @@ from __future__ import annotations
 from playwright.async_api import expect
 
 from bot.sandbox import ADA, BEN, FINANCE, MIA, ROSA
+from bot.words import say
 from tests.browser.players import Player, demo, player
 from tests.browser.test_page import browser, pytestmark
 
 __all__ = ["browser", "demo", "player", "pytestmark"]
 
-VOTED = "Your vote counts already"
+VOTED, _, _ = say("refuse.voted_already_who", who="|").partition("|")
 
 
 async def test_grant_counts_and_ends(player: Player) -> None:
@@ -167,7 +168,7 @@ async def test_reasons_are_required(player: Player) -> None:
     await player.press("approve")
     await player.look("approve-form")
     await player.submit()
-    await expect(player.form).to_contain_text("this needs a reason")
+    await expect(player.page.get_by_test_id("field-error")).to_be_visible()
     await player.look("missing")
     await player.page.keyboard.press("Escape")
     await player.press("reject")

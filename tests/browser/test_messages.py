@@ -71,4 +71,4 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_ends_in_all_pl
     await expect(messages).to_contain_text("Approved by @Ada Lind")
     await act_as(page, stage, "Rosa", thread=root)
     await expect(pane).to_contain_text("Approved by @Ada Lind")
-    await expect(pane).not_to_contain_text("needs approval")
+    await expect(pane).not_to_contain_text(f"{TITLE} needs approval")

@@ -22,7 +22,7 @@ export class TroublePanel extends Panel {
   render(store) {
     const words = store.troubles > 0 ? `${count(store.troubles, "thing", "things")} on` : "nothing on";
     this.dot.hidden = store.troubles === 0;
-    this.button.setAttribute("aria-label", `Trouble: let Slack misbehave, ${words}`);
+    this.button.setAttribute("aria-label", `Simulate Slack problems, ${words}`);
     // A control that goes out of use must not take the focus with it.
     if (store.troubles === 0 && document.activeElement === this.calm) this.heading.focus();
     this.calm.disabled = store.troubles === 0;
