@@ -109,6 +109,7 @@ class Threads:
         owner: Name of this process in leases.
         lease: How long a thread is taken for; prolonged while the work lasts.
         sleep: Waits for some seconds.
+        beat: Waits before a lease is prolonged.
         woken: The leases that come with a wake.
         summaries: Sum up what became of a thread's requests; None for never.
     """
@@ -121,6 +122,7 @@ class Threads:
     owner: str
     lease: timedelta = LEASE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    beat: Callable[[float], Awaitable[None]] = asyncio.sleep
     woken: TakenLeases[Thread] | None = None
     summaries: Summaries | None = None
     _refused: set[str] = field(default_factory=set)
@@ -198,7 +200,7 @@ class Threads:
             owner=self.owner,
             clock=self.clock,
             lease=self.lease,
-            sleep=self.sleep,
+            sleep=self.beat,
         )
 
     async def _visit(self, here: _WorkHere, hold: Hold[Thread]) -> bool:

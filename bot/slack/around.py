@@ -48,6 +48,7 @@ class Process:
         lookup_age: The oldest that a fact of the directory may be which decides.
         sleep: Waits, in seconds: before a start that could not be checked is tried again, before
             and between the words of a status, and before a card of several is drawn once more.
+        beat: Waits, in seconds: before the lease of a thread is prolonged.
         patience: The longest that a click may take in all.
         policy: The policy in force; None where none is judged by.
         has_lists: Whether people are sent one list a day of what waits for them.
@@ -64,6 +65,7 @@ class Process:
     directory: SlackDirectory | None = None
     lookup_age: timedelta = MAX_AGE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    beat: Callable[[float], Awaitable[None]] = asyncio.sleep
     patience: timedelta = CLICK_PATIENCE
     policy: PolicyInForce | None = None
     has_lists: bool = True

@@ -341,6 +341,8 @@ class Parts:
             outbox=self.outbox,
             clock=self.process.clock,
             owner=self.process.owner,
+            sleep=self.process.sleep,
+            beat=self.process.beat,
             woken=self.woken,
             summaries=Summaries(self.storage, self.slack.notices, self.process.clock),
         )

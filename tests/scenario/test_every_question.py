@@ -332,6 +332,8 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
     async with opened("graph_verdict") as (stage, ts):
         card = await stage.card(word="May the money leave?")
         await stage.say("Rosa", "yes", thread_ts=ts)
+        await stage.say("Ada", "yes", thread_ts=ts)
+        await stage.whispered("Ada", "buttons")
         await stage.click("Rosa", card, APPROVE)
         await stage.whispered("Rosa", "Someone else")
         await stage.click("Ada", card, APPROVE)
@@ -390,6 +392,7 @@ async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
         await stage.whispered("Rosa", "Only a program")
         await stage.later(hours=9)
         await stage.said("has no answer: nobody answered in time")
+        assert RAN == []  # the agent does not go on
         await final(stage, "Expired")
 
 

@@ -103,6 +103,8 @@ class Theatre:
     noted: dict[str, None] = field(default_factory=dict)
     posted: list[SlackMessage] = field(default_factory=list)
     _sleepers: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+    _beats: dict[asyncio.Task[Any], tuple[int, asyncio.Future[None]]] = field(default_factory=dict)
+    _beating: set[asyncio.Task[Any]] = field(default_factory=set)
     _slept: asyncio.Event = field(default_factory=asyncio.Event)
     _processes: int = 0
     _granted: dict[str, str] = field(default_factory=dict)
@@ -148,15 +150,17 @@ class Theatre:
             pacer=Pacer(limits={}),
             lookup_age=timedelta(0),  # what a case changes counts at once
             sleep=self.sleep,
+            beat=self.beat,
             patience=_PATIENCE,
             has_lists=False,  # they are no part of a policy
         )
 
     def restart(self) -> None:
         """Let a new process take over; what slept in the one before does not wake up any more."""
-        for _, woken in self._sleepers:
+        for _, woken in [*self._sleepers, *self._beats.values()]:
             woken.cancel()
         self._sleepers.clear()
+        self._beats.clear()
         self._processes += 1
         self.bot = self.make(self, f"process-{self._processes}")
 
@@ -189,7 +193,7 @@ class Theatre:
             await self.sandbox.idle()
             if self.sandbox.is_busy:
                 continue
-            if len(self.bot.tasks) <= len(self._sleepers):
+            if len(self.bot.tasks) <= len(self._sleepers) and not self._beating:
                 return
             self._slept.clear()  # nothing was awaited since the look at who sleeps
             idle = asyncio.ensure_future(self.bot.tasks.one_ended())
@@ -212,10 +216,36 @@ class Theatre:
         finally:  # who is cut off sleeps no more
             self._sleepers = [one for one in self._sleepers if one is not sleeper]
 
+    async def beat(self, seconds: float) -> None:
+        """Wait like `sleep`, beside work that goes on: leases are kept in the time of the case.
+
+        Raises:
+            RuntimeError: No task waits.
+        """
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("no task waits")
+        self._beats[task] = self.clock() + round(seconds * 1_000), woken
+        task.add_done_callback(self._has_beaten)
+        self._has_beaten(task)
+        try:
+            await woken
+        finally:
+            self._beats.pop(task, None)
+
+    def _has_beaten(self, task: asyncio.Task[Any]) -> None:
+        """A task that keeps a lease waits again, or has ended."""
+        self._beating.discard(task)
+        self._slept.set()
+
     def _wake(self) -> None:
-        due = [one for one in self._sleepers if one[0] <= self.clock()]
+        now = self.clock()
+        due = [one for one in self._sleepers if one[0] <= now]
         self._sleepers = [one for one in self._sleepers if one not in due]
-        for _, woken in due:
+        beats = {task: one for task, one in self._beats.items() if one[0] <= now}
+        self._beating |= beats.keys()
+        for _, woken in [*due, *beats.values()]:
             if not woken.done():
                 woken.set_result(None)
 
@@ -243,7 +273,8 @@ class Theatre:
         approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
         threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
         times = [*(one.due_ms for one in approvals), *(one.due_ms for one in threads)]
-        times += [at_ms for at_ms, _ in self._sleepers if at_ms <= to_ms]
+        waits = [*self._sleepers, *self._beats.values()]
+        times += [at_ms for at_ms, _ in waits if at_ms <= to_ms]
         return min((time for time in times if time is not None), default=None)
 
     # ---- what people do ---------------------------------------------------------------------

@@ -207,7 +207,7 @@ async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
         ("human_all", "Done."),
         ("staged", "Stopped: nobody answered in time. This is not a rejection."),
         ("feedback", "Nobody gave feedback in time. Nobody has agreed to the text, either."),
-        ("machine", "Got Expired(waited='8 hours')"),
+        ("machine", "A question has no answer: nobody answered in time (8 hours)."),
         ("graph_break", "Stopped before “pay”: nobody answered in time"),
     ],
 )
