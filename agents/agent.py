@@ -82,12 +82,14 @@ class MessageEvent(Event):
             the run ends; of what a custom agent says, nobody knows.
         cut: Why it is not whole: `length`, where the model reached a limit, or `unknown`, where the
             connection ended before the answer; empty when it is.
+        is_heard: Whether it passes on what a person said in answer to a question: people have it.
     """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     is_kept: bool = False
     cut: Cut = ""
+    is_heard: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -413,9 +415,9 @@ async def _begins(agent: Agent, scope: Scope, outer: Scope) -> bool:
         raise
 
 
-def make_message(text: str) -> MessageEvent:
-    """Make the event of a text that the current agent says."""
-    return MessageEvent(**header(event_key()), text=text)
+def make_message(text: str, *, is_heard: bool = False) -> MessageEvent:
+    """Make the event of a text that the current agent says; see `MessageEvent`."""
+    return MessageEvent(**header(event_key()), text=text, is_heard=is_heard)
 
 
 def make_action(action: Action) -> ActionEvent:

@@ -80,7 +80,7 @@ class ReviewAgent:
         text = _said(answer)
         self._remember(info, text if _is_feedback(answer) else None)
         if text:
-            yield make_message(text)
+            yield make_message(text, is_heard=_is_feedback(answer))
         if not _is_feedback(answer):
             yield make_action(self._when_done)
 

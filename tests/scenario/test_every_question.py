@@ -76,6 +76,8 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         third = await stage.card(number=3, word="Third draft")
         await stage.click("Ben", third, ACCEPT)
         assert stage.user("Ben") in str(await final(stage, "Approved by", number=3))
+        # What people wished stands on their cards; the bot does not say it once more.
+        assert not [one for one in stage.texts() if "shorter" in one or "friendlier" in one]
 
 
 async def test_feedback_loop_ends_with_the_documented_words(opened: Open) -> None:

@@ -70,7 +70,7 @@ class Voice:
         await growing.stream.append(delta.text)
 
     async def say(self, event: MessageEvent) -> None:
-        """Show a whole text.
+        """Show a whole text; of what a person has answered, the card tells.
 
         The last one of a run, of which nothing is shown yet, is put on no record: its run has it,
         and ends right after it. Who goes on after a crash says it again, and looks for it first.
@@ -80,7 +80,7 @@ class Voice:
         """
         growing = self._growing.pop(event.key, None)
         text = _told(event)
-        if not text:
+        if not text or event.is_heard:
             return
         self.has_spoken, self.newest = True, event.text
         post = self._post(event.key, text)
