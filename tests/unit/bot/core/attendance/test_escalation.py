@@ -242,7 +242,7 @@ async def test_i1_the_backup_decides_after_the_escalation_and_not_before(
 ) -> None:
     office = an_office(storage)
     approval = await asked(office)
-    with pytest.raises(NotApproverError, match="You're a backup"):
+    with pytest.raises(NotApproverError, match="As a backup, you can decide from"):
         await office.decide(approval, by=BEN)
     await tick(office, hours=1)
     for user_id in (ROSA, GUS):
