@@ -177,7 +177,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         ),
         (
             "tests/browser/test_messages.py"
-            "::test_a_reminder_links_to_its_card_and_says_at_the_end_who_decided"
+            "::test_a_reminder_links_to_its_card_and_goes_when_somebody_has_decided"
         ),
     ),
     "35 a direct message decides the same record; all copies are redrawn": (

@@ -58,7 +58,7 @@ PATTERNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoRule:
-    """What one rule of the demo's policy shows, in a channel where the on-call agent works.
+    """An example of one rule of the demo's policy, in a channel where the on-call agent works.
 
     Attributes:
         channel: Name of the channel, with `#`.

@@ -270,7 +270,7 @@ def _beside(home: HomePage) -> list[Block]:
 
 
 def _own(home: HomePage) -> Iterable[Block]:
-    """What the reader asked for, but for what waits for them: that stands above."""
+    """The reader's own requests, without those that wait for the reader, which stand above."""
     above = {one.approval_id for one in home.overview.waiting}
     mine = [one for one in home.overview.mine if one.approval_id not in above]
     if mine:

@@ -170,7 +170,7 @@ async def submit_hand_over(
 
 
 def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_ms: int) -> Errors:
-    """What is wrong with the wish to hand a right over, by input."""
+    """The errors of a delegation form, by input."""
     if handing.to == actor.user_id:
         return {TO: say("refuse.delegate_self")}
     if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:

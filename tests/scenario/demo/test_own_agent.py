@@ -27,7 +27,7 @@ def build(model: Model) -> Agent:
 
 
 async def test_a_tool_is_called_as_it_is_typed(tmp_path: Path) -> None:
-    path = "tests.scenario.test_own_agent:build"
+    path = "tests.scenario.demo.test_own_agent:build"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign hello")
         told = await stage.said("no key is needed")
