@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, tool
 from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
+from bot.core.decisions.unseen import Surface
 from bot.core.tasks import Tasks
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
 from storage.errors import StoreUnavailableError
@@ -123,7 +124,7 @@ class Bot:
                 decision = Decision(
                     status=click.status, by=click.who, at_ms=self.town.clock(), digest=seen.digest
                 )
-                decided = await use.decide(seen, decision)
+                decided = await use.decide(seen, decision, surface=Surface.CARD)
             except UserFacingError as error:
                 return Answer(click, refused=error)
         self.tasks.spawn(use.follow_up(decided))
@@ -238,7 +239,9 @@ class Race:
             answer_json=answer,
             digest=seen.digest,
         )
-        self.bots[0].tasks.spawn(use.follow_up(await use.decide(seen, decision)))
+        self.bots[0].tasks.spawn(
+            use.follow_up(await use.decide(seen, decision, surface=Surface.CARD))
+        )
 
 
 def clicks_of_everybody(random: Random) -> list[Click]:
