@@ -326,6 +326,8 @@ def plain_words(text: str) -> str:
 
 
 def _decider(who: str) -> str:
+    if who == "channel":
+        return say("line.members")
     return say("line.anyone_in", channel=f"<#{who}>") if _CHANNEL.fullmatch(who) else mention(who)
 
 

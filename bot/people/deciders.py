@@ -15,16 +15,14 @@ from bot.policy.terms import TermsError
 from bot.ports.people import CHANNEL
 from storage.records import Approval
 
-_CODE = "code:"
-
 
 def deciders_of(
     approval: Approval, at_ms: int, standing: Standing | None = None
 ) -> tuple[str, ...]:
-    """Name who can decide now: ids of people, user groups and channels, or names of groups.
+    """Name who can decide now: ids of people, user groups and channels.
 
-    Of a user group, whoever can read its handle finds its members. Where the rule mentions nobody,
-    only the names of its groups are told. Who is left out is not named.
+    Of a user group, whoever can read its handle finds its members. Who is left out is not
+    named. What one person alone reads notifies nobody.
 
     Args:
         approval: What waits.
@@ -37,8 +35,6 @@ def deciders_of(
     try:
         ballot = ballot_of(approval)
         groups = _groups(ballot, steps_of(approval))
-        if not ballot.terms.mention:
-            return tuple(name.removeprefix(_CODE) for name in groups)
         audience = audience_of(ballot.terms, groups, at_ms)
         if standing is not None and not ballot.is_doubt:
             free = waits_for(ballot, standing)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bot.errors import decider_words
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Rotation, Terms
+from bot.policy.terms import Requirement, Rotation, Terms
+from bot.words import say
 
 HERE = "here"
 """In an audience: the members of the channel where it was asked."""
@@ -56,6 +58,30 @@ def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tu
         for one in group.channels:
             found[one] = (*found.get(one, ()), name)
     return found
+
+
+def group_words(terms: Terms, name: str) -> str:
+    """Write who a group is, in mrkdwn: its title, or the people, user groups and channels in it.
+
+    The name that it has in the policy file is nobody's to read.
+    """
+    group = terms.groups.get(name)
+    if group is None:
+        return say("line.somebody")
+    if group.title:
+        return group.title
+    people = group.rotation.people if group.rotation is not None else ()
+    here = ("channel",) if group.here else ()
+    ids = dict.fromkeys((*group.users, *group.usergroups, *people, *group.channels, *here))
+    return decider_words([*ids]) or say("line.somebody")
+
+
+def requirement_words(terms: Terms, requirement: Requirement) -> str:
+    """Write who can fill a requirement, in mrkdwn."""
+    found = [*dict.fromkeys(group_words(terms, one) for one in requirement.groups)]
+    if len(found) < 2:
+        return "".join(found)
+    return say("line.or", a=", ".join(found[:-1]), b=found[-1])
 
 
 def rotations_of(terms: Terms, groups: Iterable[str]) -> tuple[Rotation, ...]:

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bot.clock import system_clock
-from bot.errors import DirectoryError, NobodyError, NotApproverError
+from bot.errors import DirectoryError, NobodyError, NotApproverError, decider_words
 from bot.people.access import Access, approver_names, backup_names, decider_names
 from bot.people.census import Census, channels_of, frozen_members, is_direct
 from bot.people.in_force import NoPolicy, PolicyNow
+from bot.people.named import requirement_words
 from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, groups_of, terms_of
-from bot.policy.prospects import Prospect, prospect
-from bot.policy.terms import TermsError
+from bot.policy.prospects import Prospect, Shortage, prospect
+from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL, MOST_MEMBERS, Actor, Directory
 from bot.ports.process import Clock
 from bot.words import say
@@ -146,7 +147,10 @@ class Outlook:
                 if count > MOST_MEMBERS:
                     words = say("nobody.too_large", count=f"{count:,}", most=MOST_MEMBERS)
                     obstacles.append(("", f"<#{name}> {words}"))
-        return NobodyError([*obstacles, ("", str(found.shortage))])
+        terms = terms_of(approval)
+        if is_direct(approval) and any(one.here for one in groups):
+            return NobodyError([("", say("nobody.only_here"))], is_direct=True)
+        return NobodyError([*obstacles, ("", _shortage_words(terms, found.shortage))])
 
     async def _prospect(self, approval: Approval) -> Prospect:
         """Whether distinct people can fill all slots, now or after a step (4.6).
@@ -235,6 +239,18 @@ def _why_empty(name: str, approval: Approval) -> str:
     if name == CHANNEL:
         return say("nobody.too_many", n=MOST_MEMBERS)
     return say("nobody.empty" if name.startswith("S") else "nobody.unknown")
+
+
+def _shortage_words(terms: Terms, shortage: Shortage) -> str:
+    """Say what it takes, and who is left for it."""
+    known = {one.name: one for stage in terms.stages for one in stage.approve}
+    needs = [
+        say("line.so_many", n=count, group=requirement_words(terms, known[name]))
+        for name, count in shortage.needs
+    ]
+    words = needs[0] if len(needs) == 1 else say("line.and", a=", ".join(needs[:-1]), b=needs[-1])
+    who = decider_words(shortage.left)
+    return say("nobody.left", needs=words, who=who) if who else say("nobody.needs", needs=words)
 
 
 def _undecidable(approval: Approval, why: NobodyError) -> Approval:

@@ -35,6 +35,7 @@ from bot.policy.terms import Risk
 from bot.policy.values import (
     ChannelId,
     ClockTime,
+    GroupTitle,
     LocalTime,
     Name,
     PersonId,
@@ -96,11 +97,12 @@ class GroupEntry(Filled):
     )
     rotation: RotationEntry | None = None
     here: Annotated[bool, BeforeValidator(only_true)] = False
+    title: GroupTitle | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _has_source(cls, value: object) -> object:
-        if value == {}:
+        if value == {} or (isinstance(value, dict) and set(value) == {"title"}):
             refuse(
                 "empty_group",
                 "it names nobody",

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
@@ -93,6 +93,7 @@ class Group(_Frozen):
         channels: Ids of channels whose members count; see 1.5.
         rotation: Whoever is on duty.
         here: Whether the members of the thread's channel count.
+        title: What people call it; empty where its members say who it is.
     """
 
     users: Names = ()
@@ -100,6 +101,7 @@ class Group(_Frozen):
     channels: Names = ()
     rotation: Rotation | None = None
     here: bool = False
+    title: str = ""
 
 
 class Requirement(_Frozen):
@@ -296,16 +298,17 @@ class Terms(_Frozen):
         return _read(text)
 
 
-_NOT_BOUND = {
-    "expires_s",
-    "remind_s",
-    "remind_times",
-    "route",
-    "mention",
-    "clock",
-    "urgent",
-    "quiet",
-    "reasons",
+_NOT_BOUND: Mapping[str, Any] = {
+    "expires_s": True,
+    "remind_s": True,
+    "remind_times": True,
+    "route": True,
+    "mention": True,
+    "clock": True,
+    "urgent": True,
+    "quiet": True,
+    "reasons": True,
+    "groups": {"__all__": {"title"}},
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -128,7 +128,7 @@ def approvers_text(approval: Approval) -> str:
 
 
 def _asked_text(approval: Approval) -> str:
-    """Say who is asked: as mentions only where they are to be notified, else by their groups."""
+    """Say who is asked; a new message mentions only those of them who are to be notified."""
     try:
         terms = terms_of(approval)
         groups = asked_groups(terms, approval.stage)
@@ -136,15 +136,13 @@ def _asked_text(approval: Approval) -> str:
     except TermsError:
         return approvers_words(())
     told = _told(approval, terms, names)
-    if told:
-        held = held_of(approval)
-        asleep = dict.fromkeys(name for one in names if one in held for name in names[one])
-        return ", ".join([approvers_words(told), *asleep])
-    is_here = {name: name in terms.groups and terms.groups[name].here for name in groups}
-    return ", ".join(approvers_words([CHANNEL]) if is_here[name] else name for name in groups)
+    held = held_of(approval)
+    shown = [*told, *(one for one in names if one in held)]
+    shown = shown if told else [CHANNEL if is_channel(one) else one for one in names]
+    return approvers_words([*dict.fromkeys(shown)])
 
 
-def _told(approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     """Those who were told, of all who are asked first; delegates in the place of who is away.
 
     Who is away, has asked for it, or is told later is not among them. Nobody, where a rule wants

@@ -49,7 +49,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     card = await stage.card(word=APPROVE)
     await stage.click("Ben", card, APPROVE)
-    await stage.whispered("Ben", "until then <@U0ADALINDQ> can")
+    await stage.whispered("Ben", "Until then, <@U0ADALINDQ> can")
 
     await after(stage, 21, "Still waiting for you", 1)
     await after(stage, 30, "No one has decided", 2)

@@ -77,6 +77,7 @@ def group_of(entry: GroupEntry, file: PolicyFile) -> Group:
         channels=entry.channels,
         rotation=_rotation(entry, file),
         here=entry.here,
+        title=entry.title or "",
     )
 
 

@@ -206,12 +206,13 @@ class OwnRights:
     """The right to decide that somebody can hand over.
 
     Attributes:
-        groups: Names of the groups by which they may decide what they looked at.
+        groups: The groups by which they may decide what they looked at: by the name in the policy,
+            what people call it.
         waiting: What waits for them.
         handed: Their right, as they have handed it over so far.
     """
 
-    groups: Sequence[str]
+    groups: Mapping[str, str]
     waiting: Sequence[Approval] = ()
     handed: Sequence[DelegationRecord] = ()
 
@@ -244,8 +245,8 @@ def hand_over_modal(approval: Approval, rights: OwnRights, here: Here) -> Block:
     }
     options = [_option(_THIS, say("form.hand_this")), _option(_ALL, say("form.hand_all"))]
     options += [
-        _option(f"{_GROUP}{name}", say("form.hand_group", group=name))
-        for name in rights.groups[:_MOST_GROUPS]
+        _option(f"{_GROUP}{name}", say("form.hand_group", group=title))
+        for name, title in [*rights.groups.items()][:_MOST_GROUPS]
     ]
     what = _radios(WHAT, say("form.hand_what"), options)
     blocks = [named(approval), to, what, day, *_open_ones(rights)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from bot.core.attendance.course import held_of
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
-from bot.layout.text import clip, own_words, show
+from bot.layout.text import own_words, show
 from bot.people.access import approver_names, backup_names
 from bot.people.meanwhile import read_snoozes
+from bot.people.named import requirement_words
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.requesters import requesters_of
 from bot.people.terms_of import ends_then, terms_of
@@ -22,7 +22,7 @@ from bot.policy.standing import REQUESTERS
 from bot.policy.terms import Requirement, TermsError
 from bot.redaction.mask import mask_text
 from bot.words import say
-from bot.words.mrkdwn import channel, clock, date, escape, mention, moment
+from bot.words.mrkdwn import channel, clock, date, mention, moment
 from storage.records import Approval, Kind
 
 _NAME = 100
@@ -54,6 +54,7 @@ def small_print(
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     requested = _approved(approval) or requested
     lines = [*votes, *(lead or [f"{requested} {who}".strip()])]
+    lines += _backup_line(approval, lines)
     return [*lines, *_left_in_peace(approval, "\n".join(lines)), _deadline(approval)]
 
 
@@ -65,6 +66,17 @@ def _approved(approval: Approval) -> str:
         return ""
     people = ", ".join(mention(str(one)) for one in by[:MOST_PEOPLE])
     return say("line.doubt_asked", who=people, time=moment(at_ms, since_ms=approval.created_ms))
+
+
+def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
+    """Say who can decide since it was escalated, and since when, where no line says so."""
+    if approval.escalated_ms is None or approval.stuck or approval.kind is Kind.QUESTION:
+        return []
+    backups = _backups(approval, ())
+    since = moment(approval.escalated_ms, since_ms=approval.created_ms)
+    if not backups or since in "\n".join(lines):
+        return []
+    return [say("line.backup_since", time=since, backup=backups)]
 
 
 def _left_in_peace(approval: Approval, lines: str) -> list[str]:
@@ -110,38 +122,37 @@ def vote_lines(approval: Approval) -> list[str]:
         return []
     if approval.kind is Kind.DOUBT:
         return [_told(one) for one in found.votes]
-    lines = [_voted(*one) for one in _earlier(approval, found)]
+    lines = [_voted(one) for one in _earlier(approval, found)]
     left = [one for one in found.votes if one.stage == approval.stage]
-    for requirement, tally in zip(_requirements(approval), found.tallies, strict=False):
+    requirements = _requirements(approval)
+    for requirement, tally in zip(requirements, found.tallies, strict=False):
         votes = [one for one in left if _counts(one, requirement)][: tally.have]
         left = [one for one in left if one not in votes]
-        lines += [_voted(requirement.name, one) for one in votes]
+        lines += [_voted(one) for one in votes]
         if tally.have < tally.need and found.votes:
-            lines.append(_open(approval, requirement, tally))
-    lines += [_voted("", one) for one in left]
+            words = _open(approval, requirement, tally)
+            if votes and len(requirements) == 1:  # one line says it all
+                lines[-1] = f"{lines[-1]}. {words}"
+            else:
+                lines.append(f"⏳ {words}")
+    lines += [_voted(one) for one in left]
     lines = lines[-_MOST_LINES:]
     if found.rejections > 1:
         lines.append(say("line.rejections", n=found.rejections))
     return lines
 
 
-def _earlier(approval: Approval, found: VoteProgress) -> Iterator[tuple[str, CastVote]]:
-    """The votes of stages that are done, each with the name of its stage."""
-    with suppress(TermsError):
-        stages = terms_of(approval).stages
-        for one in found.votes:
-            if one.stage != approval.stage and one.stage < len(stages):
-                yield stages[one.stage].name, one
+def _earlier(approval: Approval, found: VoteProgress) -> list[CastVote]:
+    """The votes of stages that are done."""
+    return [one for one in found.votes if one.stage != approval.stage]
 
 
 def _counts(vote: CastVote, requirement: Requirement) -> bool:
     return vote.choice == APPROVE and bool({*vote.groups} & {*requirement.groups})
 
 
-def _voted(name: str, vote: CastVote) -> str:
+def _voted(vote: CastVote) -> str:
     who, time = _person(vote), clock(vote.at_ms)
-    if name:
-        return f"✅ {say('line.vote_done', group=_words(name), who=who, time=time)}"
     if vote.is_stop:
         return f"⛔ {say('line.vote_no', who=who, time=time)}"
     return f"✅ {say('line.vote_yes', who=who, time=time)}"
@@ -167,20 +178,25 @@ def _person(vote: CastVote) -> str:
 
 
 def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
-    group, who = _words(requirement.name), joined(_fillers(approval, requirement))
-    if tally.need == 1:
-        return f"⏳ {say('line.vote_none', group=group, who=who)}"
-    have, need = tally.have, tally.need
-    return f"⏳ {say('line.vote_missing', group=group, have=have, need=need, who=who)}"
+    """Say how many a requirement still takes, and of whom."""
+    return say(
+        "line.vote_left",
+        n=tally.need - tally.have,
+        who=_group(approval, requirement) or joined(_fillers(approval, requirement)),
+    )
+
+
+def _group(approval: Approval, requirement: Requirement) -> str:
+    """The title of a requirement's groups; empty where one of them has none."""
+    terms = terms_of(approval)
+    has_titles = all(terms.groups[one].title for one in requirement.groups)
+    return requirement_words(terms, requirement) if has_titles else ""
 
 
 def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
     """Those who can fill a requirement, in our own words."""
-    held, named = held_of(approval), _able(approval, requirement)
-    names = [one for one in named if one not in held]
+    names = _able(approval, requirement)
     words = [own_words(approvers_words([one]), _NAME) for one in names]
-    if len(names) < len(named):  # a mention would disturb them: their group stands for them
-        words += [_words(one) for one in requirement.groups]
     return [_snoozing(approval, _part(approval, one)) for one in words]
 
 
@@ -195,10 +211,6 @@ def _allows_own(approval: Approval) -> bool:
     with suppress(TermsError):
         return REQUESTERS not in terms_of(approval).exclude
     return False
-
-
-def _words(name: str) -> str:
-    return escape(clip(name, _NAME))
 
 
 def missing(approval: Approval, found: VoteProgress) -> str:
@@ -237,8 +249,9 @@ def _so_many(approval: Approval, requirement: Requirement) -> str:
     """How many of whom a requirement takes."""
     if requirement.count == 1:
         return joined(_fillers(approval, requirement))
+    title = _group(approval, requirement)
     names = [own_words(approvers_words([one]), _NAME) for one in _able(approval, requirement)]
-    return say("line.so_many", n=requirement.count, group=joined(names))
+    return say("line.so_many", n=requirement.count, group=title or joined(names))
 
 
 def _named(approval: Approval, requirement: Requirement) -> list[str]:

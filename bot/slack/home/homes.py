@@ -82,6 +82,7 @@ class Composer:
     Attributes:
         overviews: Makes overviews.
         channel_name: The name of a channel, without `#`.
+        name_of: The name of a person, or the handle of a user group.
         lists: Whether the form about several requests lists a request.
         team_id: The workspace where the app is installed.
         has_slack: Whether Slack takes the bot's calls.
@@ -89,6 +90,7 @@ class Composer:
 
     overviews: Overviews
     channel_name: Callable[[str], Awaitable[str]]
+    name_of: Callable[[str], Awaitable[str]]
     lists: Callable[[Approval], bool]
     team_id: str
     has_slack: Callable[[], bool]

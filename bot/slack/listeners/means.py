@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from bot.errors import RefusalError
+from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.layout.text import clip_mrkdwn
@@ -16,6 +17,7 @@ from bot.people.waiting import WaitingLook
 from bot.policy.delegations import LONGEST_MS
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import REQUESTERS
+from bot.policy.terms import Group
 from bot.ports.people import Actor
 from bot.slack.cards.means import (
     DAY,
@@ -110,8 +112,12 @@ async def open_hand_over(
     """Open the form that hands a right to decide over, for who has it."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
     vote = await desk.approvals.votes.right_of(approval, actor)
-    known = desk.approvals.policy.groups() or ()
-    groups = [name for name in vote.groups if name in known and not vote.on_behalf_of]
+    known = desk.approvals.policy.groups() or {}
+    groups = {
+        name: await _called(desk, known[name])
+        for name in vote.groups
+        if name in known and not vote.on_behalf_of
+    }
     overview = await desk.homes.composer.overview(actor)
     rights = OwnRights(
         groups=groups,
@@ -120,6 +126,23 @@ async def open_hand_over(
     )
     view = hand_over_modal(approval, rights, await _here(desk, actor))
     await desk.open_view(trigger_id, view)
+
+
+async def _called(desk: ListenerContext, group: Group) -> str:
+    """What people call a group, in plain words: its title, or the names of who is in it."""
+    if group.title:
+        return group.title
+    composer, names = desk.homes.composer, list[str]()
+    for one in (*group.usergroups, *group.users, *group.channels)[:_MOST_CALLED]:
+        with suppress(DirectoryError):
+            if one[:1] in {"C", "G"}:
+                names.append(f"#{await composer.channel_name(one)}")
+            else:
+                names.append(await composer.name_of(one))
+    return ", ".join(filter(None, names)) or say("line.members")
+
+
+_MOST_CALLED = 3
 
 
 async def _own_right(

@@ -117,6 +117,9 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
     async def channel_name(channel_id: str) -> str:
         return "" if channel_id.startswith("D") else channel_id.lower()
 
+    async def name_of(slack_id: str) -> str:
+        return slack_id.lower()
+
     overviews = Overviews(
         storage=office.storage,
         directory=office.directory,
@@ -126,6 +129,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
     composer = Composer(
         overviews=overviews,
         channel_name=channel_name,
+        name_of=name_of,
         lists=is_listed,
         team_id="T1",
         has_slack=lambda: True,

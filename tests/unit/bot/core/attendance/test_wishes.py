@@ -100,14 +100,13 @@ async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
     assert snoozed(await office.the_approval()) == []
 
 
-async def test_a_card_names_the_group_of_who_sleeps_not_themselves(
-    storage: SqliteStorage,
-) -> None:
-    """A mention on the card would disturb them."""
+async def test_a_card_names_who_sleeps_and_is_not_for_them(storage: SqliteStorage) -> None:
+    """A new message has the plain names of people whom it is not for: nothing disturbs them."""
     office = await at_night(storage, SECURITY, MIA)
     approval = await office.the_approval()
     assert held_of(approval) == {MIA}
-    assert approvers_text(approval) == f"<@{SAM}>, security"
+    assert approvers_text(approval) == f"<@{SAM}>, <@{MIA}>"
+    assert mentioned(approval) == [SAM]
 
 
 @pytest.mark.parametrize("loud", [{"urgent": True}, {"risk": "high"}, {"risk": "critical"}])

@@ -428,7 +428,7 @@ CRITICAL = GRANTS.model_copy(update={"risk": "critical", "grants": None})
 GLASS = BreakGlass(groups=("oncall",), alert="C0ALERT")
 HERE = Here(now_ms=CREATED, zone=ZoneInfo("Europe/Berlin"))
 RIGHTS = OwnRights(
-    groups=["oncall"],
+    groups={"oncall": "On call"},
     waiting=[an_approval(), an_approval(title="Refund order A-1017")],
     handed=[
         DelegationRecord(

@@ -1,0 +1,129 @@
+"""A group's key in the policy file is nobody's to read: people read its title, or who is in it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bot.demo import POLICY
+from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import ADA, BEN, MIA, ONCALL, ROSA
+from bot.words import say
+from tests.scenario.people.payers import RAN, write_policy
+from tests.scenario.test_main_job import APPROVE
+from tests.support.stage import Stage, a_stage
+
+KEYS = ("zkey-duty", "zkey-team", "zkey-boss")
+GROUPS = f"""
+groups:
+  zkey-duty: {{usergroups: [{ONCALL}]}}
+  zkey-team: {{users: [{ADA}, {BEN}, {MIA}], title: The whole team}}
+  zkey-boss: {{users: [{MIA}]}}
+"""
+
+
+@asynccontextmanager
+async def asked(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
+    RAN.clear()
+    policy = f"version: 1\n{GROUPS}rules: []\ndefault:\n  ask: {{{ask}}}\n"
+    environ = {
+        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
+        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
+    }
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        await stage.say("Rosa", "@countersign pay")
+        yield stage
+
+
+def everything(stage: Stage) -> str:
+    """All that the bot has ever sent to Slack."""
+    return str([(one.method, one.args) for one in stage.sandbox.calls])
+
+
+def no_key(stage: Stage) -> None:
+    sent = everything(stage)
+    assert [one for one in KEYS if one in sent] == []
+
+
+async def test_one_line_says_who_voted_and_what_is_missing(tmp_path: Path) -> None:
+    async with asked(tmp_path, "approve: [{from: [zkey-duty], count: 2}]") as stage:
+        await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
+        card = await stage.card(word="1 of 2")
+        lines = [line for line in _texts(card["blocks"]) if f"<@{ADA}>" in line]
+        assert len(lines) == 1
+        assert say("line.vote_left", n=1, who="|").partition("|")[0] in lines[0]
+        assert f"<!subteam^{ONCALL}>" in lines[0]
+        await stage.choose("Ben", card, ActionId.DETAILS)
+        await stage.modal("Ben")
+        no_key(stage)
+
+
+async def test_a_title_stands_for_a_group(tmp_path: Path) -> None:
+    ask = "approve: [{from: [zkey-team], count: 2}, {from: [zkey-duty]}], delegation: true"
+    async with asked(tmp_path, ask) as stage:
+        card = await stage.card(word="The whole team")
+        await stage.click("Mia", card, APPROVE)
+        await stage.card(word="1 of 3")
+        await stage.choose("Ben", card, ActionId.DETAILS)
+        form = await stage.modal("Ben")
+        await stage.sandbox.click_in_view(BEN, form, ActionId.HAND_OVER)
+        await stage.sandbox.until(lambda: "The whole team" in str(stage.sandbox.open_views(BEN)))
+        no_key_but_values(stage)
+
+
+async def test_an_escalated_card_names_the_backup_and_since_when(tmp_path: Path) -> None:
+    ask = "approve: [{from: [zkey-duty], count: 2}], escalate: [{after: 1h, add: [zkey-boss]}]"
+    async with asked(tmp_path, ask) as stage:
+        await stage.card(word=APPROVE)
+        await stage.later(hours=1, minutes=1)
+        card = await stage.card(word=f"<@{MIA}>")
+        (line,) = [one for one in _texts(card["blocks"]) if f"<@{MIA}>" in one]
+        assert "Since <!date^" in line
+        no_key(stage)
+
+
+async def test_a_direct_message_says_who_could_approve_and_where(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(POLICY)) as stage:
+        direct = stage.sandbox.dm_id(ROSA)
+        await stage.sandbox.say(ROSA, direct, "deploy payments 1.4.2 to staging")
+        await stage.sandbox.until(lambda: "countersign_undecidable" in _sent(stage, direct))
+        assert say("nobody.only_here") in _sent(stage, direct)
+        assert say("nobody.ask_in_channel") in _sent(stage, direct)
+        assert "anybody" not in _sent(stage, direct)
+
+
+async def test_too_few_people_are_named_without_a_key(tmp_path: Path) -> None:
+    async with asked(tmp_path, "approve: [{from: [zkey-boss], count: 2}]") as stage:
+        await stage.sandbox.until(lambda: "countersign_undecidable" in str(stage.messages()))
+        assert "Mia Chen" in str(stage.messages()[-2:])
+        no_key(stage)
+
+
+def no_key_but_values(stage: Stage) -> None:
+    """The value of a choice, which nobody reads, may have the key."""
+    sent = everything(stage)
+    found = [one for one in KEYS if sent.count(one) > sent.count(f"group.{one}")]
+    assert found == []
+
+
+def _sent(stage: Stage, channel: str) -> str:
+    return "\n".join(
+        [
+            str(one.get("metadata")) + "\n".join(_texts(one))
+            for one in stage.sandbox.messages(channel)
+        ]
+    )
+
+
+def _texts(found: Any) -> list[str]:
+    match found:
+        case {"text": str(text), **rest}:
+            return [*text.split("\n"), *_texts(list(rest.values()))]
+        case dict():
+            return [text for one in found.values() for text in _texts(one)]
+        case list():
+            return [text for one in found for text in _texts(one)]
+        case _:
+            return []
