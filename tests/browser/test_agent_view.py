@@ -92,7 +92,7 @@ async def test_three_decisions_are_summed_up(page: Page, stage: Stage) -> None:
     await stage.sandbox.submit(stage.user("Ada"), form, {"canned": "later"})
     await expect(pane).to_contain_text("Summary")
     await expect(pane).to_contain_text("3 requests")
-    await expect(pane).to_contain_text("Send the report, ran, @Ada Lind")
-    await expect(pane).to_contain_text("Send a <!channel> joke, rejected, @Ada Lind")
+    await expect(pane).to_contain_text("Send the report, ran, Ada Lind")
+    await expect(pane).to_contain_text("Send a <!channel> joke, rejected, Ada Lind")
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     await shot(page, f"summary-{page.viewport_size['width']}")  # type: ignore[index]
