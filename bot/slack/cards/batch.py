@@ -18,6 +18,7 @@ from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.reasons import REASON, rejection_inputs
+from bot.questions.shown import what_runs
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import (
@@ -288,7 +289,7 @@ def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool)
     lines: list[Block] = []
     for number, card in page:
         if takes_line(card):
-            if len(item_text(card, said)) > _OPTION - 5:
+            if not _fits_box(card, said):
                 lines.append(line(literal(f"{number}. ", "bold"), *item_parts(card, said)))
             continue
         if lines:
@@ -303,10 +304,13 @@ def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool)
 def _boxes(start: int, page: Sequence[tuple[int, Approval]], said: Said) -> Block:
     options = _options(page, said)
     names = ".".join(f"{_start_of(card)}{card.digest[:_SHOWN]}" for _, card in page)
+    first, last = start + 1, start + len(page)
+    one = say("form.choose_single", n=first)
+    several = say("form.choose_group", first=first, last=last)
     return {
         "type": "input",
         "block_id": f"{_CARDS}{start}.{names}",
-        "label": plain(say("form.choose_group", first=start + 1, last=start + len(page))),
+        "label": plain(one if first == last else several),
         "optional": True,
         "element": {
             "type": "checkboxes",
@@ -328,7 +332,14 @@ def _options(page: Sequence[tuple[int, Approval]], said: Said = ()) -> list[Bloc
 
 
 def _label(card: Approval, said: Said) -> str:
-    return item_text(card, said) if takes_line(card) else title_of(card)
+    if not takes_line(card):
+        return title_of(card)
+    return item_text(card, said) if _fits_box(card, said) else title_of(what_runs(card))
+
+
+def _fits_box(card: Approval, said: Said) -> bool:
+    """Whether all of its line has room beside the box; else it is above."""
+    return len(item_text(card, said)) <= _OPTION - 5
 
 
 def _rest() -> Block:

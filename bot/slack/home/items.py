@@ -102,7 +102,7 @@ async def names_of(
 def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
     """An item that waits for its reader."""
     parts = [
-        reader.moment(approval.expires_ms, first=True),
+        say("home.expires", when=reader.moment(approval.expires_ms)),
         _risk(approval),
         _asked_by(approval, names),
     ]
@@ -134,7 +134,7 @@ def own_item(
     else:
         progress, way = f"⏳ {_progress(approval)}", (say("button.open"), ActionId.DETAILS)
     place = names.channel(approval.channel_id)
-    begins = reader.moment(approval.expires_ms, first=True)
+    begins = say("home.expires", when=reader.moment(approval.expires_ms))
     return item(approval, [begins, progress, place], *way)
 
 

@@ -49,12 +49,11 @@ class TimeReader:
         """
         return cls(zone_for(person, zone), _locale(person.locale), now_ms)
 
-    def moment(self, at_ms: int, *, first: bool = False) -> str:
+    def moment(self, at_ms: int) -> str:
         """A moment, such as “today 10:00 AM”, “tomorrow 10:00 AM”, or “Fri, Nov 27, 10:00 AM”.
 
         Args:
             at_ms: When.
-            first: Whether a line begins with it: “Today 10:00 AM”.
         """
         local, clock = self._local(at_ms), self.clock(at_ms)
         days = (local.date() - self._local(self.now_ms).date()).days
@@ -62,11 +61,11 @@ class TimeReader:
             return say("home.on_day", day=_day(local, days, self.locale), time=clock)
         match days:
             case 0:
-                return say("home.today_first" if first else "home.today", time=clock)
+                return say("home.today", time=clock)
             case 1:
-                return say("home.tomorrow_first" if first else "home.tomorrow", time=clock)
+                return say("home.tomorrow", time=clock)
             case -1:
-                return say("home.yesterday_first" if first else "home.yesterday", time=clock)
+                return say("home.yesterday", time=clock)
             case _:
                 return say("home.on_day", day=_day(local, days, self.locale), time=clock)
 

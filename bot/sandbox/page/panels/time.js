@@ -11,7 +11,7 @@ const SKIPS = [[900, "+15 minutes"], [3600, "+1 hour"], [86400, "+1 day"]];
 
 export class TimePanel extends Panel {
   constructor(button, root) {
-    super(button, root, { name: "time", title: "Let time pass" });
+    super(button, root, { name: "time", title: "Skip ahead in time" });
     this.mark = h("span", { class: "ahead", "aria-hidden": "true", data: { testid: "time-ahead" } });
     button.append(this.mark);
     this.outside = h("span", { class: "ahead outside", "aria-hidden": "true" });
@@ -33,7 +33,7 @@ export class TimePanel extends Panel {
     const ahead = store.ahead ?? 0;
     fill(this.outside, ahead > 0 && `+${span(ahead, "short")}`);
     fill(this.mark, ahead > 0 && `+${span(ahead, "short")}`);
-    this.button.setAttribute("aria-label", `Let time pass, ${ahead > 0 ? `${span(ahead)} ahead` : "not ahead"}`);
+    this.button.setAttribute("aria-label", `Skip ahead in time, ${ahead > 0 ? `${span(ahead)} ahead` : "not ahead"}`);
   }
 
   opened() {

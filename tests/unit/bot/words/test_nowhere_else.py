@@ -126,7 +126,6 @@ LONG = {
     "message.lost_removed",
     "message.lost_thread",
     "message.edited_late",
-    "message.escalation_channel",
     "message.answer_kept",
     "message.restored_cut",
     "message.restored_unread",

@@ -133,7 +133,7 @@ async def test_what_waits_stands_there_with_one_button(counter: Counter) -> None
     assert "1 waiting for you" in texts(home)
     (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
     # 08:00 UTC of 15 January 2027, and eight hours: 11 AM in New York, on the same day there.
-    assert item == "Pay 5 to Mia\nToday 11:00 AM · Rosa Ortiz in #c1"
+    assert item == "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1"
     assert buttons(home)["Review"] == ActionId.DETAILS
 
 
@@ -251,7 +251,7 @@ async def test_the_conversation_with_the_bot_offers_things_to_begin_with(counter
 async def test_times_are_in_the_manner_of_the_persons_language(counter: Counter) -> None:
     counter.office.directory.add(MIA, timezone="Europe/Berlin", locale="de-DE")
     (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
-    assert "Today 17:00 ·" in item
+    assert "Expires today 17:00 ·" in item
 
 
 @pytest.mark.parametrize("locale", ["", "xx-XX", "../..", "zh-Hant-TW-x-y", "12"])
@@ -261,7 +261,7 @@ async def test_a_locale_and_a_zone_that_are_not_there_are_english_and_utc(
 ) -> None:
     counter.office.directory.add(MIA, timezone=zone, locale=locale)
     (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
-    assert "Today" in item
+    assert "Expires today" in item
     assert "4:00" in item or "16:00" in item
 
 

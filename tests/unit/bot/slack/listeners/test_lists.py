@@ -51,7 +51,7 @@ def read(body: dict[str, Any]) -> str:
 async def test_the_list_has_what_waits_with_its_button(counter: Counter, text: str) -> None:
     body = await answered(counter, text)
     assert body["text"] == "1 waiting for you"
-    assert "Pay 5 to Mia\nToday 11:00 AM · Rosa Ortiz in #c1" in read(body)
+    assert "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1" in read(body)
     assert body["blocks"][1]["accessory"]["text"]["text"] == "Review"
 
 
@@ -69,7 +69,7 @@ async def test_a_long_list_says_that_there_is_more(counter: Counter) -> None:
 
 async def test_own_requests_are_listed(counter: Counter) -> None:
     body = await answered(counter, "mine", by=ROSA)
-    assert "Pay 5 to Mia\nToday 4:00 PM · ⏳ Needs approval · #c1" in read(body)
+    assert "Pay 5 to Mia\nExpires today 4:00 PM · ⏳ Needs approval · #c1" in read(body)
     assert (await answered(counter, "mine"))["text"] == "None of your requests are waiting."
 
 

@@ -84,7 +84,9 @@ async def test_ones_approvals_open_as_a_form(storage: SqliteStorage) -> None:
     (view,) = counter.views.opened
     assert view_errors(view) == []
     assert view["title"]["text"] == "My approvals"
-    assert "Pay 5 to Mia\nToday 11:00 AM" in json.dumps(view).encode().decode("unicode_escape")
+    assert "Pay 5 to Mia\nExpires today 11:00 AM" in json.dumps(view).encode().decode(
+        "unicode_escape"
+    )
     assert view["blocks"][1]["accessory"]["text"]["text"] == "Review"
 
 
