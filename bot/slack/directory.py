@@ -159,6 +159,7 @@ class SlackDirectory:
         self._channels: LookupCache[frozenset[str]] = LookupCache(clock, max_age)
         self._rooms: LookupCache[_Room] = LookupCache(clock, min(NAME_AGE, max_age))
         self._handles: Mapping[str, str] = {}
+        self._admins: tuple[Person, ...] = ()
         self._one_by_one: list[int] = []
         self._changed: set[str] | None = None
 
@@ -180,6 +181,17 @@ class SlackDirectory:
         if group_id not in groups:
             raise DirectoryError("usergroups.list: no_such_subteam")
         return groups[group_id]
+
+    async def admins(self) -> tuple[Person, ...]:
+        """The active admins and owners, as far as the list of all people names them.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        await self._lists.get(_ALL, self._load_people)
+        return tuple(
+            one for one in self._admins if not (one.is_deleted or one.is_bot or one.is_guest)
+        )
 
     async def group_name(self, group_id: str) -> str:
         """The handle of a user group, with `@`, as people write it.
@@ -267,6 +279,7 @@ class SlackDirectory:
             self._changed = None
         with _well_formed("users.list"):
             found = {str(one["id"]): self._person(str(one["id"]), one) for one in answer["members"]}
+        self._admins = tuple(one for one in found.values() if one.is_admin)
         for user_id, person in found.items():
             if user_id not in changed:
                 self._people.put(user_id, person, asked_ms=asked_ms)

@@ -94,6 +94,7 @@ class ListParts:
             overviews=self.overviews,
             channel_name=self.slack.directory.channel_name,
             name_of=self.name_of,
+            admins=self.slack.directory.admins,
             lists=is_listed,
             team_id=self.slack.team_id,
             has_slack=lambda: not self.slack.notifier.is_refused,

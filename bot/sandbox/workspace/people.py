@@ -67,7 +67,8 @@ _PEOPLE = (
     (GUS, "gus", "Gus Guest", "Single-channel guest", "6b7280", "Europe/London"),
 )
 _EXAMPLES = (
-    ("deploy payments 1.4.2 to staging", "asks for approval"),
+    ("deploy payments 1.4.2 to staging", "asks for approval", "channel"),
+    ("deploy payments 1.4.2 to production", "asks for approval", "direct"),
     ("deploy payments", "asks what is missing"),
     ("status of payments", "answers at once"),
 )
@@ -84,7 +85,8 @@ class Cast:
     people: tuple[SlackUser, ...]
     channels: tuple[SlackChannel, ...]
     groups: tuple[UserGroup, ...]
-    examples: tuple[tuple[str, str], ...]
+    examples: tuple[tuple[str, ...], ...]
+    """What to write, what comes of it, and, where it makes sense in one kind of place, which."""
 
 
 def first_cast(bot_name: str, *, with_demo: bool = True) -> Cast:

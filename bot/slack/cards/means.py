@@ -16,6 +16,7 @@ from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.policy.localtime import to_local, to_ms
 from bot.policy.refusals import is_blank
+from bot.ports.people import Person
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, mention
 from storage.records import Approval, DelegationRecord
@@ -181,13 +182,22 @@ def read_question(values: Values) -> tuple[str, str] | Errors:
     return errors or (text, to)
 
 
-def admin_modal(approval: Approval) -> Block:
-    """Ask which admin is to see to what nobody can decide, and what they are to know."""
+def admin_modal(approval: Approval, admins: Sequence[Person] = ()) -> Block:
+    """Ask which admin is to see to what nobody can decide, and what they are to know.
+
+    Args:
+        approval: What nobody can decide.
+        admins: Those of the workspace; where none is known, anybody can be chosen, and who is no
+            admin is refused.
+    """
+    element: Block = {"type": "users_select", "action_id": str(ActionId.VALUE)}
+    if options := [_option(one.user_id, clip(one.name, _ADMIN)) for one in admins[:_MOST_ADMINS]]:
+        element = {**element, "type": "static_select", "options": options}
     person = {
         "type": "input",
         "block_id": PERSON,
         "label": plain(say("form.admin_who")),
-        "element": {"type": "users_select", "action_id": str(ActionId.VALUE)},
+        "element": element,
     }
     note = text_input(QUESTION, say("form.note"), LONGEST_ASKED, hint=say("form.admin_note_hint"))
     words = (say("form.admin"), say("form.ask_submit"))
@@ -197,8 +207,15 @@ def admin_modal(approval: Approval) -> Block:
 
 def read_admin(values: Values) -> str | Errors:
     """Read which admin is asked; or what is wrong with it."""
-    to = str(read_state(values, PERSON).get("selected_user") or "")
+    state = read_state(values, PERSON)
+    option = state.get("selected_option")
+    chosen = option.get("value") if isinstance(option, Mapping) else state.get("selected_user")
+    to = str(chosen or "")
     return to if is_person(to) else {PERSON: say("error.choose_person")}
+
+
+_ADMIN = 75
+_MOST_ADMINS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

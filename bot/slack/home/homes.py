@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib.metadata import version
@@ -83,6 +83,7 @@ class Composer:
         overviews: Makes overviews.
         channel_name: The name of a channel, without `#`.
         name_of: The name of a person, or the handle of a user group.
+        admins: The admins of the workspace, as far as they are known.
         lists: Whether the form about several requests lists a request.
         team_id: The workspace where the app is installed.
         has_slack: Whether Slack takes the bot's calls.
@@ -91,6 +92,7 @@ class Composer:
     overviews: Overviews
     channel_name: Callable[[str], Awaitable[str]]
     name_of: Callable[[str], Awaitable[str]]
+    admins: Callable[[], Awaitable[Sequence[Person]]]
     lists: Callable[[Approval], bool]
     team_id: str
     has_slack: Callable[[], bool]

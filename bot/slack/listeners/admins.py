@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.ports.people import Actor
+from bot.ports.people import Actor, Person
 from bot.slack.cards.means import PERSON, QUESTION, admin_modal, read_admin
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
@@ -22,7 +23,11 @@ async def open_admin(desk: ListenerContext, about: Reference, actor: Actor, trig
     """Open the form."""
     approval = await desk.means.check_admin(about.approval_id, actor)
     await desk.check_sees(approval, actor)
-    await desk.open_view(trigger, admin_modal(approval))
+    admins: Sequence[Person] = ()
+    with suppress(DirectoryError):
+        admins = await desk.homes.composer.admins()
+    others = [one for one in admins if one.user_id != actor.user_id]
+    await desk.open_view(trigger, admin_modal(approval, others))
 
 
 async def submit_admin(

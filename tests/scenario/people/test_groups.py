@@ -127,3 +127,15 @@ def _texts(found: Any) -> list[str]:
             return [text for one in found for text in _texts(one)]
         case _:
             return []
+
+
+async def test_only_admins_are_offered_where_nobody_can_decide(tmp_path: Path) -> None:
+    async with asked(tmp_path, "approve: [{from: [zkey-boss], count: 2}]") as stage:
+        await stage.sandbox.until(lambda: ActionId.ASK_ADMIN in str(stage.messages()))
+        (card,) = [one for one in stage.messages() if ActionId.ASK_ADMIN in str(one)]
+        await stage.click("Rosa", card, ActionId.ASK_ADMIN)
+        form = await stage.modal("Rosa")
+        (menu,) = [
+            one["element"] for one in form["blocks"] if one.get("element", {}).get("options")
+        ]
+        assert [one["value"] for one in menu["options"]] == [MIA]

@@ -24,6 +24,7 @@ from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId, encode, encode_page
+from bot.ports.people import Person
 from bot.ports.tools import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.app import bolt_app, register
@@ -117,6 +118,9 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
     async def channel_name(channel_id: str) -> str:
         return "" if channel_id.startswith("D") else channel_id.lower()
 
+    async def admins() -> Sequence[Person]:
+        return ()
+
     async def name_of(slack_id: str) -> str:
         return slack_id.lower()
 
@@ -130,6 +134,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
         overviews=overviews,
         channel_name=channel_name,
         name_of=name_of,
+        admins=admins,
         lists=is_listed,
         team_id="T1",
         has_slack=lambda: True,

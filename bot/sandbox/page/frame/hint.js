@@ -14,7 +14,7 @@ function examples(store) {
   const topic = channel.topic ?? "";
   const texts = topic.startsWith(WRITE)
     ? topic.slice(WRITE.length).split(OR).map((text) => text.replace(`@${store.bot.name} `, ""))
-    : store.examples.map(([text]) => text);
+    : store.examples.filter(([, , place]) => !place || place === (channel.kind === "im" ? "direct" : "channel")).map(([text]) => text);
   return texts.slice(0, MOST).map((text) => [text, call + text]);
 }
 
