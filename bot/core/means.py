@@ -299,10 +299,10 @@ class Means:
             RefusalError: With words for that.
         """
         directory, code = self.approvals.access.directory, RefusalCode.NOT_HERE
-        if (await directory.person(user_id)).is_bot:
-            raise RefusalError(code.value, say("refuse.ask_app"))
         if user_id not in await directory.channel_members(approval.channel_id):
             raise RefusalError(code.value, code.words)
+        if (await directory.person(user_id)).is_bot:
+            raise RefusalError(code.value, say("refuse.ask_app"))
 
     async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         approval = await self.approvals.find(approval_id, actor, shown=shown)

@@ -159,8 +159,8 @@ def _did_not_run(done: Done, quiet: re.Match[str], *, what: str, is_brief: bool 
             return f"{what} was rejected.{why}{none_given} {_after_rejection(reason)}"
         case "Nobody answered in time":
             return (
-                f"{what} did not run, because nobody answered in time. "
-                "Nobody rejected it; you can ask me again."
+                f"{what} did not run, because no one answered in time. "
+                "No one rejected it; you can ask me again."
             )
         case Withdrawn.fact:
             return f"{what} was taken back, so it did not run.{why}"

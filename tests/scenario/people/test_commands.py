@@ -11,7 +11,7 @@ from bot.words import say
 from tests.support.stage import PATIENCE_S, Stage, a_stage
 
 DEPLOY = "deploy payments 1.4.2 to production"
-WAITING = [f"{DEPLOY}\n{say('command.stop_waits')} #ops"] * 12
+WAITING = [f"{DEPLOY}\n{say('command.stop_waits')} · #ops"] * 12
 
 NOTHING = say("command.none")
 

@@ -136,9 +136,7 @@ def _running(one: StoppableThread, names: ShownNames) -> Block:
     text = mask_text(" ".join(one.text.split()))
     state = say("command.stop_waits") if one.is_waiting else say("command.stop_works")
     where = names.channel(one.thread.channel_id)
-    if where:
-        state = say("command.stop_in", state=state, channel=where)
-    lines = clip(text, _TITLE), clip(state, _TITLE)
+    lines = clip(text, _TITLE), clip(" · ".join(filter(None, (state, where))), _TITLE)
     return {
         "type": "section",
         "text": plain("\n".join(filter(None, lines))),

@@ -94,7 +94,7 @@ async def test_a_reason_of_the_form_says_whether_it_asks_again(key: str, end: st
 async def test_expired_deployment_is_not_called_rejected(talk: Talk) -> None:
     await talk.say(DEPLOY)
     said = await talk.decide(Expired(waited="8 hours"))
-    assert "did not run, because nobody answered in time." in said
+    assert "did not run, because no one answered in time." in said
     assert "was rejected" not in said
     assert talk.effects == []
 

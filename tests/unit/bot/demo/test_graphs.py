@@ -87,7 +87,7 @@ async def test_graph_one_no_is_enough() -> None:
             "I did not send it. I was told: call her instead",
             "answered",
         ),
-        (Expired(), "nobody answered in time", "expired"),
+        (Expired(), "no one answered in time", "expired"),
         (
             edit(text="It is on Tuesday"),
             "Done, as a person changed it: sent to nora@acme.example: It is on Tuesday",

@@ -56,7 +56,7 @@ async def test_p1_a_second_request_in_the_same_thread() -> None:
         (accept, "Done."),
         (edit(location="Rome"), "Done, as a person changed it: Martin has a ticket to Rome"),
         (reject, "was rejected"),
-        (Expired(waited="8 hours"), "nobody answered in time"),
+        (Expired(waited="8 hours"), "no one answered in time"),
         (Cancelled(), "was cancelled"),
     ],
 )

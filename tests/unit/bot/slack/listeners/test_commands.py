@@ -177,7 +177,7 @@ async def stop_rows(counter: Counter, by: str) -> list[dict[str, Any]]:
 
 async def test_stop_lists_ones_own_threads_each_with_a_button(counter: Counter) -> None:
     (row,) = await stop_rows(counter, ROSA)
-    assert row["text"]["text"].endswith("Waiting for people in #c1")
+    assert row["text"]["text"].endswith("Waiting for people · #c1")
     assert row["accessory"]["action_id"] == ActionId.STOP_AGENT
     assert row["accessory"]["value"] == THREAD_ID
     assert "No agent is working for you" in await told(counter, "stop")
