@@ -224,7 +224,7 @@ _PLACES = "ids of channels (C… or G…), or direct for direct messages"
 Name = Annotated[str, _text("bad_name", NAME, _NAMES)]
 RequirementName = Annotated[str, _text("bad_name", REQUIREMENT_NAME, _REQUIREMENTS)]
 GroupTitle = Annotated[str, Field(max_length=60, pattern=r"^[^\s<>&*_~`@#][^\n\r<>&*_~`@#]*$")]
-"""What people call a group: plain words, in which no markup and no mention can hide."""
+"""The title of a group: plain words, in which no markup and no mention can hide."""
 PersonId = Annotated[str, _text("bad_id", PERSON, "the id of a person (U… or W…)")]
 UsergroupId = Annotated[str, _text("bad_id", USERGROUP, "the id of a user group (S…)")]
 ChannelId = Annotated[str, _text("bad_id", CHANNEL, "the id of a channel (C… or G…)")]

@@ -86,7 +86,7 @@ class Cast:
     channels: tuple[SlackChannel, ...]
     groups: tuple[UserGroup, ...]
     examples: tuple[tuple[str, ...], ...]
-    """What to write, what comes of it, and, where it makes sense in one kind of place, which."""
+    """An example to type, its result, and the kind of place where it makes sense."""
 
 
 def first_cast(bot_name: str, *, with_demo: bool = True) -> Cast:

@@ -129,7 +129,7 @@ async def open_hand_over(
 
 
 async def _called(desk: ListenerContext, group: Group) -> str:
-    """What people call a group, in plain words: its title, or the names of who is in it."""
+    """The name of a group in plain words: its title, or the names of who is in it."""
     if group.title:
         return group.title
     composer, names = desk.homes.composer, list[str]()

@@ -57,7 +57,7 @@ async def working(
     beats = make(office.clock)
     storage.threads.extend = beats.extend  # type: ignore[method-assign,assignment]
     inbox = SimpleNamespace(sort=endless)
-    threads = replace(office.threads, inbox=inbox, sleep=beats.sleep)  # type: ignore[arg-type]
+    threads = replace(office.threads, inbox=inbox, sleep=beats.sleep, beat=beats.sleep)  # type: ignore[arg-type]
     return threads, beats, office.clock()
 
 
@@ -103,7 +103,7 @@ async def test_a_store_that_does_not_answer_is_not_waited_for_beyond_the_end(
         return True
 
     storage.threads.extend = hangs  # type: ignore[method-assign]
-    threads = replace(threads, lease=threads.lease / 500, sleep=asyncio.sleep)
+    threads = replace(threads, lease=threads.lease / 500, sleep=asyncio.sleep, beat=asyncio.sleep)
     threads.clock.follow()  # type: ignore[attr-defined]
     await storage.threads.wake(THREAD_ID, now_ms=threads.clock())
     async with asyncio.timeout(5):
@@ -140,11 +140,11 @@ async def test_work_that_does_not_end_with_its_lease_keeps_nobody_from_the_threa
 
     inbox.sort = stubborn
     storage.threads.extend = beats.extend  # type: ignore[method-assign,assignment]
-    threads = replace(office.threads, inbox=inbox, sleep=beats.sleep)  # type: ignore[arg-type]
+    threads = replace(office.threads, inbox=inbox, sleep=beats.sleep, beat=beats.sleep)  # type: ignore[arg-type]
     stubborn_work = asyncio.create_task(threads.work(THREAD_ID))
     await is_cut_off.wait()
     office.clock.forward(seconds=15)
-    await replace(threads, sleep=asyncio.sleep).work(THREAD_ID)
+    await replace(threads, sleep=asyncio.sleep, beat=asyncio.sleep).work(THREAD_ID)
     is_stuck.set()
     with pytest.raises(asyncio.CancelledError):
         await stubborn_work
