@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
@@ -98,6 +99,10 @@ async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> No
     assert FAULT in play.seen.read_text()
 
 
+@pytest.mark.skipif(
+    settings().max_examples <= settings.get_profile("quick").max_examples,
+    reason="a long play; `make chaos` and the thorough profile have it",
+)
 async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
     """What they do happens at most once, each job has its end, and one that crashes is given up."""
     directory = tmp_path / "data"

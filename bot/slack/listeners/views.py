@@ -18,7 +18,6 @@ from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Errors, notice_modal, read_text
-from bot.people.progress import progress_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
@@ -31,7 +30,7 @@ from bot.slack.listeners.context import (
     actor_of,
 )
 from bot.words import say
-from storage.records import Approval, Kind, Status
+from storage.records import Kind
 
 NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
 
@@ -112,7 +111,7 @@ async def _answer(
     return await (_withdraw if is_withdrawal else _submit)(desk, submission)
 
 
-async def _submit(desk: ListenerContext, submission: Submission) -> Errors | FormNotice:
+async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
     """Do what the form of a question does."""
     about, actor = submission.about, submission.actor
     is_no = submission.modal_id == ActionId.REJECT_MODAL
@@ -140,7 +139,7 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors | For
 
 async def _propose(
     desk: ListenerContext, question: DrawnQuestion, proposal: Proposal, actor: Actor
-) -> Errors | FormNotice:
+) -> Errors:
     """Give a call other arguments, where its tool takes them, and the rules do."""
     approval = question.approval
     try:
@@ -167,15 +166,7 @@ async def _propose(
     if isinstance(edited, str):
         return question.refuse(edited)
     desk.spawn(desk.approvals.follow_up(edited))
-    return _still_waiting(edited) if edited.status is Status.PENDING else {}
-
-
-def _still_waiting(edited: Approval) -> FormNotice:
-    """Tell who edited that others have to approve, too, and how many have."""
-    tallies = progress_of(edited).tallies
-    have, need = sum(one.have for one in tallies), sum(one.need for one in tallies)
-    words = say("form.edited_part", have=have, need=need) if have else say("form.edited_others")
-    return FormNotice(title=say("form.edited"), words=words)
+    return {}
 
 
 async def _withdraw(desk: ListenerContext, submission: Submission) -> Errors:
