@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from bson.int64 import Int64
+
 from storage.codec import APPROVALS, THREADS
 from storage.mongo import leases
 from storage.mongo.collection import Collection
@@ -14,8 +16,11 @@ from storage.records import Approval, MessageStatus, Status, Thread
 
 logger = logging.getLogger(__name__)
 
-_NOTE = 0
-"""The key of the note beside the eras that says which collection it was written beside."""
+_NOTE = Int64(0)
+"""The key of the note beside the eras that says which collection it was written beside.
+
+All keys are `Int64`: some servers sort 32 and 64 bits apart.
+"""
 
 
 class MongoRestoreStore:
@@ -38,7 +43,7 @@ class MongoRestoreStore:
 
     async def begin_era(self) -> int:
         era = await self.era() + era_step()
-        await self._eras.insert({"_id": era})
+        await self._eras.insert({"_id": Int64(era)})
         # Of the copy is all that stands in the database now: no clock is asked.
         for is_so in ({"open": True}, {"due_ms": {"$gt": -1}}):
             await self._approvals.patient.update_all(is_so, {"$set": {"restored_era": era}})

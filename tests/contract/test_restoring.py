@@ -139,6 +139,17 @@ async def test_each_return_to_a_copy_begins_an_era_that_none_was_before(storage:
     assert await storage.restoring.era() == eras[-1]
 
 
+async def test_the_era_is_the_greatest_where_numbers_outgrow_32_bits(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = iter([2**31 - 2, 2**31, 1])
+    for module in ("storage.mongo.restoring", "storage.sqlite.restoring"):
+        monkeypatch.setattr(f"{module}.era_step", lambda: next(steps))
+    eras = [await storage.restoring.begin_era() for _ in range(3)]
+    assert eras == [2**31 - 2, 2**32 - 2, 2**32 - 1]
+    assert await storage.restoring.era() == eras[-1]
+
+
 async def test_what_is_of_the_copy_is_stamped_with_the_era(storage: Storage) -> None:
     """Whatever any clock says: what is there when the era begins is of the copy."""
     done: dict[str, Any] = {"status": Status.APPROVED, "decision": a_decision(at_ms=2**50)}
