@@ -9,6 +9,7 @@
 # make trace   the way of one click through our files, from the payload to the tool's first line
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/gates
 # make pictures  the pictures of README.md and docs/, from the demo; needs chromium; ONLY=card
+# make docs    the documentation site, with strict links, at docs/_build/html/index.html
 # make chaos   bots that die, a Slack that misbehaves, people who click and vote; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
@@ -34,7 +35,7 @@ PARTS := agents storage bot/core,bot/people,bot/questions
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures format clean
+.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures docs docs-links format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -93,9 +94,16 @@ mutants: $(VENV)/.mutants
 pictures: $(VENV)/.dev
 	$(BIN)/python -m tests.pictures --only '$(ONLY)'
 
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -b html -W --keep-going -q docs docs/_build/html
+
+# Links to other hosts, too; this needs the network.
+docs-links: $(VENV)/.docs
+	$(BIN)/sphinx-build -b linkcheck -q docs docs/_build/links
+
 clean:
 	rm -rf $(VENV) mutants mutants-own .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-		.covered build dist *.egg-info
+		.covered build docs/_build dist *.egg-info
 
 # What `make demo` needs.
 $(VENV)/.run: $(PINS)
@@ -110,6 +118,10 @@ $(VENV)/.dev: $(PINS)
 # mutmut is not for everybody: it brings a user interface, and parsers.
 $(VENV)/.mutants: $(PINS)
 	@$(call install,.[dev$(comma)mutants])
+	@touch $(VENV)/.run $(VENV)/.dev $@
+
+$(VENV)/.docs: $(PINS)
+	@$(call install,.[dev$(comma)docs])
 	@touch $(VENV)/.run $(VENV)/.dev $@
 
 comma := ,
