@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 1
 """The version of a run's document."""
 
 CLAIM_VERSION = 1

@@ -1,8 +1,4 @@
-"""The stored document of a run, and the note of what it was resumed with.
-
-Version 2 of the document added `topology`. Version 3 is the same, with changes that may follow it:
-earlier programs would not see these.
-"""
+"""The stored document of a run, and the note of what it was resumed with."""
 
 from __future__ import annotations
 
@@ -183,18 +179,8 @@ class RunDocument:
             raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
 
 
-def _from_1(data: dict[str, Json]) -> dict[str, Json]:
-    """Version 1 declared nothing; the gates of each call are in the state of its agent."""
-    return {**data, "topology": {}}
-
-
-def _from_2(data: dict[str, Json]) -> dict[str, Json]:
-    """Version 2 had no changes that follow the document."""
-    return data
-
-
-MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _from_1, 2: _from_2}
-"""The functions that make the next version of a document, by its old version."""
+MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
+"""The functions that make the next version of a document, by its old version; none so far."""
 
 
 def migrated(data: dict[str, Json]) -> dict[str, Json]:
@@ -277,8 +263,6 @@ class OpenRun:
         Whoever reads a run reads its document and all changes of it: together they may have twice
         the size of the document, and then it is written anew.
         """
-        if self.data.get("schema") != SCHEMA_VERSION:
-            return ""
         change = to_text(difference(self.data, data) or {"keys": {}})
         return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
 

@@ -152,14 +152,12 @@ class GraphState:
         step: How many steps of this turn are finished.
         tasks: The nodes of the step that goes on; empty at the end.
         gate: Breakpoints that must be passed before the step begins.
-        joins: Who has arrived at an edge that waits for several; by `join_key`, in earlier versions
-            by position.
+        joins: The nodes that have arrived at an edge that waits for several, by `join_key`.
         counts: How often each node was to run.
         queued: Where a command leads that was given with a resume; part of the next step.
         leaving: What a node told the graph around: this one ends with it.
         memories: What sub-graphs keep, by node.
-        origin: What the step was worked out of; None when no breakpoint is before it, or when an
-            earlier version stored it.
+        origin: What the step was worked out of; None when no breakpoint is before it.
     """
 
     graph: str

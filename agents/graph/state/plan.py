@@ -152,7 +152,7 @@ class Topology:
         Raises:
             GotoError: A router leads nowhere.
         """
-        joins = self.arrivals(state)
+        joins = {key: list(names) for key, names in state.joins.items()}
         targets: list[Target] = []
         for name, own in done:
             targets += own if own is not None else await self._follow(name, values, joins)
@@ -175,8 +175,6 @@ class Topology:
     async def again(self, state: GraphState, values: Values) -> GraphState:
         """Work out anew what is next, as people changed the state before the step began.
 
-        A step that an earlier version stored stays as it is.
-
         Args:
             state: Before; its gate is not passed yet.
             values: What its values are now.
@@ -192,32 +190,10 @@ class Topology:
         )
         return replace(await self.advance(before, values, origin.done), queued=state.queued)
 
-    def arrivals(self, state: GraphState) -> dict[str, list[str]]:
-        """Return the nodes that have arrived at each edge that waits for several, by the key of it.
-
-        Earlier versions kept them by position: what they stored counts for the edge that stands
-        there now, or else for the only one that waits for all of them.
-        """
-        by_edge: dict[str, list[str]] = {}
-        for key, arrived in state.joins.items():
-            now = self._key_now(key, arrived)
-            names = by_edge.setdefault(now, [])
-            names += [name for name in arrived if name not in names]
-        return by_edge
-
-    def _key_now(self, key: str, arrived: Sequence[str]) -> str:
-        if not key.isdecimal():
-            return key
-        fits = [set(arrived) <= set(sources) for sources, _ in self.joins]
-        at = int(key)
-        if (at < len(fits) and fits[at]) or fits.count(True) == 1:
-            return join_key(*self.joins[at if at < len(fits) and fits[at] else fits.index(True)])
-        return key
-
     def lost_join(self, state: GraphState) -> str:
         """An edge that nodes have arrived at and that is gone; empty when none is."""
         known = {join_key(*one) for one in self.joins}
-        lost = [key for key in self.arrivals(state) if key not in known]
+        lost = [key for key in state.joins if key not in known]
         return lost[0] if lost else ""
 
     def leave(self, state: GraphState, values: Values, outcome: Outcome) -> GraphState:

@@ -12,8 +12,8 @@ from agents.core.pending import Point
 from agents.graph.commands import Command
 from agents.graph.state.place import GraphInfo, GraphState, Phase
 
-VERSION = 2
-"""The version of a thread's document. Since 2, its journal may have partial answers: `partial`."""
+VERSION = 1
+"""The version of a thread's document. Its journal may have partial answers: see `partial`."""
 
 CLAIM_VERSION = 1
 """The version of a claim's note."""
@@ -21,7 +21,7 @@ CLAIM_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadDocument:
-    """All that is stored of a thread at one point. Stored: versions 1, 2, must stay readable.
+    """All that is stored of a thread at one point. Stored: version 1, must stay readable.
 
     Attributes:
         graph: Name of the graph.

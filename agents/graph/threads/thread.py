@@ -27,7 +27,7 @@ from agents.core.errors import AgentConfigError, CheckpointConflictError, Checkp
 from agents.core.journal import Journal
 from agents.graph.errors import OtherGraphError, ThreadBusyError
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import VERSION, GraphClaim, ThreadDocument
+from agents.graph.threads.document import GraphClaim, ThreadDocument
 from agents.graph.threads.partial import PARTIAL, applied, difference
 
 
@@ -214,7 +214,7 @@ class GraphThread:
             CheckpointConflictError: Somebody else wrote first.
         """
         before, store = self.head, self._store
-        if before is None or not isinstance(store, GraphThreadStore) or not _is_current(self._text):
+        if before is None or not isinstance(store, GraphThreadStore):
             return None
         change = difference(before, document)
         if change is None:
@@ -328,8 +328,3 @@ def _done(journal: Sequence[str]) -> int:
 def _has(copy: tuple[ThreadDocument, list[dict[str, Json]]], number: int) -> bool:
     document, partials = copy
     return document.number <= number <= document.number + len(partials)
-
-
-def _is_current(text: str) -> bool:
-    """Whether a document may have partial answers: earlier versions would not see them."""
-    return from_text(text).get("schema") == VERSION

@@ -201,7 +201,7 @@ async def test_i11_a_hundred_calls_one_by_one() -> None:
 
 @pytest.mark.parametrize("change", ["no gate", "removed"])
 async def test_a_gate_that_is_gone_is_noticed_without_a_topology(change: str) -> None:
-    """A document of version 1 has no topology; the agent's own state knows the gates."""
+    """Where the topology is empty, the agent's own state knows the gates."""
     stored = json.loads((DATA / "checkpoint-v1.json").read_text(encoding="utf-8"))
     store = MemoryCheckpointStore()
     pending = CheckpointStatus.PENDING

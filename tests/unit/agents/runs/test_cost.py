@@ -393,21 +393,6 @@ async def test_a_document_is_written_anew_before_its_changes_outgrow_it() -> Non
     assert seen == {True, False}
 
 
-async def test_a_document_of_an_earlier_version_is_never_changed_but_written_anew() -> None:
-    bank = Bank(10, "step")
-    waiting = contexts(await bank.ask(bank.runner(many(12))))
-    kept = bank.store._kept["t#x"]
-    kept.data = kept.data.replace('"schema":3', '"schema":2', 1)
-    bank.costs.take()
-
-    other = bank.runner(say("Done."))
-    await answer(other, waiting["c0"])
-
-    assert bank.costs.take()[0] == ["load", "history", "claim", "append", "append", "save"]
-    await answer(other, waiting["c1"])
-    assert bank.costs.take()[0] == ["claim", "append", "append", "amend"]
-
-
 async def test_whoever_changes_what_was_shown_changes_nothing_of_what_asked() -> None:
     bank = Bank(10, "step")
     runner = bank.runner(many(3), say("Done."))

@@ -1,4 +1,4 @@
-"""What earlier versions stored can still be read and gone on with."""
+"""Runs that were stored by the first release, and the way to another version."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from agents.gates import DoubtInfo, DoubtResult, approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, say
 from agents.runner import Runner
+from agents.runs import document
 from agents.runs.document import MIGRATIONS, Claim, ResumeParams, RunDocument, migrated
 from tests.unit.agents.support import brief, collect, contexts, no, yes
 
@@ -103,7 +104,7 @@ async def test_a_checkpoint_of_version_1_is_resumed_to_its_end() -> None:
     assert contexts(events)["c2"].id == first.id
     stored = await found.store.load("t#1")
     assert stored is not None
-    assert from_text(stored.data)["schema"] == SCHEMA_VERSION == 3
+    assert from_text(stored.data)["schema"] == SCHEMA_VERSION == 1
 
     params = ResumeParams(targets={first.id: yes(first)})
     events = await collect(found.runner.resume_with_params("t#1", params))
@@ -160,6 +161,17 @@ async def test_another_version_is_a_typed_error_and_changes_nothing(version: Jso
 def test_each_old_version_has_a_migration() -> None:
     assert sorted(MIGRATIONS) == list(range(1, SCHEMA_VERSION))
     assert (CLAIM_VERSION, LOG_VERSION) == (1, 1)
+
+
+def test_an_old_document_is_migrated_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def renamed(data: dict[str, Json]) -> dict[str, Json]:
+        return {**data, "clerk": data["agent"]}
+
+    monkeypatch.setattr(document, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    monkeypatch.setitem(MIGRATIONS, SCHEMA_VERSION, renamed)
+    data = migrated({"schema": SCHEMA_VERSION, "agent": "A"})
+    assert data == {"schema": SCHEMA_VERSION + 1, "agent": "A", "clerk": "A"}
+    assert migrated(data) == data
 
 
 def test_a_document_of_today_is_not_touched() -> None:

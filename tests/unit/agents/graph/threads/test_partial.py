@@ -229,20 +229,6 @@ async def test_who_died_before_giving_back_is_recovered_without_running_anything
     assert (await lab.state()).phase == "paused"
 
 
-async def test_a_document_of_an_earlier_version_is_written_whole_first() -> None:
-    lab = Lab(many(3))
-    [first, second, _] = ids(await lab.start())
-    stored = await lab.store.load("t")
-    old = stored.data.replace('"schema":2', '"schema":1', 1)
-    await lab.store.save("t", old, status=stored.status, expected_version=stored.version)
-    base = (await lab.store.load("t")).base
-    await lab.run(resume_map={first: "yes"})
-    after = await lab.store.load("t")
-    assert (after.base > base, '"schema":2' in after.data) == (True, True)
-    await lab.run(resume_map={second: "yes"})
-    assert (await lab.store.load("t")).base == after.base
-
-
 async def test_a_damaged_partial_answer_is_told() -> None:
     lab = Lab(many(3))
     await lab.start()

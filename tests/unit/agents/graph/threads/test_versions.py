@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from agents.core.cancel import CancelToken
-from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import encode
 from agents.core.errors import TopologyChangedError
 from agents.graph import (
     START,
@@ -19,8 +16,6 @@ from agents.graph import (
     ThreadBusyError,
     node_interrupt,
 )
-from agents.graph.threads.document import ThreadDocument
-from agents.graph.threads.thread import GraphThread
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 Build = Callable[[Lab], StateGraph]
@@ -88,39 +83,6 @@ def two_steps(lab: Lab, *sources: str) -> StateGraph:
         sales=lab.ask("sales", "q", key="a"),
     )
     return graph.add_node("ship", lab.write("ship")).add_edge(sources, "ship")
-
-
-async def keep_by_position(lab: Lab, at: str, arrived: list[str]) -> None:
-    """Store arrivals as earlier versions did."""
-    thread = GraphThread(lab.store, "t")
-    head = await thread.load()
-    assert head is not None
-    point = replace(head.point, state=encode(replace(head.state, joins={at: arrived})))
-    document = replace(head, point=point)
-    stored = await lab.store.load("t")
-    await lab.store.save(
-        "t",
-        ThreadDocument.to_text(document),
-        status=CheckpointStatus.PENDING,
-        expected_version=stored.version,
-    )
-
-
-@pytest.mark.parametrize("at", ["0", "1", "7"])
-async def test_arrivals_that_an_earlier_version_kept_by_position_count(at: str) -> None:
-    lab = Lab(lambda lab: two_steps(lab, "legal", "sales"))
-    await lab.start()
-    await keep_by_position(lab, at, ["legal"])
-    assert (await lab.run(resume="yes")).values["log"] == ["start", "legal", "ship"]
-
-
-async def test_arrivals_by_position_that_fit_no_edge_are_refused() -> None:
-    lab = Lab(lambda lab: two_steps(lab, "legal", "sales"))
-    await lab.start()
-    await keep_by_position(lab, "0", ["start"])
-    with pytest.raises(TopologyChangedError):
-        await lab.run(resume="yes")
-    assert lab.ran["sales"] == 1
 
 
 async def test_the_same_edge_twice_is_one_edge() -> None:
