@@ -15,6 +15,7 @@ from bot.policy.values import (
     LONGEST_S,
     MINUTE_S,
     ChannelId,
+    Duration,
     as_tuple,
     between,
     refuse,
@@ -23,23 +24,27 @@ from bot.policy.values import (
 )
 
 Expires = Annotated[
-    int, BeforeValidator(between(MINUTE_S, 30 * DAY_S, "1m to 30d"), json_schema_input_type=str)
+    int,
+    BeforeValidator(between(MINUTE_S, 30 * DAY_S, "1m to 30d"), json_schema_input_type=Duration),
 ]
 MaxAge = Annotated[
-    int, BeforeValidator(between(MINUTE_S, 24 * HOUR_S, "1m to 24h"), json_schema_input_type=str)
+    int,
+    BeforeValidator(between(MINUTE_S, 24 * HOUR_S, "1m to 24h"), json_schema_input_type=Duration),
 ]
 MaxTime = Annotated[
-    int, BeforeValidator(between(1, 24 * HOUR_S, "1s to 24h"), json_schema_input_type=str)
+    int, BeforeValidator(between(1, 24 * HOUR_S, "1s to 24h"), json_schema_input_type=Duration)
 ]
 Wait = Annotated[
-    int, BeforeValidator(between(1, LONGEST_S, "1s to a year"), json_schema_input_type=str)
+    int, BeforeValidator(between(1, LONGEST_S, "1s to a year"), json_schema_input_type=Duration)
 ]
 
 
 class Entry(BaseModel):
     """A map of the policy file: strict, frozen, and nothing in it is unknown."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -61,50 +66,123 @@ class Filled(Entry):
 
 
 class RemindEntry(Filled):
-    """Reminders; `after` is 0 for never."""
+    """When to remind people of an undecided request."""
 
     after: Wait
+    """Time from the request to the first reminder.
+
+    Example: `after: 30m`
+
+    Errors: `bad_duration`
+    """
     times: int = Field(default=3, ge=1, le=6)
+    """Number of reminders. Each wait is twice the wait before.
+
+    Example: `times: 2`
+
+    Errors: `bad_value`
+    """
 
 
 class EditEntry(Filled):
-    """The people who may edit: `by` is None for whoever may approve now, and empty for nobody."""
+    """The people who can edit the arguments."""
 
     by: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = Field(min_length=1)
+    """`approvers`, `requesters`, or names of groups. `approvers` are the people who can approve
+    now.
+
+    Example: `by: [approvers, requesters]`
+
+    Errors: `unknown_group`
+    """
 
 
 class RejectEntry(Filled):
-    """How many different people end it by rejecting; 1 for any."""
+    """How many people must reject to stop the call."""
 
     count: int = Field(ge=2, le=10)
+    """Number of different people.
+
+    Example: `count: 2`
+
+    Errors: `bad_value`
+    """
 
 
 class RouteEntry(Filled):
-    """Where the card goes: the id of a channel, or `thread`, or `dm`."""
+    """The channel of the card."""
 
     channel: ChannelId
+    """Id of the channel. The bot must be a member of the channel.
+
+    Example: `channel: C0APPR`
+
+    Errors: `bad_id`, `unknown_id`, `bot_not_in_channel`
+    """
 
 
 class ReasonEntry(Filled):
-    """Whether approving and rejecting need a reason; None is optional."""
+    """Whether approvals and rejections need a reason."""
 
     approve: Literal["optional", "required"] = "optional"
+    """Whether an approval needs a reason.
+
+    Example: `approve: required`
+
+    Errors: `bad_value`
+    """
     reject: Literal["optional", "required"] = "optional"
+    """Whether a rejection needs a reason.
+
+    Example: `reject: required`
+
+    Errors: `bad_value`
+    """
 
 
 class GrantsEntry(Filled):
-    """The limits of standing grants; `max_uses` is 0 for never."""
+    """The limits of standing grants."""
 
     max_time: MaxTime
+    """Longest time for which an approver can allow later calls, from `1s` to `24h`.
+
+    Example: `max_time: 1h`
+
+    Errors: `bad_duration`
+    """
     max_uses: int = Field(ge=1, le=100)
+    """Maximum number of later calls.
+
+    Example: `max_uses: 5`
+
+    Errors: `bad_value`
+    """
     vary: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+    """Paths of arguments that may differ in later calls. All other arguments must be equal.
+
+    Example: `vary: [version]`
+
+    Errors: `unknown_path`
+    """
 
 
 class BreakGlassEntry(Filled):
-    """The people who may override, and the channel that hears of it; `by` is empty for nobody."""
+    """The emergency override."""
 
     by: Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    """Names of groups whose members can run the call alone. They must give two reasons.
+
+    Example: `by: [leads]`
+
+    Errors: `unknown_group`
+    """
     alert: ChannelId
+    """Channel that is told of each use.
+
+    Example: `alert: C0ALERT`
+
+    Errors: `bad_id`, `unknown_id`, `bot_not_in_channel`
+    """
 
 
 def read_edit(value: object) -> object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, time
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, ValidationInfo
@@ -91,6 +91,11 @@ def seconds(text: str) -> int:
 
 FROM_SETTINGS = {"is_settings": True}
 """The context in which a duration may be shorter than a file may say: of the settings."""
+
+
+DURATION = "^" + "(?=[0-9])" + "".join(f"([0-9]{{1,9}}{unit})?" for unit in "wdhms") + "$"
+"""The form of durations, as the JSON schema shows it."""
+Duration = Annotated[str, Field(pattern=DURATION)]
 
 
 def between(least: int, most: int, words: str) -> Callable[[object, ValidationInfo], int]:
@@ -217,6 +222,11 @@ def _text(code: str, shape: str, what: str) -> BeforeValidator:
     return BeforeValidator(_shaped(code, shape, what), json_schema_input_type=shown)
 
 
+def _shown(read: Callable[[object], object], pattern: str) -> BeforeValidator:
+    """A validator whose form the JSON schema shows as a pattern."""
+    return BeforeValidator(read, json_schema_input_type=Annotated[str, Field(pattern=pattern)])
+
+
 _NAMES = "a small letter, then up to 39 small letters, digits and hyphens"
 _REQUIREMENTS = "a small letter, then up to 79 small letters, digits, hyphens and plus signs"
 _PLACES = "ids of channels (C… or G…), or direct for direct messages"
@@ -229,9 +239,16 @@ PersonId = Annotated[str, _text("bad_id", PERSON, "the id of a person (U… or W
 UsergroupId = Annotated[str, _text("bad_id", USERGROUP, "the id of a user group (S…)")]
 ChannelId = Annotated[str, _text("bad_id", CHANNEL, "the id of a channel (C… or G…)")]
 Place = Annotated[str, _text("bad_id", f"{CHANNEL}|direct", _PLACES)]
-Turn = Annotated[str, BeforeValidator(_turn), Field(pattern="^[1-9][0-9]{0,3}[hdw]$")]
-LocalTime = Annotated[datetime, BeforeValidator(_local, json_schema_input_type=str)]
-ClockTime = Annotated[str, BeforeValidator(_clock), Field(pattern="^[0-9]{2}:[0-9]{2}$")]
-Zone = Annotated[str, BeforeValidator(_zone)]
-YesNo = Annotated[bool, BeforeValidator(_yes_no, json_schema_input_type=bool | str)]
+TURN = "^[1-9][0-9]{0,3}[hdw]$"
+LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?$"
+CLOCK_TIME = "^[0-9]{2}:[0-9]{2}$"
+ZONE = "^[A-Za-z]"
+"""The form of time zones, as the JSON schema shows it; the list of zones is the machine's."""
+Turn = Annotated[str, _shown(_turn, TURN)]
+LocalTime = Annotated[datetime, _shown(_local, LOCAL_TIME)]
+ClockTime = Annotated[str, _shown(_clock, CLOCK_TIME)]
+Zone = Annotated[str, _shown(_zone, ZONE)]
+YesNo = Annotated[
+    bool, BeforeValidator(_yes_no, json_schema_input_type=bool | Literal["yes", "no"])
+]
 Reason = Annotated[str, BeforeValidator(_reason), Field(min_length=1)]

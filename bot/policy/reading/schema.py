@@ -24,9 +24,12 @@ def policy_schema() -> dict[str, object]:
         ],
     }
     for definition in (schema, *definitions.values()):
+        _unfold(definition)
         for name, value in definition.get("properties", {}).items():
             if name != "value":  # null is a value that an argument can have, and no other key
                 _without_null(value)
+            _as_written(value)
+            _unfold(value)
     return {"$schema": _DIALECT, **schema, "title": "Policy of Countersign"}
 
 
@@ -45,6 +48,23 @@ def _without_null(value: dict[str, Any]) -> None:
         value.update(some[0])
     elif some:
         value["anyOf"] = some
+
+
+def _unfold(value: dict[str, Any]) -> None:
+    """Make each paragraph of a description one line."""
+    if "description" in value:
+        paragraphs = value["description"].split("\n\n")
+        value["description"] = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+def _as_written(value: dict[str, Any]) -> None:
+    """Show limits and defaults as an editor reads them: pydantic has those of the stored value."""
+    if isinstance(value.get("default"), dict | list):
+        del value["default"]  # an absent key, which no empty value replaces
+    if value.get("type") == "array":
+        for old, new in (("minLength", "minItems"), ("maxLength", "maxItems")):
+            if old in value:
+                value[new] = value.pop(old)
 
 
 def _only(name: str, value: object) -> dict[str, object]:
