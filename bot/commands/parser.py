@@ -30,6 +30,19 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Returns:
         The arguments, with the name of the `command`: its module in `bot.commands`.
     """
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command == "audit" and not (
+        arguments.part or arguments.thread or arguments.approval
+    ):
+        parser.error(
+            "audit: give a subcommand, --thread or --approval; see countersign audit --help"
+        )
+    return arguments
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of all commands."""
     parser = argparse.ArgumentParser(prog="countersign", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"%(prog)s {version(DISTRIBUTION)}")
     commands = parser.add_subparsers(
@@ -47,14 +60,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_prune(commands)
     _add_pending(commands)
     _add_policy(commands)
-    arguments = parser.parse_args(argv)
-    if arguments.command == "audit" and not (
-        arguments.part or arguments.thread or arguments.approval
-    ):
-        parser.error(
-            "audit: give a subcommand, --thread or --approval; see countersign audit --help"
-        )
-    return arguments
+    return parser
 
 
 class _CommandParser(argparse.ArgumentParser):

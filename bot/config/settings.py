@@ -57,6 +57,42 @@ IN_A_POLICY = {
 }
 """The settings that a policy file takes the place of, each as the file says it."""
 
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Slack": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "SLACK_API_URL"),
+    "Agents and models": (
+        "COUNTERSIGN_AGENT",
+        "COUNTERSIGN_AGENTS_FILE",
+        "COUNTERSIGN_MODEL",
+        "COUNTERSIGN_MODEL_TIMEOUT",
+    ),
+    "Policy": ("COUNTERSIGN_POLICY",),
+    "Approvers without a policy file": tuple(IN_A_POLICY),
+    "Storage": (
+        "COUNTERSIGN_DATA_DIR",
+        "MONGODB_URI",
+        "COUNTERSIGN_MONGO_DRIVER",
+        "COUNTERSIGN_RETENTION",
+    ),
+    "Secrets, masks and audit": (
+        "COUNTERSIGN_SECRETS_DIR",
+        "COUNTERSIGN_REDACT",
+        "COUNTERSIGN_AUDIT_KEY",
+    ),
+    "Messages to people": (
+        "COUNTERSIGN_LANGUAGE",
+        "COUNTERSIGN_COMPANY",
+        "COUNTERSIGN_DAILY_LIST",
+    ),
+    "HTTP server, log and traces": (
+        "COUNTERSIGN_HOST",
+        "COUNTERSIGN_PORT",
+        "COUNTERSIGN_METRICS_PORT",
+        "COUNTERSIGN_LOG",
+        "COUNTERSIGN_TRACES",
+    ),
+}
+"""The settings by subject, in the order of the reference page."""
+
 
 class Settings(BaseModel):
     """The operator's settings. Secrets stay hidden in reprs; the rest may be shown."""
@@ -70,7 +106,12 @@ class Settings(BaseModel):
         BeforeValidator(
             values.token("xoxb-", "copy the Bot User OAuth Token from OAuth & Permissions")
         ),
-    ] = Field(alias="SLACK_BOT_TOKEN", description="The bot token, `xoxb-…`. Required.")
+    ] = Field(
+        alias="SLACK_BOT_TOKEN",
+        description="The bot token of the Slack app. Required.",
+        examples=["xoxb-1-2-abc"],
+        json_schema_extra={"values": "`xoxb-` with letters, digits and `-`"},
+    )
     slack_app_token: Annotated[
         SecretStr | None,
         BeforeValidator(
@@ -79,34 +120,52 @@ class Settings(BaseModel):
     ] = Field(
         default=None,
         alias="SLACK_APP_TOKEN",
-        description="The app-level token, `xapp-…`. When it is set, Socket Mode is used.",
+        description=(
+            "The app-level token. If it is set, the bot uses Socket Mode; otherwise it uses HTTP."
+        ),
+        examples=["xapp-1-A-2-abc"],
+        json_schema_extra={"values": "`xapp-` with letters, digits and `-`"},
     )
     slack_signing_secret: SecretStr | None = Field(
         default=None,
         alias="SLACK_SIGNING_SECRET",
-        description="Proves that requests come from Slack. Required without `SLACK_APP_TOKEN`.",
+        description=(
+            "Proves that HTTP requests come from Slack. Required without `SLACK_APP_TOKEN`."
+        ),
+        examples=["0123456789abcdef0123456789abcdef"],
+        json_schema_extra={"values": "16 to 200 printable ASCII characters"},
     )
     slack_api_url: Annotated[str, BeforeValidator(values.api_url)] = Field(
         default="https://slack.com/api/",
         alias="SLACK_API_URL",
-        description="The address of Slack's Web API: https, or http on this machine.",
+        description="The address of Slack's Web API.",
+        examples=["https://slack.com/api/"],
+        json_schema_extra={"values": "an `https` address; `http` only on this machine"},
     )
     mongodb_uri: Annotated[SecretStr | None, BeforeValidator(values.mongodb_uri)] = Field(
         default=None,
         alias="MONGODB_URI",
-        description="The shared database. Unset, the embedded one in the data directory is used.",
+        description="The MongoDB database. If it is not set, the bot uses the embedded database.",
+        examples=["mongodb://bot:secret@db1,db2,db3/countersign?replicaSet=rs0"],
+        json_schema_extra={
+            "values": "an address that begins with `mongodb://` or `mongodb+srv://`"
+        },
     )
     data_dir: Annotated[Path, BeforeValidator(values.data_dir)] = Field(
         default=DATA_DIR,
         alias="COUNTERSIGN_DATA_DIR",
-        description="Directory of the embedded database.",
+        description="The directory of the embedded database. Only one process can use it.",
+        examples=["/var/lib/countersign"],
+        json_schema_extra={"values": "a path; `~` is not expanded"},
     )
     mongo_driver: Annotated[
         Literal["motor", "pymongo"], BeforeValidator(values.one_of("motor", "pymongo"))
     ] = Field(
         default="motor",
         alias="COUNTERSIGN_MONGO_DRIVER",
-        description="The MongoDB driver: `motor` or `pymongo`.",
+        description="The MongoDB driver.",
+        examples=["pymongo"],
+        json_schema_extra={"values": "`motor` or `pymongo`"},
     )
     agent: Annotated[
         str,
@@ -114,12 +173,20 @@ class Settings(BaseModel):
     ] = Field(
         default="bot.demo:build",
         alias="COUNTERSIGN_AGENT",
-        description="The agent, as `module:attribute`: one, several by channel, or a function.",
+        description=(
+            "The agent: an agent, a dictionary of agents by channel, or a function that builds one."
+        ),
+        examples=["helpdesk.agent:build"],
+        json_schema_extra={"values": "`module:attribute`"},
     )
     agents_file: Annotated[Path | None, BeforeValidator(values.optional_path)] = Field(
         default=None,
         alias="COUNTERSIGN_AGENTS_FILE",
-        description="Several agents by name and channel: a file such as `countersign.yaml`.",
+        description=(
+            "A file that names several agents and their channels, such as `countersign.yaml`."
+        ),
+        examples=["countersign.yaml"],
+        json_schema_extra={"values": "a path; not together with `COUNTERSIGN_AGENT`"},
     )
     model: Annotated[
         str,
@@ -131,12 +198,16 @@ class Settings(BaseModel):
     ] = Field(
         default="demo",
         alias="COUNTERSIGN_MODEL",
-        description="The model, as `provider:model`; `demo` is a set of rules that needs no key.",
+        description="The model of the agents. `demo` is a set of rules that needs no key.",
+        examples=["openai:gpt-5"],
+        json_schema_extra={"values": "`demo` or `provider:model`"},
     )
     model_timeout: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
         default=timedelta(minutes=2),
         alias="COUNTERSIGN_MODEL_TIMEOUT",
-        description="How long the model may send nothing before a request to it is given up.",
+        description="How long the model may send nothing before its request is cancelled.",
+        examples=["90s"],
+        json_schema_extra={"values": "`1s` to `365d`"},
     )
     host: Annotated[
         str,
@@ -146,118 +217,182 @@ class Settings(BaseModel):
     ] = Field(
         default="127.0.0.1",
         alias="COUNTERSIGN_HOST",
-        description="Where the HTTP server listens; `0.0.0.0` lets other machines in.",
+        description=(
+            "The address on which the HTTP server listens. `0.0.0.0` accepts other machines."
+        ),
+        examples=["0.0.0.0"],  # noqa: S104 - shown in the reference
+        json_schema_extra={"values": "an address or a host name"},
     )
     port: Annotated[int, BeforeValidator(values.port)] = Field(
         default=3000,
         alias="COUNTERSIGN_PORT",
-        description="Its port, for `/slack/events`, `/healthz`, `/readyz`; `0`: any that is free.",
+        description="The port of `/slack/events`, `/healthz` and `/readyz`. `0` picks a free port.",
+        examples=["8080"],
+        json_schema_extra={"values": "`0` to `65535`"},
     )
     metrics_port: Annotated[int | None, BeforeValidator(values.optional_port)] = Field(
         default=None,
         alias="COUNTERSIGN_METRICS_PORT",
-        description="A port of its own for Prometheus' `/metrics`; unset, there are none.",
+        description=(
+            "The port of `/metrics` for Prometheus. If it is not set, no metrics are served."
+        ),
+        examples=["9464"],
+        json_schema_extra={"values": "`0` to `65535`"},
     )
     traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (
         Field(
             default="off",
             alias="COUNTERSIGN_TRACES",
-            description="OpenTelemetry traces: `off`, or `otlp` to where `OTEL_…` variables say.",
+            description=(
+                "Whether to send OpenTelemetry traces. The variables `OTEL_…` name the receiver."
+            ),
+            examples=["otlp"],
+            json_schema_extra={"values": "`off` or `otlp`"},
         )
     )
     remind_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
         default=timedelta(minutes=15),
         alias="COUNTERSIGN_REMIND_AFTER",
-        description="From a request to its reminder, such as `15m`, `8h`, `1h30m`, `2d`.",
+        description="Time from a request to its first reminder.",
+        examples=["30m"],
+        json_schema_extra={"values": "`1s` to `365d`"},
     )
     expire_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
         default=timedelta(hours=8),
         alias="COUNTERSIGN_EXPIRE_AFTER",
-        description="From a request to its expiry; later than the reminder.",
+        description="Time from a request to its expiry. It must be longer than the reminder.",
+        examples=["2d"],
+        json_schema_extra={"values": "`1s` to `365d`"},
     )
     escalate_after: Annotated[timedelta | None, BeforeValidator(values.optional_duration)] = Field(
         default=None,
         alias="COUNTERSIGN_ESCALATE_AFTER",
-        description="From a request to its escalation; before the expiry. Unset, there is none.",
+        description=(
+            "Time from a request to its escalation; shorter than the expiry. Unset: no escalation."
+        ),
+        examples=["1h"],
+        json_schema_extra={"values": "`1s` to `365d`"},
     )
     escalate_to: Annotated[tuple[str, ...], BeforeValidator(values.backups)] = Field(
         default=(),
         alias="COUNTERSIGN_ESCALATE_TO",
-        description="Backup approvers, in the same format as `COUNTERSIGN_APPROVERS`.",
+        description="The backup approvers, in the format of `COUNTERSIGN_APPROVERS`.",
+        examples=["S0ONCALL01"],
+        json_schema_extra={"values": "user ids, user group ids and `channel`, separated by commas"},
     )
     max_age: Annotated[timedelta, BeforeValidator(values.max_age)] = Field(
         default=timedelta(minutes=15),
         alias="COUNTERSIGN_MAX_AGE",
         description=(
-            "How long after approval a call may start. After that, approvers are asked again."
+            "How long after its approval a call may start. After that, approvers are asked again."
         ),
+        examples=["30m"],
+        json_schema_extra={"values": "`1m` to `24h`"},
     )
     exclude_editors: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=False,
         alias="COUNTERSIGN_EXCLUDE_EDITORS",
-        description="`yes`: someone other than the editor has to approve an edited call.",
+        description="If `yes`, a person other than the editor must approve an edited call.",
+        examples=["yes"],
+        json_schema_extra={"values": "`yes` or `no`"},
     )
     policy: Annotated[Path | None, BeforeValidator(values.optional_path)] = Field(
         default=None,
         alias="COUNTERSIGN_POLICY",
         description="The policy file: who approves what. Set this or `COUNTERSIGN_APPROVERS`.",
+        examples=["policy.yaml"],
+        json_schema_extra={"values": "a path; `~` is not expanded"},
     )
     approvers: tuple[str, ...] = Field(
         default=(),
         alias="COUNTERSIGN_APPROVERS",
-        description="Without a policy file, who decides: user ids, user group ids, or `channel`.",
+        description="Without a policy file: who approves. No value means everyone.",
+        examples=["U0ADALINDQ,S0ONCALL01"],
+        json_schema_extra={"values": "user ids, user group ids and `channel`, separated by commas"},
     )
     channels: Annotated[tuple[str, ...], BeforeValidator(values.channels)] = Field(
         default=(),
         alias="COUNTERSIGN_CHANNELS",
-        description="Channel ids: the only places for actions with approval. `channel` needs it.",
+        description=(
+            "The only channels in which calls can be approved. Required if `channel` approves."
+        ),
+        examples=["C0OPSOPS01"],
+        json_schema_extra={"values": "channel ids, separated by commas"},
     )
     self_approval: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=False,
         alias="COUNTERSIGN_SELF_APPROVAL",
-        description="Whether requesters can approve their own requests: `yes` or `no`.",
+        description=(
+            "If `yes`, requesters can approve their own requests. This removes a protection."
+        ),
+        examples=["yes"],
+        json_schema_extra={"values": "`yes` or `no`"},
     )
     audit_key: Annotated[SecretStr | None, BeforeValidator(values.audit_key)] = Field(
         default=None,
         alias="COUNTERSIGN_AUDIT_KEY",
-        description="Seals the audit: at least 32 bytes; earlier keys may follow after a space.",
+        description="The key that seals the audit. Earlier keys may follow, separated by spaces.",
+        examples=["0123456789abcdef0123456789abcdef"],
+        json_schema_extra={"values": "keys of at least 32 bytes"},
     )
     retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
         default=None,
         alias="COUNTERSIGN_RETENTION",
-        description="How long to keep finished threads, such as `90d`. Default: forever.",
+        description=(
+            "How long to keep a thread after its last activity. If it is not set, threads are kept."
+        ),
+        examples=["90d"],
+        json_schema_extra={"values": "`1d` to `3650d`"},
     )
     secret_files: Annotated[Mapping[str, SecretStr], BeforeValidator(values.secrets_dir)] = Field(
         default={},
         alias="COUNTERSIGN_SECRETS_DIR",
-        description="A directory of secrets: each file is named as its variable, and masked.",
+        description=(
+            "A directory of secrets. Each file has the name of its variable; its text is masked."
+        ),
+        examples=["/run/secrets"],
+        json_schema_extra={"values": "a path of a directory"},
     )
     daily_list: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=True,
         alias="COUNTERSIGN_DAILY_LIST",
-        description="Whether to send people a daily list of their open requests.",
+        description="If `yes`, each person gets a daily list of the requests that wait for them.",
+        examples=["no"],
+        json_schema_extra={"values": "`yes` or `no`"},
     )
     language: Annotated[str, BeforeValidator(values.language)] = Field(
         default="en",
         alias="COUNTERSIGN_LANGUAGE",
-        description="The language of cards, as `en`; forms and Home speak that of the person.",
+        description="The language of cards. Forms and Home use the language of each person.",
+        examples=["en"],
+        json_schema_extra={"values": "a language with a file in `bot/words/`"},
     )
     company: Annotated[str, BeforeValidator(str.strip)] = Field(
         default="",
         alias="COUNTERSIGN_COMPANY",
-        description="The company, as cards name it (“Leaves Acme”). Unset: the workspace's name.",
+        description=(
+            "The company's name on cards. If it is not set, cards show the workspace's name."
+        ),
+        examples=["Acme"],
+        json_schema_extra={"values": "a text"},
     )
     log: Annotated[Log, BeforeValidator(values.log)] = Field(
         default=Log(),
         alias="COUNTERSIGN_LOG",
-        description="Level (`debug`, `info`, `warning`, `error`) and form (`text`, `json`).",
+        description="Level and form of the log.",
+        examples=["info,json"],
+        json_schema_extra={
+            "values": "`debug`, `info`, `warning` or `error`; `text` or `json`; or one of each"
+        },
     )
     redact: Annotated[MaskRules, BeforeValidator(values.redact)] = Field(
         default=NO_RULES,
         alias="COUNTERSIGN_REDACT",
         description=(
-            "What else to hide besides known secrets: key names and regular expressions (RE2)."
+            "What to mask besides known secrets: names of keys, and regular expressions (RE2)."
         ),
+        examples=["iban, CUST-[0-9]{6}"],
+        json_schema_extra={"values": "at most 50 rules, separated by commas or line ends"},
     )
 
     @field_validator("slack_signing_secret", mode="before")

@@ -13,7 +13,6 @@ from bot.errors import InvalidSettingsError
 WHO = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ"}
 SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc", **WHO}
 HTTP = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_SIGNING_SECRET": "0123456789abcdef0123", **WHO}
-PAGE = Path(__file__).parents[4] / "docs" / "configuration.md"
 
 
 def faults(**changes: str) -> dict[str, str]:
@@ -331,10 +330,3 @@ def test_loopback_hosts(host: str) -> None:
 @pytest.mark.parametrize("host", ["192.168.0.1", "10.0.0.1", "localhost.example", "1", ""])
 def test_other_hosts(host: str) -> None:
     assert not is_loopback(host)
-
-
-def test_each_variable_has_its_line_on_its_page() -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    for name, description in variables().items():
-        row = next((line for line in lines if line.startswith(f"| `{name}` |")), "")
-        assert row.endswith(f"| {description} |"), name

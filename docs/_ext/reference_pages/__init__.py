@@ -1,0 +1,27 @@
+"""The reference pages that are made from the code.
+
+Each module makes one page and imports only the product, so that a test can compare the committed
+pages without Sphinx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from reference_pages import command_line, policy_file, settings
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "settings": settings.build,
+    "policy-file": policy_file.build,
+    "command-line": command_line.build,
+}
+"""The functions that make the pages, by their paths in `docs/reference` without the suffix."""
+
+
+def write_pages(folder: Path) -> None:
+    """Write each page whose text has changed, so that Sphinx rebuilds no other."""
+    for name, build in PAGES.items():
+        path, text = folder / f"{name}.md", build()
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")

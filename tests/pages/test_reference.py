@@ -1,0 +1,173 @@
+"""The generated pages of the reference: up to date, complete, and with a text for each thing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from bot.commands.parser import build_parser
+from bot.config.settings import GROUPS, Settings, variables
+from bot.policy.model import PolicyFile
+from bot.policy.reading.problems import CODES
+from reference_pages import PAGES, command_line, entries, policy_file, settings, write_pages
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+BASE = {
+    "SLACK_BOT_TOKEN": "xoxb-1-2-abc",
+    "SLACK_APP_TOKEN": "xapp-1-A-2-abc",
+    "COUNTERSIGN_APPROVERS": "U0ADALINDQ",
+}
+LONG = {"COUNTERSIGN_REMIND_AFTER": "1s", "COUNTERSIGN_EXPIRE_AFTER": "365d"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_the_code_gives(name: str) -> None:
+    assert (FOLDER / f"{name}.md").read_text("utf-8") == PAGES[name](), "type: make reference"
+
+
+def test_pages_are_written_where_they_differ(tmp_path: Path) -> None:
+    for name in PAGES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "settings.md").write_text("old", "utf-8")
+    write_pages(tmp_path)
+    assert (tmp_path / "settings.md").read_text("utf-8") == PAGES["settings"]()
+    at = (tmp_path / "settings.md").stat().st_mtime_ns
+    write_pages(tmp_path)
+    assert (tmp_path / "settings.md").stat().st_mtime_ns == at
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_empty_text(name: str) -> None:
+    page = PAGES[name]()
+    assert re.findall(r"^\|(?:[^|]*\|)*\s*\|$", page.replace("|  |  |", ""), re.MULTILINE) == []
+    assert "``" not in page.replace("```", "")
+    assert "None" not in page
+
+
+# ---- settings ------------------------------------------------------------------------------------
+
+
+def test_every_setting_is_in_one_group_and_on_the_page() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(variables())
+    page = PAGES["settings"]()
+    assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == grouped
+    assert f"(countersign-policy)={chr(10)}### `COUNTERSIGN_POLICY`" in page
+
+
+@pytest.mark.parametrize("name", variables())
+def test_a_setting_has_a_text_and_an_example_that_is_accepted(name: str, tmp_path: Path) -> None:
+    field = settings.fields()[name]
+    assert field.description
+    assert settings.values_of(field)
+    example = str((field.examples or [])[0])
+    if name == "COUNTERSIGN_SECRETS_DIR":  # a directory of this machine
+        (tmp_path / "SHOP_TOKEN").write_text("secret", "utf-8")
+        example = str(tmp_path)
+    needed: dict[str, str] = {}
+    if name.startswith("COUNTERSIGN_ESCALATE"):
+        needed = {"COUNTERSIGN_ESCALATE_AFTER": "1h", "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"}
+    base = {
+        one: said for one, said in BASE.items() if name != "COUNTERSIGN_POLICY" or one[0] == "S"
+    }
+    Settings.load({**base, **needed, name: example})  # raises if it is refused
+
+
+RANGES = {
+    name: found.groups()
+    for name, field in settings.fields().items()
+    if (found := re.fullmatch(r"`(\w+)` to `(\w+)`", settings.values_of(field)))
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_the_range_of_a_setting_has_both_ends(name: str) -> None:
+    least, most = RANGES[name]
+    needed: dict[str, str] = {}
+    if name == "COUNTERSIGN_ESCALATE_AFTER":
+        needed = {**LONG, "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"}
+        most = "364d"
+    for value in (least, most):
+        if name in LONG:
+            needed = {**LONG, name: value}
+            if value in {"1s", "365d"} and needed != LONG:
+                continue  # the other one limits it
+        Settings.load({**BASE, **needed, name: value})  # raises if it is refused
+
+
+def test_a_default_on_the_page_is_the_default() -> None:
+    plain = Settings.load(BASE)
+    for name, field in settings.fields().items():
+        if default := settings.default_of(field):
+            assert Settings.load({**BASE, name: default}) == plain, name
+
+
+# ---- command line --------------------------------------------------------------------------------
+
+
+def test_every_command_and_argument_is_on_the_page_and_has_a_text() -> None:
+    page = PAGES["command-line"]()
+    found = command_line.commands()
+    assert len(found) > 20
+    for name, parser in found:
+        assert f"## `{name}`" in page
+        assert command_line.summary_of(name), name
+        for argument in command_line.arguments(parser):
+            assert command_line.help_of(argument), (name, argument.dest)
+            last = (argument.option_strings or [str(argument.metavar)])[-1]
+            assert f"| `{last}" in page, (name, last)
+
+
+def test_help_prints_the_texts_of_the_page() -> None:
+    assert "check the settings, the database and Slack" in " ".join(
+        build_parser().format_help().split()
+    )
+    assert "Check the settings, the database and Slack" in PAGES["command-line"]()
+
+
+# ---- policy file ---------------------------------------------------------------------------------
+
+MODELS = entries.models_below(PolicyFile)
+
+
+def test_every_key_of_the_policy_file_is_on_the_page() -> None:
+    page = PAGES["policy-file"]()
+    assert len(MODELS) > 15
+    for model in MODELS:
+        for key in entries.keys_of(model):
+            assert f"({policy_file.anchor_of(model.__name__, key.name)})=\n" in page
+    anchors = re.findall(r"^\((.+)\)=$", page, re.MULTILINE)
+    assert len(anchors) == len(set(anchors))
+    assert {"policy-ask-approve", "policy-requirement"} <= set(anchors)
+    assert set(re.findall(r"\]\(#([\w-]+)\)", page)) <= set(anchors)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_key_has_a_meaning_an_example_and_codes(model: type[BaseModel]) -> None:
+    for key in entries.keys_of(model):
+        assert 1 <= len(re.findall(r"[.!?…](?:\s|$)", key.meaning)) <= 3, key
+        assert key.example, key
+        assert key.errors, key
+        assert set(key.errors) <= CODES, key
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_an_example_of_a_key_is_read(model: type[BaseModel]) -> None:
+    if model.__name__ == "Then":
+        return  # each of its keys is alone
+    keys = list(entries.keys_of(model))
+    required = {
+        name: value
+        for key in keys
+        if key.default == "required"
+        for name, value in yaml.safe_load(key.example).items()
+    }
+    for key in keys:
+        example = yaml.safe_load(key.example)
+        assert key.name in example
+        alone = example if len(example) > 1 else {**required, **example}
+        model.model_validate({**required, **alone})
