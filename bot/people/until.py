@@ -16,15 +16,16 @@ _CLOCK = re.compile(r"(?P<hour>\d{1,2})(:(?P<minute>\d{2}))?(?P<half>am|pm)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DAY = re.compile(r"\d{1,2}\.?")
 _MIDNIGHT = time()
+_LAST_MINUTE = time(23, 59)
 _NUMBER = re.compile(r"[1-9]\d{0,3}")
 _UNITS = {"hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 HOW = "Please write it like `fri 18:00`, `tomorrow`, `27 nov`, or `2026-11-27 18:00`."
 
 
 def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
-    """Read until when something is to hold: a day, a time, or both; a day alone is until its end.
+    """Read until when something is to hold: a day, a time, or both.
 
-    A weekday is the next one, and so is a time without a day.
+    A day alone is until its last minute. A weekday is the next one, and so is a time without a day.
 
     Args:
         words: As typed, without spaces.
@@ -47,9 +48,12 @@ def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
         day = now.date() if clock is not None and clock > now.time() else _next(now.date())
         return to_ms(datetime.combine(day, clock or _MIDNIGHT), zone)
     day = _date(days, now, clock)
-    if clock is None:
-        day = _next(day)
-    return to_ms(datetime.combine(day, clock or _MIDNIGHT), zone)
+    return end_of_day(day, zone) if clock is None else to_ms(datetime.combine(day, clock), zone)
+
+
+def end_of_day(day: date, zone: ZoneInfo) -> int:
+    """Return the last minute of a day, in milliseconds: midnight would be shown as the next day."""
+    return to_ms(datetime.combine(day, _LAST_MINUTE), zone)
 
 
 def read_for(words: Sequence[str]) -> int:

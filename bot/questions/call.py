@@ -238,10 +238,10 @@ class CallQuestion(InputsQuestion):
             raise InvalidInputError("this form")
         before = self.form_values()
         result = read_edit_form(self.ask.schema, before, values, self.ask.masks)
+        if errors := {**edit_errors(self.approval, values), **result.errors}:
+            return errors
         if result.arguments is None:
             return result.errors
-        if errors := edit_errors(self.approval, values):
-            return errors
         if same(result.arguments, before):
             return self._place({"": say("form.edit_nothing")})
         fixed = {name: value for name, value in self.arguments.items() if name not in before}

@@ -191,6 +191,7 @@ async def test_edit_that_changes_who_decides(player: Player) -> None:
     await player.form.get_by_label("amount").fill("300.00")
     await player.submit()
     await player.sees("Refund 300.00 EUR")
+    await expect(player.private.last).to_contain_text(say("message.edit_others"))
     await player.look("edited")
     await player.press("approve")
     await expect(player.private.last).to_contain_text("not an approver for this")
@@ -205,6 +206,15 @@ async def test_edit_that_changes_who_decides(player: Player) -> None:
     await expect(error).to_contain_text("Nobody deploys this from here.")
     await expect(error).not_to_contain_text("..")
     await player.look("denied")
+    await player.page.keyboard.press("Escape")
+    await player.become(ADA)
+    await player.ask("deploy web 1.1.0 to production", shows="Needs approval")
+    await player.become(BEN)
+    await player.press("edit")
+    await player.form.get_by_label("service").fill("payments")
+    await player.submit()
+    await player.sees("1 of 3 approvals")
+    await expect(player.private.last).to_contain_text(say("message.edit_part", have=1, need=3))
 
 
 async def test_nobody_could_decide(player: Player) -> None:

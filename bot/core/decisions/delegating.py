@@ -6,7 +6,7 @@ Nothing here decides anything: at each click it is read anew who may use whose r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -167,6 +167,7 @@ class Delegating:
         for one in (actor, Actor(user_id=new.delegate_id, team_id="")):
             person: Person = await self.access.directory.person(one.user_id)
             people[one.user_id] = problem_of(person, one, new.team_id)
+        _check_delegate(new, people)
         now = self.clock()
         others = await self.storage.delegations.current(new.team_id, now_ms=now)
         if any((one.owner_id, one.delegate_id) == _back(new) for one in others):
@@ -270,6 +271,21 @@ def _check_time(until_ms: int, now_ms: int) -> None:
         words = say("refuse.time_over")
     elif until_ms - now_ms > LONGEST_MS:
         words = say("refuse.time_long")
+    else:
+        return
+    raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
+
+
+def _check_delegate(new: DelegationRecord, people: Mapping[str, Problem | None]) -> None:
+    """Refuse a delegate who is the owner, or no active member, where the owner is one.
+
+    Raises:
+        RefusalError: With words for that.
+    """
+    if new.delegate_id == new.owner_id:
+        words = say("refuse.delegate_self")
+    elif people[new.owner_id] is None and people[new.delegate_id] is not None:
+        words = say("refuse.delegate_inactive")
     else:
         return
     raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)

@@ -131,16 +131,15 @@ class InputForm:
             at its input, or at the first of the page where it belongs to another.
         """
         new, errors = read_fields(self.shown, values, is_new=self.is_new)
-        if errors:
-            return EditResult(errors=errors)
         made = self._with(new)
-        if not self.is_new and same(made, dict(self.before)):
+        if not errors and not self.is_new and same(made, dict(self.before)):
             return EditResult(arguments=made)
         faults = check_arguments(self.schema, made)
         if not self.is_new:
             faults = {path: words for path, words in faults.items() if self._is_news(path, made)}
         placed = place(faults, self.shown) if faults else {}
-        return EditResult(errors=placed) if placed else EditResult(arguments=made)
+        found = {**placed, **errors}
+        return EditResult(errors=found) if found else EditResult(arguments=made)
 
     def turned(self, values: Values, page: int) -> FormDraft | dict[str, str]:
         """Go to another page with what was typed on this one.

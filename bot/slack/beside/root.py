@@ -23,12 +23,12 @@ def root_card(approval: Approval, sign: str, *, who: str, link: str) -> Card:
         who: Who may decide, in our own words.
         link: Address of the card; empty when it is not known.
     """
-    label = say("message.root_label")
-    words = _words(approval, sign, who=who, link=f"<{link}|{label}>" if link else label)
+    words = _words(approval, sign, who=who, link=say("message.root_label"))
     final = what_runs(approval)
-    title = quote(literal(clip(title_of(final), _TITLE)))
+    title = literal(clip(title_of(final), _TITLE))
+    title = {**title, "type": "link", "url": link} if link else title
     spoken = _words(approval, sign, who=who, link=spoken_title(final))
-    return Card(text=spoken, blocks=[section(words), rich(title)])
+    return Card(text=spoken, blocks=[section(words), rich(quote(title))])
 
 
 def _words(approval: Approval, sign: str, *, who: str, link: str) -> str:

@@ -14,6 +14,7 @@ from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
 from bot.layout.modals import Errors, Values, modal, named, read_state, read_text, text_input
 from bot.layout.text import clip
 from bot.layout.titles import title_of
+from bot.people.until import end_of_day
 from bot.policy.localtime import to_local, to_ms
 from bot.policy.refusals import is_blank
 from bot.ports.people import Person
@@ -329,7 +330,7 @@ def read_handing(values: Values, here: Here, *, ends_ms: int) -> Handing | Error
         return errors or Handing(to=to, until_ms=ends_ms, is_this=True)
     try:
         day = datetime.fromisoformat(str(read_state(values, DAY).get("selected_date")))
-        until_ms = to_ms(datetime.combine(day.date(), time()) + timedelta(1), here.zone)
+        until_ms = end_of_day(day.date(), here.zone)
     except (ValueError, OverflowError):
         errors[DAY], until_ms = say("error.date"), 0
     if what != _ALL and not what.startswith(_GROUP):

@@ -76,7 +76,8 @@ def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
     since = moment(approval.escalated_ms, since_ms=approval.created_ms)
     if not backups or since in "\n".join(lines):
         return []
-    return [say("line.backup_since", time=since, backup=backups)]
+    key = "line.backup_doubt_since" if approval.kind is Kind.DOUBT else "line.backup_since"
+    return [say(key, time=since, backup=backups)]
 
 
 def _left_in_peace(approval: Approval, lines: str) -> list[str]:
@@ -103,7 +104,8 @@ def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], s
         return who
     since = moment(approval.escalated_ms, since_ms=approval.created_ms)
     first = joined([_part(approval, one) for one in names]) or say("line.somebody")
-    return say("line.backup", who=_begun(first), time=since, backup=later)
+    key = "line.backup_doubt" if approval.kind is Kind.DOUBT else "line.backup"
+    return say(key, who=_begun(first), time=since, backup=later)
 
 
 def joined(names: Sequence[str]) -> str:

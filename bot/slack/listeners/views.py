@@ -18,6 +18,7 @@ from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Errors, notice_modal, read_text
+from bot.people.progress import progress_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
@@ -30,7 +31,7 @@ from bot.slack.listeners.context import (
     actor_of,
 )
 from bot.words import say
-from storage.records import Kind
+from storage.records import Approval, Kind, Status
 
 NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
 
@@ -166,7 +167,23 @@ async def _propose(
     if isinstance(edited, str):
         return question.refuse(edited)
     desk.spawn(desk.approvals.follow_up(edited))
+    if edited.status is Status.PENDING:
+        await _tell_editor(desk, edited, actor)
     return {}
+
+
+async def _tell_editor(desk: ListenerContext, edited: Approval, actor: Actor) -> None:
+    """Tell an editor privately that the edited call still needs approvals of others."""
+    tallies = progress_of(edited).tallies
+    have, need = sum(one.have for one in tallies), sum(one.need for one in tallies)
+    words = say("message.edit_part", have=have, need=need) if have else say("message.edit_others")
+    await desk.outbox.send_ephemeral(
+        channel_id=edited.channel_id,
+        thread_ts=edited.thread_ts,
+        user_id=actor.user_id,
+        text=words,
+        key=edited.digest,
+    )
 
 
 async def _withdraw(desk: ListenerContext, submission: Submission) -> Errors:

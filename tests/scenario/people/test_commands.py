@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import ADA, BOT_USER, GUS
 from bot.words import say
 from tests.support.stage import PATIENCE_S, Stage, a_stage
 
@@ -88,3 +92,34 @@ async def test_the_home_of_who_decided_changes_at_once(tmp_path: Path) -> None:
         await stage.sandbox.click_in_view(ada, stage.sandbox.home(ada) or {}, ActionId.DETAILS)
         await reviewed(stage, "Ada")
         await stage.sandbox.until(lambda: say("home.empty") in str(stage.sandbox.home(ada)))
+
+
+async def test_stop_with_a_number_ends_a_standing_permission(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        answer = await listed(stage, "Ada", "stop 1")
+        assert answer["text"] == say("command.no_grant", n="1")
+        answer = await listed(stage, "Ada", "permissions")
+        assert answer["text"] == say("command.grants_none")
+
+
+async def test_an_absence_says_why_somebody_cannot_be_its_delegate(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        people = stage.sandbox.workspace.people
+        answer = await listed(stage, "Ada", f"away until fri for @{people[ADA].name}")
+        assert answer["text"] == say("refuse.delegate_self")
+        for other in (GUS, BOT_USER):
+            answer = await listed(stage, "Ada", f"away until fri for @{people[other].name}")
+            assert answer["text"] == say("refuse.delegate_inactive")
+        answer = await listed(stage, "Ada", "away until fri for @Noone Atall")
+        assert answer["text"] == say("command.person", name="@Noone Atall")
+
+
+async def test_an_absence_until_a_day_names_that_day(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        zone = ZoneInfo(stage.sandbox.workspace.people[ADA].tz)
+        day = datetime.fromtimestamp(stage.clock() / 1_000, tz=zone) + timedelta(days=3)
+        text = (await listed(stage, "Ada", f"away until {day:%Y-%m-%d}"))["text"]
+        found = re.search(r"<!date\^(\d+)", text)
+        assert found is not None
+        end = datetime.fromtimestamp(int(found[1]), tz=zone)
+        assert f"{end:%Y-%m-%d %H:%M}" == f"{day:%Y-%m-%d} 23:59"

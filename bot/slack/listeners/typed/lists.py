@@ -92,7 +92,7 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 async def grants(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`grants`: what runs without asking."""
+    """`permissions`, or `grants`: what runs without asking."""
     reader, found = await asker.reader(), await _grants(asker)
     if not found:
         return TypedAnswer(text=say("command.grants_none"))
@@ -102,7 +102,7 @@ async def grants(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 
 
 async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`revoke 2`: ends the grant of that number."""
+    """`stop 2`, or `revoke 2`: ends the standing grant of that number."""
     typed = " ".join(words)
     found = await _grants(asker)
     number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 5 else 0
@@ -116,8 +116,13 @@ async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     return TypedAnswer(text=say("command.revoked", title=clip_mrkdwn(title, _TITLE)))
 
 
-async def stop(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`stop`: their threads in which an agent works or waits, each with a button that stops it."""
+async def stop(asker: Asker, words: Sequence[str]) -> TypedAnswer:
+    """`stop`: their threads in which an agent works or waits, each with a button that stops it.
+
+    With a number it ends the standing grant of that number.
+    """
+    if words:
+        return await revoke(asker, words)
     composer = asker.composer
     await composer.check(asker.actor)
     found = await composer.overviews.stoppable(asker.actor, team_id=asker.team_id, limit=PAGE)

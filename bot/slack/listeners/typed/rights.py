@@ -117,9 +117,10 @@ def _is_off(words: Sequence[str]) -> bool:
 
 
 def _who(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Whoever stands behind the last `for`, and the words before; nobody where there is none."""
-    if len(words) >= 2 and words[-2].lower() == "for" and is_person(words[-1]):
-        return person_named(words[-1]), words[:-2]
+    """The person behind the last `for`, and the words before; empty where there is none."""
+    places = [place for place, word in enumerate(words[:-1]) if word.lower() == "for"]
+    if places and is_person(words[places[-1] + 1]):
+        return person_named(" ".join(words[places[-1] + 1 :])), words[: places[-1]]
     if any(map(is_person, words)):
         raise TypoError(say("command.away_form"))
     return "", words

@@ -40,9 +40,7 @@ WORDS: Mapping[str, Work] = {
     "help": help_,
     "delegate": rights.delegate,
 }
-_ALONE = frozenset(
-    {"list", "mine", "decided", "back", "permissions", "grants", "stop", "health", "help"}
-)
+_ALONE = frozenset({"list", "mine", "decided", "back", "permissions", "grants", "health", "help"})
 """Words with nothing behind them."""
 _OF_THREADS = frozenset({"stop"})
 """Words that mean the thread itself where they are written in one."""
@@ -72,8 +70,8 @@ def is_word(typed: str) -> bool:
     match words:
         case [word]:
             return word in WORDS and word not in _OF_THREADS
-        case ["show" | "revoke", _]:
-            return True
+        case ["show" | "revoke" | "stop" as first, name]:
+            return first != "stop" or (name.isascii() and name.isdigit())
         case ["away", "until" | "for" | "off", *_]:
             return True
         case ["quiet", first, *_]:
@@ -92,9 +90,20 @@ def _work(words: Sequence[str]) -> Work:
     """
     word = words[0].lower() if words else "list"
     work = WORDS.get(word)
-    if work is None or (word in _ALONE and len(words) > 1):
+    if work is None or (word in _ALONE and len(words) > 1) or _is_stop_of_nothing(words):
         raise _unknown(" ".join(words) if work is not None else words[0])
     return work
+
+
+def _is_stop_of_nothing(words: Sequence[str]) -> bool:
+    """Whether more stands behind `stop` than the number of a permission."""
+    match [word.lower() for word in words]:
+        case ["stop", number]:
+            return not (number.isascii() and number.isdigit())
+        case ["stop", _, *_]:
+            return True
+        case _:
+            return False
 
 
 def _unknown(typed: str) -> TypoError:

@@ -79,7 +79,7 @@ def test_the_fields_of_an_object_have_inputs_of_their_own() -> None:
 def test_a_fault_in_an_object_stands_at_its_input() -> None:
     blocks = blocks_of(ORDER, SENT)
     result = read_edit_form(ORDER, SENT, submitted(blocks, argument_2="here", argument_3="80.5"))
-    assert set(result.errors) == {"argument_3"}  # what cannot be read comes first
+    assert set(result.errors) == {"argument_2", "argument_3"}  # all faults in one round
     result = read_edit_form(ORDER, SENT, submitted(blocks, argument_2="here"))
     assert set(result.errors) == {"argument_2"}
 

@@ -129,7 +129,7 @@ async def test_who_is_away_can_come_back(counter: Counter) -> None:
         (f"delegate <@{TOM}> until fri 18:00 for <!here>", "no group with that name"),
         (f"delegate <@{TOM}> until 2020-01-01", "time has passed"),
         (f"delegate <@{TOM}> until 9000-01-01", "30 days or less"),
-        (f"delegate <@{MIA}> until tomorrow", "Choose an active member"),
+        (f"delegate <@{MIA}> until tomorrow", "You can't delegate to yourself."),
         (f"delegate <@{GUS}> until tomorrow", "Choose an active member"),
         ("delegate <@UNOBODY> until tomorrow", "couldn't check"),
         ("away", "Add an end"),

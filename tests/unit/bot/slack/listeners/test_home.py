@@ -479,7 +479,7 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
         ("9999-12-31", None, UNTIL, "Use a date"),
         ("2026-01-01", None, UNTIL, "time has passed"),
         ("2029-01-01", None, UNTIL, "30 days or less"),
-        ("2027-01-20", MIA, WHO, "Choose an active member"),
+        ("2027-01-20", MIA, WHO, "You can't delegate to yourself."),
         ("2027-01-20", GUS, WHO, "Choose an active member"),
         ("2027-01-20", "x", WHO, "Choose one"),
     ],

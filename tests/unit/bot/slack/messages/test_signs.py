@@ -145,3 +145,5 @@ def test_each_sign_has_a_line_that_slack_takes(sign: str) -> None:
         assert not message_errors({"blocks": card.blocks, "text": card.text})
         assert "<!channel>" not in card.text
         assert "evil" not in str(card.blocks[0])
+        (title,) = card.blocks[1]["elements"][0]["elements"]
+        assert (title["type"], title["url"]) == ("link", "https://acme.example/p1")
