@@ -1,4 +1,4 @@
-"""Tests that any store must pass: for those who write a `CheckpointStore` or a `MessageLog`.
+"""Helpers for tests: play a run, and suites that any `CheckpointStore` or `MessageLog` must pass.
 
 With pytest and pytest-asyncio, derive a class that says how to make the store::
 
@@ -13,11 +13,13 @@ ids that belong to that test alone, so that all tests may share one database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
+from agents.core.pending import InterruptContext
 
 RUNNING, PENDING, CLOSED = (
     CheckpointStatus.RUNNING,
@@ -26,6 +28,33 @@ RUNNING, PENDING, CLOSED = (
 )
 UNICODE = '{"ü":"\U0001f600 \u202e \\u0000 \\ud83d","nul":"\\u0000","quote":"\\"\'`$"}'
 """Text as the runtime writes it: any letters, but no bare zero byte and no half surrogate."""
+
+
+async def play(
+    events: AsyncIterable[AgentEvent], say: Callable[[str], object] = print
+) -> tuple[InterruptContext, ...]:
+    """Run an agent until it ends or asks people, and print what happens.
+
+    Args:
+        events: What `Runner.query`, `run`, `resume` or `recover` returns.
+        say: Takes each line: a text, the outcome of a call, or a question.
+
+    Returns:
+        The open questions; empty if the run has ended.
+    """
+    questions: tuple[InterruptContext, ...] = ()
+    async for event in events:
+        match event:
+            case MessageEvent(text=text) if text:
+                say(f"{event.agent_name}: {text}")
+            case ToolEvent(call=done, outcome=outcome, result=result):
+                say(f"{done.name} {outcome}: {result}")
+            case InterruptEvent(contexts=questions):
+                for question in questions:
+                    say(f"people are asked: {question.info}")
+            case _:
+                pass
+    return questions
 
 
 def expect(found: object, wanted: object, what: str) -> None:

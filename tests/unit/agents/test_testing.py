@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from agents import ApprovalInfo, ChatModelAgent, Runner, ScriptedModel, tool
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.testing import CheckpointStoreSuite, MessageLogSuite, expect, expect_conflict
+from agents.models import call, say
+from agents.testing import CheckpointStoreSuite, MessageLogSuite, expect, expect_conflict, play
 
 
 class Overwrites(MemoryCheckpointStore):
@@ -215,3 +217,23 @@ async def test_a_difference_is_told_shortly() -> None:
 
     with pytest.raises(AssertionError, match="x: expected a conflict, got 3"):
         await expect_conflict(fine(), "x")
+
+
+async def test_play_says_what_happens_and_gives_back_what_waits() -> None:
+    @tool(gate="approval")
+    def pay(to: str) -> str:
+        return f"paid {to}"
+
+    model = ScriptedModel([call("pay", {"to": "Rosa"}), say("Done.")])
+    agent = ChatModelAgent(name="clerk", model=model, tools=[pay])
+    runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
+    lines: list[str] = []
+    (waiting,) = await play(runner.query("Pay Rosa.", checkpoint_id="1"), lines.append)
+    assert isinstance(waiting.info, ApprovalInfo)
+    answer = {waiting.id: waiting.info.approve(by="ada")}
+    assert await play(runner.resume("1", answer), lines.append) == ()
+    assert lines == [
+        f"people are asked: {waiting.info}",
+        "pay ran: paid Rosa",
+        "clerk: Done.",
+    ]
