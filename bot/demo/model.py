@@ -47,8 +47,8 @@ I understand these messages:
 - refund orders 1234 20.00, 1240 12.50, 1251 99.50, 1262 9.90, 1270 31.00
 - restart cache on 2026-12-01
 - announce to status and support: payments is back"""
-_DEPLOY = "deploy"
-"""A tool that each agent has which the rules are for."""
+_TOOLS = frozenset({"deploy", "roll_back", "refund_order", "announce"})
+"""Tools of the demo's agent; the rules are for an agent that has all of them."""
 _ROUNDS = 2
 """The most times that the same thing is asked before the model gives up."""
 
@@ -75,7 +75,7 @@ async def _stream(
 def _answer(messages: Sequence[ModelMessage], info: AgentInfo) -> list[ModelResponsePart]:
     """Answer by the demo's rules; with an agent of one's own, call the tools that people name."""
     names = {one.name for one in info.function_tools}
-    is_own = bool(names) and _DEPLOY not in names and not is_explaining(messages)
+    is_own = bool(names) and not names >= _TOOLS and not is_explaining(messages)
     return own.answer(messages, info.function_tools) if is_own else _parts(messages)
 
 

@@ -66,6 +66,12 @@ def read_sections(path: Path) -> list[Section]:
     ]
 
 
+def read_blocks(path: Path) -> tuple[Block, ...]:
+    """Read the code of a whole page."""
+    page = path.read_text(encoding="utf-8")
+    return _blocks(path, page, 0, len(page))
+
+
 def _blocks(path: Path, page: str, start: int, end: int) -> tuple[Block, ...]:
     fences = list(_FENCE.finditer(page, start, end))
     found = []
