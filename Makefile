@@ -9,6 +9,7 @@
 # make trace   the way of one click through our files, from the payload to the tool's first line
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/gates
 # make pictures  the pictures of README.md and docs/, from the demo; needs chromium; ONLY=card
+# make diagrams  the diagrams of docs/; needs chromium and npm
 # make reference   the pages of docs/reference that are made from the code
 # make docs    the documentation site, with strict links, at docs/_build/html/index.html
 # make chaos   bots that die, a Slack that misbehaves, people who click and vote; SEEDS=20 THREADS=200
@@ -36,7 +37,7 @@ PARTS := agents storage bot/core,bot/people,bot/questions
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures reference docs docs-links format clean
+.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures diagrams reference docs docs-links format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -94,6 +95,13 @@ mutants: $(VENV)/.mutants
 
 pictures: $(VENV)/.dev
 	$(BIN)/python -m tests.pictures --only '$(ONLY)'
+
+# Renders diagrams that are new or have changed. Readers of the site load no script.
+diagrams: $(VENV)/.dev
+	@folder=$$(mktemp -d) && \
+		npm install --silent --no-save --no-audit --no-fund --prefix $$folder mermaid@11.17.2 && \
+		$(BIN)/python -m tests.pictures.diagrams $$folder/node_modules/mermaid/dist/mermaid.min.js; \
+		status=$$?; rm -rf $$folder; exit $$status
 
 reference: $(VENV)/.dev
 	PYTHONPATH=docs/_ext $(BIN)/python -m reference_pages

@@ -234,80 +234,10 @@ def _reader(hint: Any) -> Callable[[object], object]:
     return _READERS[hint]
 
 
-DECISIONS = Codec(
-    "decision",
-    Decision,
-    added=("title", "preview", "emergency_json", "rule", "allowance_json"),
-)
-THREADS = Codec(
-    "thread",
-    Thread,
-    key="thread_id",
-    added=(
-        "requesters_json",
-        "restored_era",
-        "restored_to_ms",
-        "restored_turn",
-        "active_ms",
-        "agent",
-        "clean_fence",
-        "crashes",
-    ),
-)
+DECISIONS = Codec("decision", Decision)
+THREADS = Codec("thread", Thread, key="thread_id")
 MESSAGES = Codec("message", Message, key="message_id")
-APPROVALS = Codec(
-    "approval",
-    Approval,
-    key="approval_id",
-    added=(
-        "attempts",
-        "undeliverable",
-        "backups_json",
-        "escalate_ms",
-        "escalated_ms",
-        "escalation_told",
-        "requesters_json",
-        "members_json",
-        "ruling_json",
-        "original_json",
-        "edited_by",
-        "editors_excluded",
-        "editors_json",
-        "edit_json",
-        "voided_json",
-        "counted_json",
-        "seen_json",
-        "said_json",
-        "run_json",
-        "stuck",
-        "asked_again",
-        "restored_to_ms",
-        "restored_era",
-        "reminder_ts",
-        "escalation_ts",
-        "terms_json",
-        "policy_file",
-        "votes_json",
-        "stage",
-        "steps",
-        "ladder_ms",
-        "mentioned_json",
-        "claim_json",
-        "snoozes_json",
-        "dialog_json",
-        "cards_json",
-        "place",
-        "messages_json",
-        "ladder_json",
-        "why_said",
-        "newer_ts",
-        "approved_json",
-        "sign",
-        "batch",
-        "batch_left",
-        "batch_ts",
-    ),
-)
+APPROVALS = Codec("approval", Approval, key="approval_id")
 HEADS = Codec("approval", ApprovalHead, key="approval_id")
 """Reads a part of what `APPROVALS` writes."""
 REBOUND = (
@@ -372,14 +302,12 @@ CLIMBED = (
     "ladder_json",
 )
 """Fields of an approval that a step of its ladder changes."""
-POSTS = Codec("post", Post, key="post_id", added=("failure",))
-WHISPERS = Codec(
-    "whisper", Whisper, key="whisper_id", added=("withdraw_json", "decide_json", "language")
-)
+POSTS = Codec("post", Post, key="post_id")
+WHISPERS = Codec("whisper", Whisper, key="whisper_id")
 DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
 PEOPLE = Codec("person", PersonRecord, key="person_id")
-GRANTS = Codec("grant", Grant, key="grant_id", added=("used_ms",))
-AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased", "team_id", "for_id"))
+GRANTS = Codec("grant", Grant, key="grant_id")
+AUDIT = Codec("audit entry", AuditEntry, key="entry_id")
 
 
 def stored_checkpoint(

@@ -4,9 +4,6 @@ A run is one document: its head, and in it the journal since the last save. `ent
 of the next entry: an append that expects another one is the second of two. The journal lies between
 two saves, and all of a turn is one document of the log anyway, so that it makes nothing larger than
 MongoDB can hold that was not so before.
-
-Earlier releases kept each entry as a document of its own (version 1): such a run is read from
-there, and taken over with its next entry.
 """
 
 from __future__ import annotations
@@ -21,14 +18,7 @@ from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Update
 from storage.records import SCHEMA_VERSION
 
-HEAD_VERSION = 2
-"""The version of a head that holds its journal. A release that does not know it reads no such run:
-it would take a call that has begun for one that has not."""
-
-_AT_ONCE = 500
-"""Journal entries of an earlier release that are deleted at a time."""
-
-_EMPTY: Mapping[str, object] = {"v": HEAD_VERSION, "journal": [], "entries": 0}
+_EMPTY: Mapping[str, object] = {"v": SCHEMA_VERSION, "journal": [], "entries": 0}
 
 
 class MongoCheckpointStore:
@@ -37,18 +27,13 @@ class MongoCheckpointStore:
     `open` in a document says that the run has not ended; it makes the condition an equality.
     """
 
-    def __init__(self, checkpoints: Collection, journal: Collection) -> None:
+    def __init__(self, checkpoints: Collection) -> None:
         self._checkpoints = checkpoints
-        self._journal = journal
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
         head = await self._checkpoints.get(checkpoint_id)
         if head is None:
             return None
-        if head.get("v") == SCHEMA_VERSION:
-            return stored_checkpoint(checkpoint_id, head, await self._old_journal(head))
-        if head.get("v") == HEAD_VERSION:
-            head["v"] = SCHEMA_VERSION
         return stored_checkpoint(checkpoint_id, head, _journal(checkpoint_id, head))
 
     async def save(
@@ -122,16 +107,16 @@ class MongoCheckpointStore:
         is_gone = await self._checkpoints.delete(where)
         if not is_gone and await self._checkpoints.get(checkpoint_id) is not None:
             raise CheckpointConflictError(checkpoint_id)
-        while keys := await self._journal.keys({"checkpoint_id": checkpoint_id}, _AT_ONCE):
-            await self._journal.remove(keys)
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        here = {"_id": checkpoint_id, "base": base, "open": True}
-        where = {**here, "v": HEAD_VERSION, "entries": index}
+        where: Document = {
+            "_id": checkpoint_id,
+            "base": base,
+            "open": True,
+            "v": SCHEMA_VERSION,
+            "entries": index,
+        }
         update: Update = {"$push": {"journal": entry}, "$inc": {"entries": 1}}
-        if await self._checkpoints.update(where, update):
-            return
-        await self._take_over(here, index)
         if not await self._checkpoints.update(where, update):
             raise CheckpointConflictError(checkpoint_id)
 
@@ -147,63 +132,15 @@ class MongoCheckpointStore:
         head = closed or await self._checkpoints.get(checkpoint_id)
         if head is None or head.get("open", True):
             raise CheckpointConflictError(checkpoint_id)
-        if head.get("v") == SCHEMA_VERSION:
-            await self._empty(checkpoint_id)
-
-    async def _old_journal(self, head: Document) -> list[Document]:
-        """The journal of a run of an earlier release."""
-        checkpoint_id = head["_id"]
-        if head.get("open", True):
-            where = {"checkpoint_id": checkpoint_id, "base": head.get("base")}
-            found = await self._journal.find(where, [("index", 1)])
-            # The run may have been ended after its head was read.
-            return [document for document in found if "entry" in document]
-        # Whoever ended the run may have been cut off before the last step.
-        left = {"checkpoint_id": checkpoint_id, "entry": {"$gte": ""}}
-        if await self._journal.find(left, [("index", 1)], 1):
-            await self._empty(checkpoint_id)
-        return []
-
-    async def _take_over(self, here: Document, index: int) -> None:
-        """Move the journal of a run of an earlier release into its head, if this is one.
-
-        The key of the next entry is taken first: a process of that release, which would append
-        there, has lost the run then.
-        """
-        checkpoint_id, base = here["_id"], here["base"]
-        head = await self._checkpoints.get(checkpoint_id)
-        if head is None or head.get("v") != SCHEMA_VERSION or not head.get("open", True):
-            return
-        entries = await self._old_journal(head)
-        key = f"{checkpoint_id}/{base}/{index}"
-        mark = {"v": SCHEMA_VERSION, "checkpoint_id": checkpoint_id, "base": base, "index": index}
-        if head.get("base") != base or len(entries) != index:
-            return
-        if not await self._journal.insert({"_id": key, **mark}):
-            taken = await self._journal.get(key)
-            if taken is None or "entry" in taken:
-                return
-        texts = [document["entry"] for document in entries]
-        moved = {"v": HEAD_VERSION, "journal": texts, "entries": index}
-        where = {**here, "v": SCHEMA_VERSION, "version": head["version"]}
-        await self._checkpoints.update(where, {"$set": moved})
-
-    async def _empty(self, checkpoint_id: str) -> None:
-        """Take the content out of the entries of a run of an earlier release.
-
-        They stay as keys: a process of that release, asleep meanwhile, could append there else.
-        """
-        await self._journal.update_all({"checkpoint_id": checkpoint_id}, {"$unset": {"entry": ""}})
 
 
 def _journal(checkpoint_id: str, head: Document) -> list[Document]:
     entries = head.get("journal", [])
     if not isinstance(entries, list) or head.get("entries", 0) != len(entries):
         fault = "its journal is damaged"
-        raise RecordFormatError("checkpoint", HEAD_VERSION, fault, record_id=checkpoint_id)
+        raise RecordFormatError("checkpoint", SCHEMA_VERSION, fault, record_id=checkpoint_id)
     return [{"v": SCHEMA_VERSION, "entry": entry} for entry in entries]
 
 
 def _expected(checkpoint_id: str, version: int) -> Document:
-    known = {"$in": [SCHEMA_VERSION, HEAD_VERSION]}
-    return {"_id": checkpoint_id, "version": version, "open": True, "v": known}
+    return {"_id": checkpoint_id, "version": version, "open": True, "v": SCHEMA_VERSION}

@@ -76,7 +76,6 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["team_id", "seq"],
     ],
     "log": [["log_id"], ["log_id", "turn"]],
-    "journal": [["checkpoint_id", "base", "index"]],
 }
 """The fields of each index by collection, ascending. What must be unique is in `_id`, so that a
 cluster can be sharded by it; ids that belong to a thread begin with the thread's id. MongoDB would

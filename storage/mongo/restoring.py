@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from bson.int64 import Int64
-
 from storage.codec import APPROVALS, THREADS
+from storage.errors import StoreUnavailableError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Filter, Update, decider, legible, put
@@ -16,11 +15,11 @@ from storage.records import Approval, MessageStatus, Status, Thread
 
 logger = logging.getLogger(__name__)
 
-_NOTE = Int64(0)
-"""The key of the note beside the eras that says which collection it was written beside.
+_ERA = "era"
+"""The key of the document that has the number of the era."""
 
-All keys are `Int64`: some servers sort 32 and 64 bits apart.
-"""
+_NOTE = "collection"
+"""The key of the document that says which collection it was written beside."""
 
 
 class MongoRestoreStore:
@@ -42,16 +41,20 @@ class MongoRestoreStore:
         self._eras = collections["eras"]
 
     async def begin_era(self) -> int:
-        era = await self.era() + era_step()
-        await self._eras.insert({"_id": Int64(era)})
+        await self._eras.insert({"_id": _ERA, "number": 0})
+        raised = {"$inc": {"number": era_step()}}
+        head = await self._eras.update_and_get({"_id": _ERA}, raised)
+        if head is None:
+            raise StoreUnavailableError("another process removed the number of the era")
+        era = int(head["number"])
         # Of the copy is all that stands in the database now: no clock is asked.
         for is_so in ({"open": True}, {"due_ms": {"$gt": -1}}):
             await self._approvals.patient.update_all(is_so, {"$set": {"restored_era": era}})
         return era
 
     async def era(self) -> int:
-        found = await self._eras.patient.find({}, [("_id", -1)], 1)
-        return int(found[0]["_id"]) if found else 0
+        head = await self._eras.patient.get(_ERA)
+        return int(head["number"]) if head else 0
 
     async def is_copy(self) -> bool:
         present = await self._identity()

@@ -16,11 +16,8 @@ from storage.mongo.documents import Filter, Update, to_record
 from storage.records import SCHEMA_VERSION, MessageStatus, Thread
 from storage.retention import key_ranges, place_of
 
-KEYED = ("posts", "log", "checkpoints", "journal")
+KEYED = ("posts", "log", "checkpoints")
 """Collections whose ids begin with the thread's."""
-
-_DATED = 100
-"""Threads of earlier releases that are looked up at a time."""
 
 
 class MongoRetentionStore:
@@ -50,8 +47,6 @@ class MongoRetentionStore:
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
     ) -> Sequence[tuple[int, str]]:
-        while await self._date():
-            pass
         active_ms, thread_id = after
         at_rest: Filter = {"turn_open": False, "due_ms": None, "v": SCHEMA_VERSION}
         same: Filter = {"active_ms": active_ms, "_id": {"$gt": thread_id}, **at_rest}
@@ -133,32 +128,6 @@ class MongoRetentionStore:
 
     async def clear_log(self) -> bool:
         return True
-
-    async def _date(self) -> int:
-        """Look up when something last happened in threads of earlier releases."""
-        found: list[str] = []
-        for unknown in (0, None):
-            where: Filter = {"active_ms": unknown}
-            found += await self._threads.keys(where, _DATED)
-        for thread_id in found:
-            await self._date_one(thread_id, await self._last(thread_id))
-        return len(found)
-
-    async def _date_one(self, thread_id: str, active_ms: int) -> None:
-        for unknown in (0, None):
-            where: Filter = {"_id": thread_id, "active_ms": unknown}
-            if await self._threads.update(where, {"$set": {"active_ms": active_ms}}):
-                return
-
-    async def _last(self, thread_id: str) -> int:
-        last = 1
-        if (thread := await self._threads.get(thread_id)) is not None:
-            last = max(last, thread["created_ms"])
-        for name, field in (("messages", "received_ms"), ("approvals", "created_ms")):
-            here: Filter = {"thread_id": thread_id}
-            for document in await self._collections[name].find(here, [(field, -1)], 1):
-                last = max(last, document[field])
-        return last
 
     @staticmethod
     def _wheres(thread_id: str) -> dict[str, list[Filter]]:

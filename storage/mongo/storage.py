@@ -56,9 +56,7 @@ class MongoStorage:
         self.threads = MongoThreadStore(Collection(client, "threads"))
         self.inbox = MongoInboxStore(Collection(client, "messages"))
         self.log = MongoMessageLog(Collection(client, "log"))
-        self.checkpoints = MongoCheckpointStore(
-            Collection(client, "checkpoints"), Collection(client, "journal")
-        )
+        self.checkpoints = MongoCheckpointStore(Collection(client, "checkpoints"))
         self.approvals = MongoApprovalStore(
             Collection(client, "approvals"), Collection(client, "audit"), seal
         )

@@ -36,7 +36,7 @@ class Thread:
     restored_turn: int = 0
     """The turn that waited for people then: all that it asks may have been decided before."""
     active_ms: int = 0
-    """The time of the last call for work; 0 in a thread of an earlier release, until looked up."""
+    """The time of the last call for work; of the creation, before the first."""
     agent: str = ""
     """The agent that its first message named; empty for the one of its channel."""
     due_ms: int | None = None

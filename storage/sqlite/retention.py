@@ -52,14 +52,6 @@ _LEFT = {
 _NEXT_TEAM = "SELECT thread_id FROM threads WHERE thread_id >= :from ORDER BY thread_id LIMIT 1"
 _EXISTS = "SELECT 1 FROM threads WHERE thread_id = :id"
 
-_DATE = """
-UPDATE threads SET active_ms = max(
-    1, created_ms,
-    coalesce((SELECT max(received_ms) FROM messages m WHERE m.thread_id = threads.thread_id), 1),
-    coalesce((SELECT max(created_ms) FROM approvals a WHERE a.thread_id = threads.thread_id), 1))
-WHERE thread_id IN (SELECT thread_id FROM threads WHERE active_ms = 0 LIMIT 100) RETURNING 1
-"""
-
 _RESTING = """
 SELECT active_ms, thread_id FROM threads
 WHERE (active_ms, thread_id) > (:active, :id) AND active_ms < :before
@@ -111,8 +103,6 @@ class SqliteRetentionStore:
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
     ) -> Sequence[tuple[int, str]]:
-        while await self._database.fetch(_DATE):
-            pass
         values = {
             "active": after[0],
             "id": after[1],

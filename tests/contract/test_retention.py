@@ -252,19 +252,6 @@ async def test_a_wake_makes_a_thread_young(storage: Storage) -> None:
     assert len(await storage.retention.resting(before_ms=301, limit=9)) == 1
 
 
-async def test_a_thread_of_an_earlier_release_is_as_old_as_what_is_newest_in_it(
-    storage: Storage,
-) -> None:
-    await storage.threads.ensure(a_thread())  # active_ms is 0
-    await storage.inbox.add(a_message(received_ms=5_000))
-    await storage.approvals.add(an_approval(created_ms=4_000))
-    await storage.threads.ensure(a_thread(thread_id=OTHER))
-    retention = storage.retention
-
-    assert await retention.resting(before_ms=5_000, limit=9) == [(1_000, OTHER)]
-    assert (await retention.resting(before_ms=5_001, limit=9))[1] == (5_000, THREAD_ID)
-
-
 async def test_a_thread_is_found_by_its_place(storage: Storage) -> None:
     for team in ("T1", "T10", "T2"):
         for channel in ("C1", "C2"):

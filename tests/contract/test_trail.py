@@ -545,6 +545,7 @@ async def test_entries_of_an_earlier_release_are_sealed_and_can_be_forgotten(
 ) -> None:
     old = {"v": 1, "at_ms": 1, "action": "decided", "thread_id": THREAD_ID, "approval_id": ""}
     old |= {"actor_id": "U2", "detail": json.dumps(CONTENT), "erased": False}
+    old |= {"team_id": "", "for_id": ""}
     entries = mongo._client.collection("audit")
     await entries.insert_many([{**old, "_id": f"e{number}"} for number in range(3)])
     await entries.insert_one({**old, "_id": "e3", "detail": "{"})

@@ -106,8 +106,7 @@ def test_the_agent_of_the_image_is_found_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the variables of both Dockerfiles do, with the agent of the README."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    (agent,) = [one for one in FENCE.findall(readme) if "def build(" in one]
+    agent = (ROOT / "examples" / "wifi.py").read_text("utf-8")
     base = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
     (path,) = re.findall(r"PYTHONPATH=(\S+)", base)
     (name,) = re.findall(r"COUNTERSIGN_AGENT=(\S+)", block("in Docker"))

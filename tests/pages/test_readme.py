@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agents import Runner, ScriptedModel, user_message
-from agents.models import call, say
-from bot.config.agents import load_agents
+from bot.commands.cli import main
+from bot.layout.action_ids import ActionId
+from tests.support.stage import a_stage
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -21,18 +21,33 @@ def code_of(page: str, language: str) -> str:
     return str(block)
 
 
+def test_the_tool_of_the_readme_is_the_one_of_the_example() -> None:
+    code = code_of("README.md", "python")
+    assert len(code.splitlines()) < 30
+    assert code in (ROOT / "examples" / "wifi.py").read_text(encoding="utf-8")
+
+
 async def test_the_agent_of_the_readme_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = code_of("README.md", "python")
-    assert len(code.splitlines()) < 30
-    (tmp_path / "wifi_of_readme.py").write_text(code)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    model = ScriptedModel([call("rotate", {"password_name": "summer"}), say("done")])
-    agent = load_agents("wifi_of_readme:build", model)["*"]
-    del sys.modules["wifi_of_readme"]
-    events = [event async for event in Runner(agent).run([user_message("a new one, please")])]
-    assert "Change the guest password to summer" in str(events[-1])
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^COUNTERSIGN_AGENT=(\S+) PYTHONPATH=examples ", text, re.MULTILINE)
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=named) as stage:
+        await stage.say("Rosa", "@countersign rotate the password")
+        card = await stage.card(word=ActionId.APPROVE)
+        assert "Change the guest password to summer" in str(card)
+        await stage.click("Ada", card, ActionId.APPROVE)
+        await stage.said("The guest Wi-Fi now uses summer")
+    del sys.modules[named.partition(":")[0]]
+
+
+def test_the_policy_of_the_readme_has_no_faults(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(code_of("README.md", "yaml"), encoding="utf-8")
+    said: list[str] = []
+    assert main(["policy", "check", str(policy), "--offline"], environ={}, say=said.append) == 0
+    assert "ok, 1 rule" in str(said)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

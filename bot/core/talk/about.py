@@ -105,6 +105,7 @@ class AskingAbout:
                 thread_ts=quoted.thread_ts,
                 requester_id=actor.user_id,
                 created_ms=now,
+                active_ms=now,
             )
         )
         if is_known:

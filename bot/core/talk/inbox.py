@@ -351,13 +351,15 @@ class ThreadInbox:
         """The thread that a message starts; None where it starts none."""
         if not _can_begin(incoming):
             return None
+        now = self.clock()
         return Thread(
             thread_id=incoming.thread_id,
             team_id=incoming.team_id,
             channel_id=incoming.channel_id,
             thread_ts=incoming.thread_ts,
             requester_id=incoming.user_id,
-            created_ms=self.clock(),
+            created_ms=now,
+            active_ms=now,
             agent=agent,
         )
 

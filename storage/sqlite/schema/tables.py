@@ -1,125 +1,9 @@
-"""The tables. Stored: version 4, must stay readable."""
+"""The tables of a new database."""
 
 from __future__ import annotations
 
-DATABASE_VERSION = 4
+DATABASE_VERSION = 1
 """Kept as SQLite's `user_version`; one higher with each release that changes the tables."""
-
-SINCE_4 = """
-CREATE TABLE IF NOT EXISTS delegations (
-    delegation_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    owner_id TEXT NOT NULL,
-    delegate_id TEXT NOT NULL,
-    group_name TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    until_ms INTEGER NOT NULL,
-    approval_id TEXT NOT NULL DEFAULT '',
-    ended_ms INTEGER
-);
-CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
-
-CREATE TABLE IF NOT EXISTS people (
-    person_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    user_id TEXT NOT NULL,
-    quiet_from TEXT NOT NULL,
-    quiet_until TEXT NOT NULL,
-    timezone TEXT NOT NULL,
-    has_digest INTEGER NOT NULL,
-    has_copies INTEGER NOT NULL,
-    digest_day TEXT NOT NULL,
-    digest_ms INTEGER NOT NULL,
-    digest_json TEXT NOT NULL,
-    reminded_ms INTEGER NOT NULL,
-    next_ms INTEGER,
-    due_ms INTEGER,
-    attempts INTEGER NOT NULL,
-    revision INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS people_wishing ON people (team_id, person_id)
-    WHERE quiet_from <> '' OR has_copies = 1;
-CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
-    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1 AND has_copies = 0;
-
-CREATE TABLE IF NOT EXISTS grants (
-    grant_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    thread_id TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    arguments_json TEXT NOT NULL,
-    vary_json TEXT NOT NULL,
-    ruling TEXT NOT NULL,
-    requesters_json TEXT NOT NULL,
-    granter_id TEXT NOT NULL,
-    approval_id TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    until_ms INTEGER NOT NULL,
-    max_uses INTEGER NOT NULL,
-    uses_json TEXT NOT NULL,
-    used_ms INTEGER,
-    ended_ms INTEGER,
-    ended_by TEXT NOT NULL,
-    card_ts TEXT NOT NULL,
-    due_ms INTEGER
-);
-CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
-CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
-
-CREATE TABLE IF NOT EXISTS health (
-    name TEXT NOT NULL PRIMARY KEY,
-    writes INTEGER NOT NULL
-);
-
-CREATE TABLE IF NOT EXISTS era (
-    name TEXT NOT NULL PRIMARY KEY,
-    number INTEGER NOT NULL
-);
-
-CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
-WHEN NEW.status = 'closed'
-BEGIN
-    DELETE FROM journal WHERE checkpoint_id = NEW.checkpoint_id;
-END;
-
-CREATE INDEX IF NOT EXISTS threads_aside ON threads (thread_id) WHERE aside_by <> '';
-CREATE INDEX IF NOT EXISTS approvals_aside ON approvals (approval_id) WHERE aside_by <> '';
-CREATE INDEX IF NOT EXISTS whispers_aside ON whispers (whisper_id) WHERE aside_by <> '';
-CREATE INDEX IF NOT EXISTS posts_aside ON posts (post_id) WHERE aside_by <> '';
-
-CREATE UNIQUE INDEX IF NOT EXISTS audit_chain ON audit (team_id, seq);
-CREATE INDEX IF NOT EXISTS audit_open ON audit (at_ms, entry_id) WHERE seq IS NULL;
-CREATE INDEX IF NOT EXISTS audit_checkpoints ON audit (team_id, seq) WHERE action = 'checkpoint';
-CREATE INDEX IF NOT EXISTS audit_gone ON audit (gone_ms) WHERE gone_ms IS NOT NULL;
-CREATE TRIGGER IF NOT EXISTS audit_sealed BEFORE UPDATE ON audit
-WHEN OLD.seq IS NOT NULL AND NOT (
-    NEW.entry_id IS OLD.entry_id AND NEW.v IS OLD.v AND NEW.at_ms IS OLD.at_ms
-    AND NEW.action IS OLD.action AND NEW.thread_id IS OLD.thread_id
-    AND NEW.approval_id IS OLD.approval_id AND NEW.actor_id IS OLD.actor_id
-    AND NEW.detail IS OLD.detail AND NEW.team_id IS OLD.team_id AND NEW.for_id IS OLD.for_id
-    AND NEW.seq IS OLD.seq AND NEW.alg IS OLD.alg AND NEW.prev IS OLD.prev AND NEW.hash IS OLD.hash
-    AND (NEW.content IS OLD.content AND NEW.salt IS OLD.salt AND NEW.erased IS OLD.erased
-        OR NEW.content = '' AND NEW.salt = '' AND NEW.erased = 1))
-BEGIN
-    SELECT RAISE(ABORT, 'a sealed entry of the audit never changes');
-END;
-CREATE TRIGGER IF NOT EXISTS audit_kept BEFORE DELETE ON audit
-WHEN OLD.seq IS NOT NULL AND (OLD.gone_ms IS NULL OR NOT EXISTS (
-    SELECT 1 FROM audit WHERE team_id = OLD.team_id AND action = 'checkpoint' AND seq > OLD.seq))
-BEGIN
-    SELECT RAISE(ABORT, 'an entry of the audit goes only behind a checkpoint');
-END;
-"""
-"""The whole tables and triggers that are new in version 4.
-
-Those of the audit keep its chain: each number is given once, and what is sealed never changes.
-"""
 
 DDL = f"""
 BEGIN IMMEDIATE;
@@ -367,8 +251,119 @@ CREATE TABLE IF NOT EXISTS journal (
     PRIMARY KEY (checkpoint_id, base, position)
 );
 
-{SINCE_4}
+CREATE TABLE IF NOT EXISTS delegations (
+    delegation_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    delegate_id TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    approval_id TEXT NOT NULL DEFAULT '',
+    ended_ms INTEGER
+);
+CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
+
+CREATE TABLE IF NOT EXISTS people (
+    person_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    quiet_from TEXT NOT NULL,
+    quiet_until TEXT NOT NULL,
+    timezone TEXT NOT NULL,
+    has_digest INTEGER NOT NULL,
+    has_copies INTEGER NOT NULL,
+    digest_day TEXT NOT NULL,
+    digest_ms INTEGER NOT NULL,
+    digest_json TEXT NOT NULL,
+    reminded_ms INTEGER NOT NULL,
+    next_ms INTEGER,
+    due_ms INTEGER,
+    attempts INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS people_wishing ON people (team_id, person_id)
+    WHERE quiet_from <> '' OR has_copies = 1;
+CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
+    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1 AND has_copies = 0;
+
+CREATE TABLE IF NOT EXISTS grants (
+    grant_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments_json TEXT NOT NULL,
+    vary_json TEXT NOT NULL,
+    ruling TEXT NOT NULL,
+    requesters_json TEXT NOT NULL,
+    granter_id TEXT NOT NULL,
+    approval_id TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    max_uses INTEGER NOT NULL,
+    uses_json TEXT NOT NULL,
+    used_ms INTEGER,
+    ended_ms INTEGER,
+    ended_by TEXT NOT NULL,
+    card_ts TEXT NOT NULL,
+    due_ms INTEGER
+);
+CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
+
+CREATE TABLE IF NOT EXISTS health (
+    name TEXT NOT NULL PRIMARY KEY,
+    writes INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS era (
+    name TEXT NOT NULL PRIMARY KEY,
+    number INTEGER NOT NULL
+);
+
+CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
+WHEN NEW.status = 'closed'
+BEGIN
+    DELETE FROM journal WHERE checkpoint_id = NEW.checkpoint_id;
+END;
+
+CREATE INDEX IF NOT EXISTS threads_aside ON threads (thread_id) WHERE aside_by <> '';
+CREATE INDEX IF NOT EXISTS approvals_aside ON approvals (approval_id) WHERE aside_by <> '';
+CREATE INDEX IF NOT EXISTS whispers_aside ON whispers (whisper_id) WHERE aside_by <> '';
+CREATE INDEX IF NOT EXISTS posts_aside ON posts (post_id) WHERE aside_by <> '';
+
+CREATE UNIQUE INDEX IF NOT EXISTS audit_chain ON audit (team_id, seq);
+CREATE INDEX IF NOT EXISTS audit_open ON audit (at_ms, entry_id) WHERE seq IS NULL;
+CREATE INDEX IF NOT EXISTS audit_checkpoints ON audit (team_id, seq) WHERE action = 'checkpoint';
+CREATE INDEX IF NOT EXISTS audit_gone ON audit (gone_ms) WHERE gone_ms IS NOT NULL;
+CREATE TRIGGER IF NOT EXISTS audit_sealed BEFORE UPDATE ON audit
+WHEN OLD.seq IS NOT NULL AND NOT (
+    NEW.entry_id IS OLD.entry_id AND NEW.v IS OLD.v AND NEW.at_ms IS OLD.at_ms
+    AND NEW.action IS OLD.action AND NEW.thread_id IS OLD.thread_id
+    AND NEW.approval_id IS OLD.approval_id AND NEW.actor_id IS OLD.actor_id
+    AND NEW.detail IS OLD.detail AND NEW.team_id IS OLD.team_id AND NEW.for_id IS OLD.for_id
+    AND NEW.seq IS OLD.seq AND NEW.alg IS OLD.alg AND NEW.prev IS OLD.prev AND NEW.hash IS OLD.hash
+    AND (NEW.content IS OLD.content AND NEW.salt IS OLD.salt AND NEW.erased IS OLD.erased
+        OR NEW.content = '' AND NEW.salt = '' AND NEW.erased = 1))
+BEGIN
+    SELECT RAISE(ABORT, 'a sealed entry of the audit never changes');
+END;
+CREATE TRIGGER IF NOT EXISTS audit_kept BEFORE DELETE ON audit
+WHEN OLD.seq IS NOT NULL AND (OLD.gone_ms IS NULL OR NOT EXISTS (
+    SELECT 1 FROM audit WHERE team_id = OLD.team_id AND action = 'checkpoint' AND seq > OLD.seq))
+BEGIN
+    SELECT RAISE(ABORT, 'an entry of the audit goes only behind a checkpoint');
+END;
 PRAGMA user_version = {DATABASE_VERSION};
 COMMIT;
+"""  # noqa: S608 - a number of this program
+"""All tables, as a new database has them.
+
+Triggers keep the chain of the audit: each number is given once, and a sealed entry never changes.
 """
-"""All tables, as a new database has them."""
