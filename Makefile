@@ -12,9 +12,10 @@
 # make diagrams  the diagrams of docs/; needs chromium and npm
 # make reference   the pages of docs/reference that are made from the code
 # make docs    the documentation site, with strict links, at docs/_build/html/index.html
+# make locks   requirements/*.txt from pyproject.toml; UPGRADE=--upgrade takes the newest versions
 # make chaos   bots that die, a Slack that misbehaves, people who click and vote; SEEDS=20 THREADS=200
 #
-# The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
+# The set-up happens by itself in .venv, and again when pyproject.toml or requirements/ change.
 
 SHELL := /bin/sh
 JOBS ?= 4
@@ -24,7 +25,6 @@ VENV := .venv
 # Each worker, and each bot that a test starts, reads what another one has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
-PINS := pyproject.toml constraints.txt
 
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3 python; do \
@@ -37,7 +37,7 @@ PARTS := agents storage bot/core,bot/people,bot/questions
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures diagrams reference docs docs-links format clean
+.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures diagrams reference docs docs-links locks format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -117,26 +117,40 @@ clean:
 	rm -rf $(VENV) mutants mutants-own .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
 		.covered build docs/_build dist *.egg-info
 
+# Every version and every hash, for all supported versions of Python and both architectures. uv writes
+# one file for all of them; pip-tools would write one for each. A file keeps the versions of those before.
+locks: $(VENV)/.dev
+	$(call lock,run)
+	$(call lock,models,run,openai anthropic google bedrock otel)
+	$(call lock,dev,models,dev)
+	$(call lock,docs,dev,dev docs)
+	$(call lock,mutants,docs,dev mutants)
+
+# Furo's parser needs Python 3.11.5; the build needs setuptools, and fetches nothing unpinned.
+define lock
+printf 'setuptools>=77\n' | $(BIN)/uv pip compile pyproject.toml - --quiet --universal $(UPGRADE) \
+	--python-version $(if $(filter docs,$(1)),3.11.5,3.11) --generate-hashes --no-header --no-annotate \
+	$(if $(2),--constraint requirements/$(2).txt) $(addprefix --extra ,$(3)) --output-file requirements/$(1).txt
+endef
+
 # What `make demo` needs.
-$(VENV)/.run: $(PINS)
-	@$(call install,.)
+$(VENV)/.run: pyproject.toml requirements/run.txt
+	@$(call install,run)
 	@touch $@
 
 # What developers need; it has all of the above.
-$(VENV)/.dev: $(PINS)
-	@$(call install,.[dev])
+$(VENV)/.dev: pyproject.toml requirements/dev.txt
+	@$(call install,dev)
 	@touch $(VENV)/.run $@
 
 # mutmut is not for everybody: it brings a user interface, and parsers.
-$(VENV)/.mutants: $(PINS)
-	@$(call install,.[dev$(comma)mutants])
+$(VENV)/.mutants: pyproject.toml requirements/mutants.txt
+	@$(call install,mutants)
 	@touch $(VENV)/.run $(VENV)/.dev $@
 
-$(VENV)/.docs: $(PINS)
-	@$(call install,.[dev$(comma)docs])
+$(VENV)/.docs: pyproject.toml requirements/docs.txt
+	@$(call install,docs)
 	@touch $(VENV)/.run $(VENV)/.dev $@
-
-comma := ,
 
 define install
 test -n "$(PYTHON)" || { \
@@ -151,5 +165,7 @@ test -d $(VENV) || $(PYTHON) -m venv $(VENV) || { \
 	echo "Python's venv module does not work; on Debian and Ubuntu, install python3-venv." >&2; \
 	exit 1; }; \
 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	--constraint constraints.txt --editable '$(1)'
+	--require-hashes --requirement requirements/$(1).txt && \
+$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	--no-deps --no-build-isolation --editable .
 endef

@@ -24,6 +24,7 @@ import pytest
 from importlinter.application.use_cases import _register_contract_types, read_user_options
 from importlinter.application.user_options import UserOptions
 from importlinter.domain.contract import registry
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agents", "bot", "storage")
@@ -275,21 +276,47 @@ def docstrings(
     return [text for text in texts if isinstance(text, str)]
 
 
-def test_pinned_versions_name_no_address() -> None:
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    pins = [line for line in lines if line and not line.startswith("#")]
-    assert all(pin.count("==") == 1 and "/" not in pin and "@" not in pin for pin in pins)
+LOCKS = {
+    "run": [],
+    "models": ["openai", "anthropic", "google", "bedrock", "otel"],
+    "dev": ["dev"],
+    "docs": ["dev", "docs"],
+    "mutants": ["dev", "mutants"],
+}
+"""The extras that each file of requirements/ installs."""
 
 
-def test_every_direct_dependency_is_pinned() -> None:
+def locked(name: str) -> dict[str, str]:
+    """The version of each package in a file of requirements/. Each line must be a pin or a hash."""
+    lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if not line.startswith("    --hash=sha256:")]
+    found = [
+        re.match(r"([\w.-]+)(?:\[[\w,-]+\])?==([\w.]+)(?: ; [^/@]+)? \\$", pin) for pin in pins
+    ]
+    assert [pin for pin, match in zip(pins, found, strict=True) if match is None] == []
+    return {name_of(match[1]): match[2] for match in found if match}
+
+
+def test_locks_name_each_file_of_requirements() -> None:
+    assert {path.stem for path in (ROOT / "requirements").iterdir()} == LOCKS.keys()
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_has_a_version_of_each_direct_dependency_that_fits(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    pinned = {
-        line.partition("==")[0].lower().replace("_", "-")
-        for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    }
-    names = {name_of(requirement) for requirement in wanted}
-    assert names - pinned == set()
+    extras = [one for extra in LOCKS[name] for one in project["optional-dependencies"][extra]]
+    wanted = [Requirement(one) for one in (*project["dependencies"], *extras, "setuptools>=77")]
+    pins = locked(name)
+    unfit = [one for one in wanted if not one.specifier.contains(pins[name_of(one.name)], True)]
+    assert unfit == []
+
+
+def test_locks_agree_about_versions() -> None:
+    versions: dict[str, set[str]] = {}
+    for name in LOCKS:
+        for package, version in locked(name).items():
+            versions.setdefault(package, set()).add(version)
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
 
 
 def test_what_the_packages_import_is_a_dependency(graph: grimp.ImportGraph) -> None:
