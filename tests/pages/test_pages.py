@@ -10,7 +10,15 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = "agents|benchmarks|bot|deploy|docs|examples|storage|tests"
 PAGES = [
     page
-    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")])
+    for page in sorted(
+        [
+            *ROOT.glob("*.md"),
+            *ROOT.glob("docs/*.md"),
+            *ROOT.glob("docs/explanation/*.md"),
+            *ROOT.glob("docs/contributing/*.md"),
+            *ROOT.glob("examples/*/*.md"),
+        ]
+    )
     if page.name != "CHANGELOG.md"  # tells how it was
 ]
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+|test_\w+\.py)(?:::(\w+))?`")
