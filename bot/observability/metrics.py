@@ -23,11 +23,11 @@ logger = logging.getLogger(__name__)
 _QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _SLOW = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 28800.0, 86400.0)
 _GAUGES: Mapping[str, str] = {
-    "approvals_pending": "Approvals that wait for people, in the whole database.",
-    "queue_depth_threads": "Threads whose work is due, in the whole database.",
-    "queue_depth_approvals": "Approvals whose card or reminder is due, in the whole database.",
-    "records_unreadable": "Due records that this release cannot read, and leaves alone.",
-    "tasks_running": "Pieces of work that this process is at.",
+    "approvals_pending": "Undecided requests. Act if they are more than people can decide.",
+    "queue_depth_threads": "Threads whose work is due. Act if it stays above zero for a minute.",
+    "queue_depth_approvals": "Requests whose card or reminder is due. Act if it keeps growing.",
+    "records_unreadable": "Unreadable due records. If it is not zero, run `countersign doctor`.",
+    "tasks_running": "Tasks that run in this process. Act if it keeps growing.",
 }
 
 _M = TypeVar("_M", Counter, Histogram)
@@ -65,29 +65,57 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         count, times = self._counter, self._histogram
-        self._messages = count("messages", "Messages of people.", "result")
-        self._requested = count("requested", "Approvals that were asked for.", "kind")
-        text = "Approvals that went to the backup people, too."
+        self._messages = count("messages", "Messages of people. Act if it stops.", "result")
+        self._requested = count("requested", "Requests to people. Act if it stops.", "kind")
+        text = "Requests that were escalated. If most are, name other approvers."
         self._escalated = count("escalated", text, "kind")
-        self._decided = count("decided", "Approvals that were decided.", "outcome")
-        self._refused = count("refused_clicks", "Clicks of people who may not decide.")
-        self._in_doubt = count("in_doubt", "Calls of which nobody knew whether they ran.")
-        self._turns = count("turns", "Turns of agents that are over.")
-        self._tool_calls = count("tool_calls", "Finished tool calls.", "outcome")
-        text = "Leases that ended without a release."
+        self._decided = count(
+            "decided",
+            "Requests that ended, by outcome. If many are `expired`, remind earlier.",
+            "outcome",
+        )
+        self._refused = count(
+            "refused_clicks",
+            "Clicks, forms and replies without effect. If there are many, read the audit.",
+        )
+        self._in_doubt = count(
+            "in_doubt", "Calls that may have run. If it grows, make the tools idempotent."
+        )
+        self._turns = count("turns", "Finished turns of agents. Act if it stops.")
+        self._tool_calls = count(
+            "tool_calls", "Finished tool calls, by outcome. Act if errors grow.", "outcome"
+        )
+        text = "Leases that expired. If it grows without restarts, a process stalls."
         self._takeovers = count("lease_takeovers", text, "record")
-        self._slack_calls = count("slack_calls", "Calls of Slack's Web API.", "method")
-        text = "Calls of Slack's Web API that failed."
+        self._slack_calls = count(
+            "slack_calls", "Calls of Slack's Web API. Use it with the errors.", "method"
+        )
+        text = "Failed calls of Slack's Web API. Act on `token_revoked` and `invalid_auth`."
         self._slack_errors = count("slack_errors", text, "method", "error")
-        self._policies = count("policies", "Policy files that were read.", "result")
-        self._retries = count("retries", "Work that failed and is due again.", "record")
-        text = "From the request to its decision."
+        self._policies = count(
+            "policies",
+            "Policy files that were read. If one is `refused`, correct the file.",
+            "result",
+        )
+        self._retries = count(
+            "retries", "Tasks that failed and are tried again. If it grows, read the log.", "record"
+        )
+        text = "From a request to its decision. If it grows, name more approvers."
         self._waited = times("time_to_decision", text, "kind", buckets=_SLOW)
-        text = "From the arrival of a click to its acknowledgement."
+        text = "From a click to its acknowledgement. Act if p99 exceeds 1 s: Slack waits 3 s."
         self._answered = times("click_to_ack", text)
-        self._redrawn = times("click_to_redraw", "From a decision to its redrawn card.")
-        self._gone_on = times("decision_to_resume", "From a decision to the agent's going on.")
-        self._slack = times("slack_call", "One call of Slack's Web API.", "method")
+        self._redrawn = times(
+            "click_to_redraw", "From a decision to the updated card. Act if p99 exceeds 5 s."
+        )
+        self._gone_on = times(
+            "decision_to_resume",
+            "From a decision to the agent's next step. Act if p99 exceeds 5 s.",
+        )
+        self._slack = times(
+            "slack_call",
+            "Duration of calls of Slack's Web API. If it grows, check Slack's status.",
+            "method",
+        )
         self._gauges = {
             name: Gauge(f"countersign_{name}", text, registry=self.registry)
             for name, text in _GAUGES.items()

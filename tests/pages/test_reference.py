@@ -11,9 +11,26 @@ from pydantic import BaseModel
 
 from bot.commands.parser import build_parser
 from bot.config.settings import GROUPS, Settings, variables
+from bot.core.audit.acts import Act
+from bot.core.audit.entries import request_entry
+from bot.observability.actions import ACTIONS
+from bot.observability.metrics import Metrics
 from bot.policy.model import PolicyFile
 from bot.policy.reading.problems import CODES
-from reference_pages import PAGES, command_line, entries, policy_file, settings, write_pages
+from reference_pages import (
+    PAGES,
+    audit_entries,
+    command_line,
+    entries,
+    log_actions,
+    metrics,
+    policy_file,
+    settings,
+    sources,
+    write_pages,
+)
+from storage.ledger import segment_row
+from tests.contract.builders import an_approval
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 BASE = {
@@ -171,3 +188,49 @@ def test_an_example_of_a_key_is_read(model: type[BaseModel]) -> None:
         assert key.name in example
         alone = example if len(example) > 1 else {**required, **example}
         model.model_validate({**required, **alone})
+
+
+# ---- log, audit, metrics -------------------------------------------------------------------------
+
+
+def test_every_log_action_is_on_the_page_with_its_levels() -> None:
+    page = PAGES["log-actions"]()
+    levels = log_actions.levels_of()
+    assert set(ACTIONS) == set(levels)
+    for name, action in ACTIONS.items():
+        assert f"## `{name}`\n" in page
+        assert is_sentence(action.meaning), name
+        assert is_sentence(action.remedy), name
+    assert levels["card_failed"] == ["debug", "warning"]
+
+
+def test_every_act_of_the_audit_is_on_the_page_with_its_fields() -> None:
+    page = PAGES["audit-entries"]()
+    texts, fields = sources.member_texts(Act), audit_entries.fields_of()
+    for act in Act:
+        assert f"## `{act}`\n" in page
+        assert is_sentence(texts[act.name]), act
+    assert audit_entries.unread() == []
+    assert {act for act, names in fields.items() if not names} == {Act.HANDED_OVER, Act.ALERT_SEEN}
+    assert segment_row("T1", behind=1, at_ms=1)["detail"] == '{"upto_seq":1}'
+    assert fields[Act.BROKE_GLASS] == ["digest", "rule", "policy", "reasons"]
+
+
+async def test_entries_have_the_fields_of_the_page() -> None:
+    """The fields are read from the code; here is an entry that was really made."""
+    made = request_entry(an_approval())
+    assert set(made.detail) <= set(audit_entries.fields_of()[Act.REQUESTED])
+
+
+def test_every_metric_is_on_the_page_and_says_when_to_act() -> None:
+    page = PAGES["metrics"]()
+    shown = set(re.findall(r"^# TYPE (\w+) ", Metrics().text().decode(), re.MULTILINE))
+    found = {one.name: one for one in metrics.metrics()}
+    assert {name for name in shown if not name.endswith("_created")} == set(found)
+    for name, metric in found.items():
+        assert f"| `{name}` | {metric.kind} |" in page
+        assert len(re.findall(r"[.](?:\s|$)", metric.help)) == 2, name
+
+
+def is_sentence(text: str) -> bool:
+    return text[:1].isupper() | (text[:1] in "`*") and text.endswith((".", "`."))

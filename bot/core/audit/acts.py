@@ -8,54 +8,105 @@ from enum import StrEnum
 class Act(StrEnum):
     """An act that the audit notes. Stored: version 1, must stay readable."""
 
-    POLICY_LOADED = "policy_loaded"  # a policy file came into force
-    POLICY_REFUSED = "policy_refused"  # a faulty one did not: the last good one stays in force
-    DELEGATED = "delegated"  # somebody lends their own right to somebody else
+    POLICY_LOADED = "policy_loaded"
+    """A policy file came into force."""
+    POLICY_REFUSED = "policy_refused"
+    """A policy file had errors. The policy before it stays in force."""
+    DELEGATED = "delegated"
+    """A person delegated their right to approve to another person."""
     DELEGATION_ENDED = "delegation_ended"
-    AWAY = "away"  # somebody is not to be mentioned until then
-    WISHED = "wished"  # somebody says when not to message them, or whether to send cards or lists
-    MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
-    DENIED = "denied"  # a rule forbids the call
-    GRANT_USED = "grant_used"  # a standing grant lets the call run: nobody is asked
-    REQUESTED = "requested"  # people were asked: an approval, a question
-    UNDELIVERABLE = "undeliverable"  # Slack will never take a card or a text
+    """A delegation ended."""
+    AWAY = "away"
+    """A person is away until a time, or is back."""
+    WISHED = "wished"
+    """A person changed their notification settings."""
+    MESSAGE_REFUSED = "message_refused"
+    """A message was not passed on to the agent."""
+    DENIED = "denied"
+    """A rule denied the call."""
+    GRANT_USED = "grant_used"
+    """A standing grant let the call run. No approver was asked."""
+    REQUESTED = "requested"
+    """The bot asked people for an approval or an answer."""
+    UNDELIVERABLE = "undeliverable"
+    """Slack will not take a card or a text."""
     REMINDED = "reminded"
-    HANDED_OVER = "handed_over"  # somebody else is on duty, and was mentioned
-    ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
-    CLAIMED = "claimed"  # somebody says that they look at it
+    """Approvers were reminded."""
+    HANDED_OVER = "handed_over"
+    """Another person is on call, and was mentioned."""
+    ESCALATED = "escalated"
+    """More groups can approve, because the request was undecided."""
+    CLAIMED = "claimed"
+    """A person said that they look at the request."""
     CLAIM_ENDED = "claim_ended"
+    """A claim ended."""
     SNOOZED = "snoozed"
-    ASKED_BACK = "asked_back"  # a question about the call, or its answer: nothing is decided
-    ADMIN_ASKED = "admin_asked"  # an admin is asked to see to what nobody can decide
-    OPENED = "opened"  # somebody has read all details of a card
-    REVEALED = "revealed"  # somebody was shown what only looks like a secret
-    REFUSED = "refused"  # a click, a form or a reply that decided nothing
-    EDIT_REFUSED = "edit_refused"  # an edit that changed nothing
-    EDITED = "edited"  # a person changed the call, and others are asked about it now
-    ALLOWED = "allowed"  # a rule lets the call run: nobody is asked
-    VOTE_DROPPED = "vote_dropped"  # whose it was may no longer decide
-    TAKEN_BACK = "taken_back"  # somebody removed their vote
+    """A person paused their mentions for one request."""
+    ASKED_BACK = "asked_back"
+    """A person asked a question about the call, or the question was answered."""
+    ADMIN_ASKED = "admin_asked"
+    """A person asked an admin of the workspace to repair a request without approvers."""
+    OPENED = "opened"
+    """A person read all details of a card."""
+    REVEALED = "revealed"
+    """A person was shown a masked value."""
+    REFUSED = "refused"
+    """A click, a form or a reply had no effect, for the reason in the entry."""
+    EDIT_REFUSED = "edit_refused"
+    """An edit had no effect, for the reason in the entry."""
+    EDITED = "edited"
+    """A person edited the call. Approvers are asked about the edited call."""
+    ALLOWED = "allowed"
+    """A rule allowed the call. No approver was asked."""
+    VOTE_DROPPED = "vote_dropped"
+    """A vote no longer counts, because its voter can no longer approve."""
+    TAKEN_BACK = "taken_back"
+    """A person withdrew their vote."""
     VOTED = "voted"
-    BROKE_GLASS = "broke_glass"  # run without those who should decide, who were told
-    ALERT_SEEN = "alert_seen"  # somebody who was told of that says that they have seen it
-    DECIDED = "decided"  # by a person
-    EXPIRED = "expired"  # nobody decided in time
-    CANCELLED = "cancelled"  # nobody has to decide any more
-    WITHDRAWN = "withdrawn"  # whoever asked took it back; once also what is now `unusable`
-    SUPERSEDED = "superseded"  # it is asked anew, or its run is over
-    UNDECIDABLE = "undecidable"  # there was nobody who could decide, and nobody was asked
-    UNUSABLE = "unusable"  # a decision that the run could not use
-    GRANTED = "granted"  # a standing grant, together with an approval
+    """A person voted. The entry has the evidence on which the vote counts."""
+    BROKE_GLASS = "broke_glass"
+    """A person ran the call by an emergency override, with two reasons."""
+    ALERT_SEEN = "alert_seen"
+    """A person confirmed the alert of an emergency override."""
+    DECIDED = "decided"
+    """People decided the request."""
+    EXPIRED = "expired"
+    """The request expired undecided."""
+    CANCELLED = "cancelled"
+    """The program cancelled the request."""
+    WITHDRAWN = "withdrawn"
+    """A requester withdrew the request."""
+    SUPERSEDED = "superseded"
+    """The request was replaced by a new one, or its run has ended."""
+    UNDECIDABLE = "undecidable"
+    """No person could decide the request, so no one was asked."""
+    UNUSABLE = "unusable"
+    """A decision did not fit the run and was discarded."""
+    GRANTED = "granted"
+    """An approver gave a standing grant."""
     GRANT_ENDED = "grant_ended"
-    RESUMED = "resumed"  # the run was told of it
-    LAPSED = "lapsed"  # a decision did not start its call: people are asked anew
-    STARTED = "started"  # a gated call is about to run
-    EXECUTED = "executed"  # a call has run
-    DOUBTED = "doubted"  # a call may have run: its process died
-    ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
-    STOPPED = "stopped"  # a person ended a turn
+    """A standing grant ended."""
+    RESUMED = "resumed"
+    """The run received the decision."""
+    LAPSED = "lapsed"
+    """An approval did not start its call in time. Approvers are asked again."""
+    STARTED = "started"
+    """A gated call is about to run, with these arguments."""
+    EXECUTED = "executed"
+    """A gated call has run."""
+    DOUBTED = "doubted"
+    """The process died during a call. People are asked whether the call ran."""
+    ANSWERED_TOOL = "answered_tool"
+    """A call received its result without running."""
+    STOPPED = "stopped"
+    """A person stopped a turn of the agent."""
     TURN_FAILED = "turn_failed"
-    RESTORED = "restored"  # the database went back to a copy: what came after is not on record
-    FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
-    CHAIN_BROKEN = "chain_broken"  # the end of the chain could not be read: it goes on behind this
-    CHECKPOINT = "checkpoint"  # the chain is kept from here on: what was before may be deleted
+    """The bot gave up a turn of the agent."""
+    RESTORED = "restored"
+    """The database was restored from a backup. Later entries are missing."""
+    FORGOTTEN = "forgotten"
+    """The thread was deleted. Its older entries lost their content."""
+    CHAIN_BROKEN = "chain_broken"
+    """The end of the chain was damaged. The chain continues behind this entry."""
+    CHECKPOINT = "checkpoint"
+    """Older entries were deleted. The chain begins here."""

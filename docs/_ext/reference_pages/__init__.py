@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reference_pages import command_line, policy_file, settings
+from reference_pages import (
+    audit_entries,
+    command_line,
+    log_actions,
+    metrics,
+    policy_file,
+    settings,
+)
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings": settings.build,
     "policy-file": policy_file.build,
     "command-line": command_line.build,
+    "metrics": metrics.build,
+    "log-actions": log_actions.build,
+    "audit-entries": audit_entries.build,
 }
 """The functions that make the pages, by their paths in `docs/reference` without the suffix."""
 

@@ -344,12 +344,6 @@ def test_entries_are_made_in_one_place_alone() -> None:
     assert makers == {"bot/core/audit/entries.py"}
 
 
-def test_every_act_is_documented() -> None:
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    section = text.partition("| entry |")[2].partition("\n\n")[0]
-    assert [act for act in Act if f"`{act}`" not in section] == []
-
-
 async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStorage) -> None:
     """A103: the vote of a delegate, by the shape that Slack's ids have."""
     approval = an_approval()
