@@ -27,6 +27,7 @@ from agents import (
 from agents.models import call, say
 from bot.layout.action_ids import ActionId
 from tests.pages.blocks import Block, read_blocks
+from tests.pages.site import fences
 from tests.support.stage import a_stage
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
@@ -51,9 +52,19 @@ LONGEST = 52
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
-async def test_the_code_prints_what_the_page_shows(page: Path, module: ModuleType) -> None:
+async def test_the_code_prints_what_the_page_shows(
+    page: Path, module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = {fence.line: fence.name for fence in fences(page) if fence.kind == "python"}
     for block in read_blocks(page):
-        assert await block.run(module) == (block.printed or ""), f"line {block.line}"
+        name = files[block.line]
+        if name:
+            (tmp_path / name).write_text(block.code, "utf-8")
+        if not name.startswith("test_"):  # pytest runs these, in the page's console block
+            assert await block.run(module) == (block.printed or ""), f"line {block.line}"
+    for name in files.values():
+        sys.modules.pop(name.removesuffix(".py"), None)
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)

@@ -67,10 +67,11 @@ def leads_somewhere(page: Path, link: str) -> bool:
 
 
 def places_of(page: Path) -> set[str]:
-    """The anchors of a page's headings, as they are made by who shows it."""
+    """The anchors of a page: of its headings, and those that it names itself."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    own = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings} | {*own}
 
 
 def test_each_page_outside_of_the_site_is_on_the_map() -> None:
