@@ -6,8 +6,12 @@ is what the code prints; code without one prints nothing.
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import re
 import sys
+from dataclasses import fields as fields_of, is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +19,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import agents
 from agents import (
     ChatModelAgent,
     InterruptEvent,
@@ -145,3 +150,48 @@ async def test_the_secret_of_a_tool_is_in_the_request_and_nowhere_else(
     ((token, key),) = refunds
     assert (token, bool(key)) == (f"Bearer {SECRET}", True)
     assert SECRET not in f"{events} {waiting}"
+
+
+def test_names_that_a_migration_is_told_exist() -> None:
+    text = (GUIDES / "migrate-from-langgraph.md").read_text("utf-8").partition("## 4. ")[2]
+    lines = [line for line in text.partition("## Check")[0].splitlines() if line.startswith("| ")]
+    names, unknown, checked = known_names(), [], 0
+    for cell in (re.split(r"(?<!\\)\|", line)[2] for line in lines):
+        for name in re.findall(r"`([A-Za-z_][\w.]*)`", cell):
+            first, *rest = name.split(".")
+            checked += 1
+            if not any(leads(value, rest) for value in names.get(first, [])):
+                unknown.append(name)
+    assert unknown == []
+    assert checked > 60
+
+
+def known_names() -> dict[str, list[object]]:
+    """Every name of every module of the runtime, with what it may mean."""
+    found: dict[str, list[object]] = {"agents": [agents]}
+    for info in pkgutil.walk_packages(agents.__path__, "agents."):
+        owner = importlib.import_module(info.name)
+        for name, value in vars(owner).items():
+            if not name.startswith("_"):
+                found.setdefault(name, []).append(value)
+    return found
+
+
+def has(value: object, name: str) -> bool:
+    """Whether a class has a member or a field of this name."""
+    if (
+        inspect.isclass(value)
+        and is_dataclass(value)
+        and name in {one.name for one in fields_of(value)}
+    ):
+        return True
+    return hasattr(value, name) or name in getattr(value, "__annotations__", {})
+
+
+def leads(value: object, path: list[str]) -> bool:
+    for at, name in enumerate(path):
+        if not has(value, name):
+            return False
+        if at < len(path) - 1:
+            value = getattr(value, name)
+    return True
