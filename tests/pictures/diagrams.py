@@ -66,9 +66,7 @@ async def draw(page: Page, name: str, source: str) -> Path:
     """Render one diagram. Mermaid refuses a source with a fault."""
     text = await page.evaluate(RENDER, source)
     width, height = re.findall(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', text)[0]
-    size = (
-        f'width="{float(width):.0f}" height="{float(height):.0f}"'
-    )
+    size = f'width="{float(width):.0f}" height="{float(height):.0f}"'
     text = re.sub(r' style="max-width: [^"]*"', "", text, count=1)
     text = text.replace('width="100%"', size, 1)
     file = FOLDER / name
