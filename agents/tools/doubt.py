@@ -91,9 +91,12 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
     if started is None and not scope.run.waits_at(scope.address, _DOUBT):
         return None
     with state_slot(_DOUBT):
-        if started is not None and not tool.definition.idempotent:
-            await _ask(tool, call, Started.read(started))
         was_asked, _, state = get_interrupt_state(DoubtState)
+        if started is not None and not tool.definition.idempotent:
+            again = Started.read(started)
+            if state is not None:  # it ran again after a doubt, with the answers kept in that one
+                again = replace(again, held=state.held)
+            await _ask(tool, call, again)
         if not was_asked:
             return None
         if state is None:

@@ -40,8 +40,8 @@ async def begin_answered(
     if journal.find(STARTED, at) is not None or scope.run.waits_at(scope.address, slot):
         with state_slot(slot):
             was_asked, _, held = get_interrupt_state(HeldAnswers)
-            if not was_asked and journal.find(STARTED, at) is not None:
-                if not keeps_answers:
+            if journal.find(STARTED, at) is not None:  # also once more, after a doubt before
+                if not (was_asked or keeps_answers):
                     held = HeldAnswers.at(scope.run, scope.address, only_own=True)
                 await _ask(name, title, at, held)
             if was_asked and not await _runs_again(name, title, at, held):

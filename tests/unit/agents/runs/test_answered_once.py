@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TypedDict
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from agents import (
     ChatModelAgent,
     CheckpointBusyError,
+    DoubtInfo,
+    DoubtResult,
     MemoryCheckpointStore,
     ModelError,
     Runner,
@@ -26,7 +28,7 @@ from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import Turn, call, say
 from agents.workflows import SequentialAgent
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Plain, brief, collect, contexts, yes
+from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, contexts, yes
 
 BUSY = ConnectionError("503")
 
@@ -121,3 +123,48 @@ async def test_what_people_refused_may_be_answered_again_as_nothing_has_acted() 
     events = await collect(then.resume("1", {asked.id: yes(asked)}))
     assert brief(events)[-1] == "says done"
     assert len(plain.calls) == 1
+
+
+class StoreToDie(DyingStore):
+    """A store whose process dies at its next write, once a component has acted."""
+
+    def _die(self, *, before: bool) -> None:
+        if before and len(acted) > self.writes:
+            self.writes = len(acted)  # the next process lives until something acts once more
+            raise Died
+
+
+async def asking_agent(_: AgentInput) -> AsyncIterator[AgentEvent]:
+    _, has_answer, answer = get_resume_context(str)
+    if not has_answer:
+        interrupt("shall I?")
+    acted.append(answer)
+    yield make_message(f"did {answer}")
+
+
+ASKING: dict[str, Callable[[], Agent]] = {
+    "tool": lambda: chat([call("ask", id="c1"), say("done")], ask),
+    "node": graph,
+    "agent": lambda: function_agent("asking", asking_agent),
+}
+
+
+@pytest.mark.parametrize("kind", ASKING)
+async def test_i5_what_crashes_each_time_asks_each_time_and_keeps_its_answer(kind: str) -> None:
+    """The process dies right after each try; people say "again" each time."""
+    acted.clear()
+    store = StoreToDie(MemoryCheckpointStore(), at=0, before=True)
+    agent = ASKING[kind]()
+    runner = Runner(agent, checkpoint_store=store, durability="step")
+    (asked,) = contexts(await collect(runner.query("hi", checkpoint_id="1"))).values()
+    with pytest.raises(Died):
+        await collect(runner.resume("1", {asked.id: "yes"}))
+    for tries in (1, 2, 3):
+        (doubt,) = contexts(await collect(runner.recover("1"))).values()
+        assert isinstance(doubt.info, DoubtInfo)
+        assert acted == ["yes"] * tries  # no process acts while people are asked
+        with pytest.raises(Died):
+            await collect(runner.resume("1", {doubt.id: DoubtResult(choice="again")}))
+    (doubt,) = contexts(await collect(runner.recover("1"))).values()
+    await collect(runner.resume("1", {doubt.id: DoubtResult(choice="ran")}))
+    assert acted == ["yes"] * 4
