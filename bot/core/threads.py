@@ -61,6 +61,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 6
 MAX_CRASHES = 3
 """A turn during which the process ended so often is given up."""
+MAX_CRASHES_AT_END = 3
+"""A thread is set aside if the process ended so often while its turn was given up, too."""
 CRASH_PATIENCE_S = 30.0
 """The longest that work which was cut off waits for other work which was cut off."""
 CRASH_PAUSE_S = 10.0
@@ -206,7 +208,7 @@ class Threads:
     async def _visit(self, here: _WorkHere, hold: Hold[Thread]) -> bool:
         """Work under the lease, and give it back; whether nothing more is due now."""
         thread = hold.record
-        if thread.crashes >= MAX_CRASHES:
+        if thread.crashes >= MAX_CRASHES + MAX_CRASHES_AT_END:
             return await self._leave_alone(thread)
         work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
         try:
@@ -342,9 +344,8 @@ class Threads:
 
     async def _attempt(self, work: ThreadPass) -> None:
         thread = work.thread
-        crashes = thread.crashes + thread.was_cut_off
-        if crashes >= MAX_CRASHES:
-            raise TurnCrashedError(crashes)
+        if thread.crashes + thread.was_cut_off >= MAX_CRASHES:
+            raise TurnCrashedError(MAX_CRASHES)
         await self._advance(work)
         self._left[thread.thread_id] = LeftOver(
             fence=thread.fence, made_ms=thread.created_ms, running=work.running

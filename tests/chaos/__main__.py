@@ -184,9 +184,9 @@ async def main() -> int:
     wrong = 0
     print(
         "| seed | database | threads | seconds | deaths | approvals | votes | unrecorded | effects "
-        "| by grant | overrides | in doubt | wrong |"
+        "| by grant | overrides | in doubt | given up | wrong |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    print("|" + "---|" * 14, flush=True)
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         points = tuple(sorted(set(SEEN) | set(VOTES if arguments.votes else COMMON)))
         if not arguments.every_point:
@@ -198,7 +198,7 @@ async def main() -> int:
             f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
             f"| {report.deaths.total()} | {told} | {report.votes} | {report.unrecorded.total()} "
             f"| {report.effects} | {report.by_grant} | {report.emergencies} | {report.doubts} "
-            f"| {len(report.wrong)} |",
+            f"| {report.given_up} | {len(report.wrong)} |",
             flush=True,
         )
         for text, count in report.unrecorded.items():

@@ -159,7 +159,7 @@ async def crash(ref: str) -> str:
     Args:
         ref: What for.
     """
-    PLAN.die()
+    PLAN.die("by itself")
 
 
 def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:

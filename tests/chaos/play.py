@@ -38,7 +38,7 @@ ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:give_up",
 )
 GIVEN_UP = "This stopped my process 3 times"
-"""The words with which a turn ends that ends its process each time."""
+"""The words with which a turn ends during which processes ended again and again."""
 RETRY_S = 6.0
 """How long a person waits before pressing a button again whose card did not change."""
 PATIENCE_S = 180.0
@@ -65,7 +65,7 @@ class Setting:
         threads: How many jobs.
         processes: How many bots at once.
         drivers: Of MongoDB, for one bot after the other; none for the embedded database.
-        points: At which each bot dies, one after the other; then they live.
+        points: At which each bot dies, one after the other; at none if it is empty. Then they live.
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
         faults: How likely each statement of the embedded database ends with an exception.
@@ -73,6 +73,7 @@ class Setting:
         raising: How likely the tool of a call raises what would end a process.
         luck: Whether it is open at which of the first times a bot dies at a point, and whether
             anybody grants anything.
+        wishes: How often people want to approve, reject, edit, and to leave it alone.
         expire_s: Seconds after which a card that nobody decides expires.
         hurry: How many times as fast as usual people come back to a card that did not change; and
             bots look for due work every second, not every five.
@@ -92,6 +93,7 @@ class Setting:
     crashing: Collection[int] = ()
     raising: float = 0.0
     luck: bool = True
+    wishes: Sequence[int] = (60, 15, 20, 5)
     expire_s: int = 40
     hurry: int = 1
 
@@ -105,6 +107,8 @@ class Report:
     approvals: Counter[str] = field(default_factory=Counter)
     effects: int = 0
     doubts: int = 0
+    given_up: int = 0
+    """Turns that ended no process by themselves, and met three deaths in a row all the same."""
     votes: int = 0
     by_grant: int = 0
     emergencies: int = 0
@@ -129,6 +133,7 @@ class Play:
         self.seen = self.setting.directory / "points"
         self.said = self.setting.directory / "said"
         self.failed = self.setting.directory / "failed"
+        self.died = self.setting.directory / "died"
         self.points = list(self.setting.points)
         self.sandbox = Sandbox(
             clock=time.time,
@@ -203,7 +208,7 @@ class Play:
         while True:
             for at, bot in enumerate(self.bots):
                 if not bot.is_alive():
-                    self.report.deaths[self._names[bot.name]] += 1
+                    self.report.deaths[self._cause(bot)] += 1
                     self.bots[at] = self._start_bot()
             if kills and time.monotonic() - begin > min(kills):
                 kills.remove(min(kills))
@@ -211,6 +216,12 @@ class Play:
                 self._names[victim.name] = "at any time"
                 victim.kill()
             await asyncio.sleep(0.05)  # other processes: there is no event to wait for
+
+    def _cause(self, bot: ForkServerProcess) -> str:
+        """Where a bot died: as it wrote itself, or else from outside."""
+        lines = self.died.read_text().splitlines() if self.died.exists() else []
+        written = dict(line.split(" ", 1) for line in lines)
+        return written.get(str(bot.pid), self._names[bot.name])
 
     async def _come_to_rest(self) -> None:
         """What people see is final; wait until nothing is left to be done behind it, either.
@@ -270,10 +281,8 @@ class Play:
         if ANSWER in ids:
             return ANSWER
         if known not in self._wishes:
-            wish = self.random.choices([APPROVE, REJECT, EDIT, "nothing"], weights=[60, 15, 20, 5])[
-                0
-            ]
-            self._wishes[known] = wish
+            choices = [APPROVE, REJECT, EDIT, "nothing"]
+            self._wishes[known] = self.random.choices(choices, weights=self.setting.wishes)[0]
         wish = self._wishes[known]
         return wish if wish in ids or wish == "nothing" else APPROVE
 
@@ -290,9 +299,8 @@ class Play:
 
     async def _press(self, user: str, channel: str, card: dict[str, Any], wish: str) -> None:
         if wish == ANSWER:
-            if "charged" in str(card["blocks"]):  # who answers must not decide about a doubt
-                user = self.sandbox.user_id("Rosa")
-            await self.sandbox.say(user, channel, "It is fine.", thread_ts=card["thread_ts"])
+            rosa = self.sandbox.user_id("Rosa")  # who answers must not decide what comes of it
+            await self.sandbox.say(rosa, channel, "It is fine.", thread_ts=card["thread_ts"])
             return
         await self.sandbox.click(user, channel, card["ts"], wish)
         if wish in {REJECT, EDIT, RAN}:
@@ -351,6 +359,7 @@ class Play:
             "seen": str(self.seen),
             "said": str(self.said),
             "failed": str(self.failed),
+            "died": str(self.died),
             "raising": self.setting.raising,
             "raising_seed": self.setting.seed,
             "seed": self.random.randrange(1 << 30),
@@ -373,7 +382,7 @@ class Play:
         name = f"bot-{len(self._names)}"
         log = self.setting.directory / f"{name}.log"
         bot = fork_bot(environ, log, run=process.run, name=name)
-        self._names[name] = point or "by itself"
+        self._names[name] = point or "unknown"
         return bot
 
     async def _stop_bots(self) -> None:
@@ -399,12 +408,18 @@ class Play:
             return False
         channel, ts = self.jobs[number]
         messages = self.sandbox.messages(channel, thread_ts=ts)
-        has_ended = any(self._end_of(number) in str(one.get("text")) for one in messages)
+        has_ended = any(self._ends(number, one) for one in messages)
         return has_ended and not any(self._is_card(one) and buttons(one) for one in messages)
 
-    def _end_of(self, number: int) -> str:
-        """The words with which a job is over."""
-        return GIVEN_UP if number in self.setting.crashing else f"job {number} done"
+    def _ends(self, number: int, message: dict[str, Any]) -> bool:
+        """Whether a message says that a job is over: done, or given up after three deaths."""
+        text, is_crashing = str(message.get("text")), number in self.setting.crashing
+        return GIVEN_UP in text or (f"job {number} done" in text and not is_crashing)
+
+    def _is_abandoned(self, channel: str, ts: str) -> bool:
+        """Whether processes died three times in a row during the turn of a thread."""
+        messages = self.sandbox.messages(channel, thread_ts=ts)
+        return any(GIVEN_UP in str(one.get("text")) for one in messages)
 
     def _shows(self, number: int) -> list[str]:
         """What stands about a job that is not over, for whoever reads the report."""
@@ -430,7 +445,9 @@ class Play:
                 self._check_thread(number, await storage.threads.get(thread_id))
             except RecordNotFoundError:
                 self.report.wrong.append(f"job {number}: no bot ever heard of it")
-            given_up = {_ref(one) for one in approvals if _is_given_up(one)}
+            is_abandoned = self._is_abandoned(channel, ts)
+            self.report.given_up += is_abandoned and number not in self.setting.crashing
+            given_up = {_ref(one) for one in approvals if is_abandoned or _is_given_up(one)}
             allowed |= await self._check_rules(storage, approvals, audit)
             for approval in approvals:
                 self.report.approvals[str(approval.status)] += 1
@@ -445,9 +462,10 @@ class Play:
                 if _is_about_charge(approval):
                     allowed.add(_ref(approval))
                     self._check_charges(approval, done, given_up)
-        for tool, ref, _, _ in done:
-            if ref not in allowed:
-                self.report.wrong.append(f"{tool} {ref} happened, and nobody was asked")
+        unasked = [f"{tool} {ref}" for tool, ref, _, _ in done if ref not in allowed]
+        self.report.wrong.extend(f"{one} happened, and nobody was asked" for one in unasked)
+        if 3 * self.report.given_up > self.report.deaths.total():
+            self.report.wrong.append(f"{self.report.given_up} turns were given up")
         return self.report
 
     async def _check_rules(
@@ -463,7 +481,7 @@ class Play:
         said = [
             one for one in self.sandbox.messages(channel, thread_ts=ts) if not self._is_card(one)
         ]
-        ends = [one for one in said if self._end_of(number) in str(one.get("text"))]
+        ends = [one for one in said if self._ends(number, one)]
         if len(ends) != 1:
             names = ("ts", "text", "metadata", "streaming_state", "edited")
             told = [{name: one.get(name) for name in names} for one in ends]
@@ -581,7 +599,7 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
     if approval.kind is Kind.DOUBT:
         words = {
             Status.APPROVED: ("un again by", "run it again"),
-            Status.REJECTED: ("Left as it is",),
+            Status.REJECTED: ("Left as is",),
             Status.ANSWERED: ("Ran, according to",),
         }
         if approval.status in words:
@@ -590,15 +608,15 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
         return ("verride by",)
     return {
         # With other arguments than it was asked with, the one who edited has the first word.
-        Status.APPROVED: ("pproved", "Edited by"),
+        Status.APPROVED: ("pproved", "dited by"),
         Status.REJECTED: ("ejected",),
         Status.EXPIRED: ("xpired",),
         Status.ANSWERED: ("nswered",),
         Status.CANCELLED: ("ancelled",),
         Status.SUPERSEDED: ("Replaced",),
-        Status.DENIED: ("Denied",),
+        Status.DENIED: ("Blocked by policy",),
         Status.WITHDRAWN: ("ithdrawn",),
-        Status.UNDECIDABLE: ("obody can decide",),
+        Status.UNDECIDABLE: ("No one can decide",),
     }.get(approval.status, ())
 
 

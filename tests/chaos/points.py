@@ -88,6 +88,7 @@ class Plan:
         raising: How likely the tool of a call raises what would end a process.
         raising_seed: Of that, the same for all processes.
         failed: A file to which each call that does is written.
+        died: A file to which the point is written at which the process dies, with its number.
         look_s: Seconds between looks for due work, beside those of the scheduler; 0 for none.
     """
 
@@ -101,6 +102,7 @@ class Plan:
     raising: float = 0.0
     raising_seed: int = 0
     failed: Path | None = None
+    died: Path | None = None
     look_s: float = 0.0
     reached: Counter[str] = field(default_factory=Counter)
 
@@ -122,10 +124,13 @@ class Plan:
                 file.write(f"{name}\n")
         is_planned = name == self.point and self.reached[name] == self.number
         if is_planned or (self.chance and self._random.random() < self.chance):
-            self.die()
+            self.die(name)
 
-    def die(self) -> NoReturn:
+    def die(self, name: str) -> NoReturn:
         """End this process at once, in one of the ways in which code does that."""
+        if self.died is not None:
+            with self.died.open("a") as file:
+                file.write(f"{os.getpid()} {name}\n")
         way = self._random.choice(DEADLY)
         if way is not None:
             os.kill(os.getpid(), way)

@@ -30,7 +30,7 @@ PLAN = "CHAOS_PLAN"
 async def main() -> None:
     """Run until SIGTERM, or until the plan says so."""
     planned = json.loads(os.environ[PLAN])
-    files = {name: Path(planned[name]) for name in ("seen", "said", "failed")}
+    files = {name: Path(planned[name]) for name in ("seen", "said", "failed", "died")}
     plan = Plan(**{**planned, **files})
     ours = {k: v for k, v in os.environ.items() if not k.startswith("CHAOS_")}
     settings = Settings.load(ours)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
@@ -99,10 +98,6 @@ async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> No
     assert FAULT in play.seen.read_text()
 
 
-@pytest.mark.skipif(
-    settings().max_examples <= settings.get_profile("quick").max_examples,
-    reason="a long play; `make chaos` and the thorough profile have it",
-)
 async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
     """What they do happens at most once, each job has its end, and one that crashes is given up."""
     directory = tmp_path / "data"
@@ -111,10 +106,11 @@ async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
         open_storage=lambda: SqliteStorage(directory),
         threads=8,
-        expire_s=20,
+        wishes=(60, 0, 40, 0),  # so that each tool is called,
+        expire_s=600,  # however busy the machine is
         hurry=3,
         processes=1,
-        points=("tool pay <", "tool pay >", "tool refund >"),
+        points=("", "tool pay <", "tool pay >", "tool refund >"),
         kills=0,
         trouble=False,
         crashing=(2,),
@@ -125,8 +121,7 @@ async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
     play = Play(setting)
     report = await played(play, SqliteStorage(directory))
     assert report.wrong == []
-    if not report.deaths["by itself"]:
-        pytest.skip("on this busy machine no tool came to end its process in time")
+    assert report.deaths["by itself"] >= 1  # the first bot dies in no other way
     assert play.failed.exists()
 
 

@@ -170,20 +170,40 @@ async def test_a_thread_that_others_cut_off_is_not_given_up(storage: SqliteStora
     assert not (await storage.threads.get(THREAD_ID)).was_cut_off
 
 
-async def test_a_thread_that_crashes_while_it_is_given_up_is_set_aside(
+async def crash(office: Office, *, times: int) -> None:
+    """Let so many processes die while they try the thread alone."""
+    store = office.storage.threads
+    for _ in range(times):
+        office.clock.forward(seconds=15)
+        now = office.clock()
+        thread = await store.claim(THREAD_ID, owner="dead", now_ms=now, until_ms=now + 15_000)
+        assert thread is not None
+        await store.count_crash(THREAD_ID, fence=thread.fence)
+    office.clock.forward(seconds=15)
+
+
+@pytest.mark.parametrize("at_end", [0, 1, 2])
+async def test_i4_a_turn_is_given_up_in_words_though_a_process_dies_at_that_too(
+    storage: SqliteStorage, at_end: int
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    await crash(office, times=3 + at_end)
+
+    await office.sweep.tick()
+    await office.queue.run()
+
+    (told,) = office.shown()
+    assert "This stopped my process 3 times" in told
+    assert not (await storage.threads.get(THREAD_ID)).was_cut_off
+
+
+async def test_a_thread_that_crashes_each_time_that_it_is_given_up_is_set_aside(
     storage: SqliteStorage,
 ) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
-    for _ in range(3):
-        office.clock.forward(seconds=15)
-        until_ms = office.clock() + 15_000
-        thread = await storage.threads.claim(
-            THREAD_ID, owner="dead", now_ms=office.clock(), until_ms=until_ms
-        )
-        assert thread is not None
-        await storage.threads.count_crash(THREAD_ID, fence=thread.fence)
-    office.clock.forward(seconds=15)
+    await crash(office, times=6)
 
     await office.sweep.tick()
     await office.queue.run()
