@@ -44,11 +44,11 @@ _WITH_NAMES = {
 
 
 class BotError(Exception):
-    """Any error of the bot."""
+    """Base of all errors of the bot."""
 
 
 class SettingsError(BotError):
-    """The bot cannot start with these settings.
+    """A setting is wrong, so the bot cannot start.
 
     Attributes:
         variable: Name of the setting.
@@ -64,7 +64,7 @@ class SettingsError(BotError):
 
 
 class InvalidSettingsError(BotError):
-    """The bot cannot start with these settings; everything that is wrong, one line each.
+    """Settings are wrong, so the bot cannot start. The error has one line per setting.
 
     Attributes:
         problems: Never empty.
@@ -76,11 +76,11 @@ class InvalidSettingsError(BotError):
 
 
 class FaultyPolicyError(BotError):
-    """A policy that cannot come into force; all its faults, one line each."""
+    """A policy has errors and cannot come into force. The error has one line per fault."""
 
 
 class CopyInPlaceError(BotError):
-    """The database is a copy that nobody has made ready: what came after it is not on record."""
+    """The database is a backup that was copied in place. Run `countersign restore` first."""
 
     fault = "the database is a copy that was put in place: calls that ran since could run again"
     remedy = "while no bot runs, type: countersign restore"
@@ -90,7 +90,7 @@ class CopyInPlaceError(BotError):
 
 
 class UserFacingError(BotError):
-    """An error whose text may be shown to the person who clicked or typed.
+    """Base of errors whose text may be shown to the person who clicked or typed.
 
     Attributes:
         code: The name of the refusal on record; empty where it has none.
@@ -100,7 +100,7 @@ class UserFacingError(BotError):
 
 
 class NotApproverError(UserFacingError):
-    """This person may not do this.
+    """The person may not do this.
 
     Attributes:
         reason: Why, in sentences for that person.
@@ -112,7 +112,7 @@ class NotApproverError(UserFacingError):
 
 
 class NotSeenError(NotApproverError):
-    """A person agrees without having opened what the card does not show.
+    """The person must open the details before approving.
 
     Attributes:
         button: The one that opens it.
@@ -126,7 +126,7 @@ class NotSeenError(NotApproverError):
 
 
 class RefusalError(NotApproverError):
-    """A vote, or an edit, that does not count.
+    """A vote or an edit does not count.
 
     Attributes:
         code: The reason, as the audit names it.
@@ -155,7 +155,7 @@ def decider_words(deciders: Sequence[str]) -> str:
 
 
 class StrangerError(RefusalError):
-    """Somebody has no say in what waits; they hear who has."""
+    """The person is not an approver. The text names the approvers."""
 
     def __init__(self, code: str, words: str, *, deciders: Sequence[str]) -> None:
         """Word it.
@@ -172,7 +172,7 @@ class StrangerError(RefusalError):
 
 
 class OthersTurnError(RefusalError):
-    """Somebody has a say in what waits, but others decide now; they hear who, and when they can."""
+    """Other people decide now. The text names them, and the time of the person's turn."""
 
     def __init__(
         self, code: str, key: str, *, deciders: Sequence[str], turn_ms: int | None = None
@@ -194,7 +194,7 @@ class OthersTurnError(RefusalError):
 
 
 class ApprovalClosedError(UserFacingError):
-    """Somebody, or the clock, decided first.
+    """Another person, or the expiry, decided first.
 
     Attributes:
         approval: The record as it stands.
@@ -208,11 +208,11 @@ class ApprovalClosedError(UserFacingError):
 
 
 class LeftOutError(UserFacingError):
-    """A part of what somebody decided with one click does not count; the rest does."""
+    """A part of a decision about several requests does not count; the rest does."""
 
 
 class OutdatedCardError(UserFacingError):
-    """The card or form that a person used is older than what is on record.
+    """The card or form is older than the stored request.
 
     Attributes:
         approval_id: Of what was shown; empty when it is not known.
@@ -226,14 +226,14 @@ class OutdatedCardError(UserFacingError):
 
 
 class UnknownApprovalError(UserFacingError):
-    """There is no such approval, or it belongs to another workspace."""
+    """The request does not exist, or belongs to another workspace."""
 
     def __init__(self) -> None:
         super().__init__(say("refuse.unknown"))
 
 
 class InvalidInputError(UserFacingError):
-    """A button value, a modal or a form that this bot did not make, or not like this.
+    """A button value, a modal or a form was not made by this bot.
 
     Attributes:
         what: Name of the thing that was refused.
@@ -245,7 +245,7 @@ class InvalidInputError(UserFacingError):
 
 
 class DirectoryError(UserFacingError):
-    """People could not be looked up, so that nobody may decide now.
+    """People could not be looked up in Slack, so nobody can decide now.
 
     Attributes:
         detail: What failed, for the log; not part of the text.
@@ -271,21 +271,21 @@ class NotRecordedError(UserFacingError):
 
 
 class RunEndedError(BotError):
-    """A request was not decided in time, and its rule ends the whole run then (`cancel_run`)."""
+    """A request expired, and its rule ends the run (`cancel_run`)."""
 
     def __init__(self) -> None:
         super().__init__(say("error.run_ended"))
 
 
 class TurnCrashedError(BotError):
-    """The process ended again and again while it worked on a turn; str() may be shown."""
+    """The process died repeatedly during a turn."""
 
     def __init__(self, times: int) -> None:
         super().__init__(say("error.crashed", n=times))
 
 
 class NobodyError(BotError):
-    """Nobody can decide something; str() may be shown, and says what to do. Never raised far.
+    """No person can decide a request. The text says what to do.
 
     Args:
         obstacles: Ids, or names, of those who might, each with why they cannot; may be empty.

@@ -16,11 +16,11 @@ from enum import StrEnum
 
 
 class StorageError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of the storage."""
 
 
 class StoreUnavailableError(StorageError):
-    """The database does not answer now; nothing is known about the effect of the call.
+    """The database does not answer. It is unknown whether the call took effect.
 
     Attributes:
         detail: What the driver said, without credentials.
@@ -47,7 +47,7 @@ class Fault(StrEnum):
 
 
 class StoreBrokenError(StoreUnavailableError):
-    """The database will not work before somebody has seen to it; repeated calls fail, too.
+    """The database must be repaired before it works. Repeated calls fail, too.
 
     It is a kind of `StoreUnavailableError`, as what is due stays due: when the fault is mended, all
     goes on by itself.
@@ -64,7 +64,7 @@ class StoreBrokenError(StoreUnavailableError):
 
 
 class StoreBusyError(StorageError):
-    """The data directory is in use by another process.
+    """Another process uses the data directory.
 
     Attributes:
         path: The data directory.
@@ -84,7 +84,7 @@ class StoreBusyError(StorageError):
 
 
 class RecordNotFoundError(StorageError, LookupError):
-    """No record has this id.
+    """The database has no record with this id.
 
     Attributes:
         kind: What was looked for, such as `approval`.
@@ -98,7 +98,7 @@ class RecordNotFoundError(StorageError, LookupError):
 
 
 class RecordConflictError(StorageError):
-    """Another writer was first, or the record is no longer as expected.
+    """Another writer changed the record first.
 
     Attributes:
         kind: What was to be written, such as `approval`.
@@ -112,7 +112,7 @@ class RecordConflictError(StorageError):
 
 
 class RecordFormatError(StorageError):
-    """A stored record cannot be read: unknown schema version, or a damaged field.
+    """A stored record cannot be read: its version is unknown, or a field is damaged.
 
     Attributes:
         kind: What was read, such as `approval`.
@@ -136,7 +136,7 @@ class RecordFormatError(StorageError):
 
 
 class RecordRefusedError(StorageError, ValueError):
-    """The record cannot be stored, now or later: too large, or text that is not valid Unicode.
+    """The record cannot be stored: it is too large, or is not valid Unicode.
 
     Attributes:
         detail: What is wrong with it.

@@ -18,7 +18,7 @@ from agents.core.errors import CheckpointDecodeError, ToolError, UnstorableValue
 from agents.core.observers import ToolOutcome
 
 MAX_FILE_BYTES = 1_000_000
-"""The most bytes that the files of one result may have together: each is stored with its run."""
+"""Maximum size of all files of one tool result, in bytes. They are stored with the run."""
 
 
 Risk = Literal["low", "medium", "high", "critical"]

@@ -44,15 +44,15 @@ from typing import Any, Literal
 
 
 class AgentError(Exception):
-    """Base of every error of the runtime."""
+    """Base of all errors of the runtime."""
 
 
 class AgentConfigError(AgentError):
-    """A programmer's mistake: it is there before any model speaks."""
+    """The agent is set up wrongly. The error is raised before any model is called."""
 
 
 class UnstorableValueError(AgentConfigError):
-    """A value could not be read again, or would be another one then. Nothing was stored."""
+    """A value cannot be stored and read back unchanged. Nothing was stored."""
 
     def __init__(self, kind: str, fault: str) -> None:
         super().__init__(f"a value of type {kind!r} cannot be stored; {fault}")
@@ -61,7 +61,7 @@ class UnstorableValueError(AgentConfigError):
 
 
 class UnregisteredTypeError(UnstorableValueError):
-    """A value that should be stored has a type that the codec does not know."""
+    """A value has a type that is not registered with `register`. Nothing was stored."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(
@@ -72,7 +72,7 @@ class UnregisteredTypeError(UnstorableValueError):
 
 
 class NoCheckpointStoreError(AgentConfigError):
-    """The runner has no store, so it can keep nothing and resume nothing."""
+    """The runner has no store, so a run cannot be kept or resumed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -81,7 +81,7 @@ class NoCheckpointStoreError(AgentConfigError):
 
 
 class OutsideRunError(AgentConfigError):
-    """A function of the run context was called where no run is going on."""
+    """A function of the run context was called outside of a run."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ class OutsideRunError(AgentConfigError):
 
 
 class DuplicateNameError(AgentConfigError):
-    """Two parts of one owner have one name, so that their addresses would be the same."""
+    """Two parts of one agent have the same name, so their addresses would be equal."""
 
     def __init__(self, owner: str, kind: str, name: str) -> None:
         super().__init__(
@@ -108,7 +108,7 @@ class CheckpointError(AgentError):
 
 
 class CheckpointNotFoundError(CheckpointError, LookupError):
-    """There is no such checkpoint."""
+    """The store has no checkpoint with this id."""
 
     def __init__(self, checkpoint_id: str) -> None:
         super().__init__(f"there is no checkpoint {checkpoint_id!r}; check the id and the store")
@@ -116,7 +116,7 @@ class CheckpointNotFoundError(CheckpointError, LookupError):
 
 
 class CheckpointDecodeError(CheckpointError):
-    """The stored text is not a checkpoint: damaged, or of another program."""
+    """The stored text is damaged, or is not a checkpoint."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"the checkpoint cannot be read: {detail}")
@@ -124,7 +124,7 @@ class CheckpointDecodeError(CheckpointError):
 
 
 class CheckpointVersionError(CheckpointError):
-    """The checkpoint was stored by a newer version, or by one that nobody knows."""
+    """The checkpoint was stored by a newer or unknown version."""
 
     def __init__(self, version: object, known: int) -> None:
         super().__init__(
@@ -136,7 +136,7 @@ class CheckpointVersionError(CheckpointError):
 
 
 class CheckpointConflictError(CheckpointError):
-    """Somebody else wrote first. Load again before deciding what to do."""
+    """Another writer changed the checkpoint first. Load it again before you decide what to do."""
 
     def __init__(self, checkpoint_id: str, detail: str = "somebody else wrote first") -> None:
         super().__init__(f"checkpoint {checkpoint_id!r}: {detail}; load it again")
@@ -145,7 +145,7 @@ class CheckpointConflictError(CheckpointError):
 
 
 class CheckpointBusyError(CheckpointError):
-    """A run of this checkpoint is going on, or its process died."""
+    """Another run uses this checkpoint, or its process died."""
 
     def __init__(self, checkpoint_id: str) -> None:
         super().__init__(
@@ -156,7 +156,7 @@ class CheckpointBusyError(CheckpointError):
 
 
 class CheckpointClosedError(CheckpointError):
-    """The run has ended; it can never be resumed again."""
+    """The run has ended and cannot be resumed."""
 
     def __init__(self, checkpoint_id: str) -> None:
         super().__init__(
@@ -166,7 +166,7 @@ class CheckpointClosedError(CheckpointError):
 
 
 class ResumeError(AgentError):
-    """A resume was refused. Everything that waited still waits.
+    """A resume was refused. All pending interrupts are still pending.
 
     Attributes:
         target: The interrupt that it is about; empty when it is about none, or nobody knows which.
@@ -176,7 +176,7 @@ class ResumeError(AgentError):
 
 
 class NothingPendingError(ResumeError):
-    """Nothing waits for an answer."""
+    """No interrupt is pending."""
 
     def __init__(self, checkpoint_id: str) -> None:
         super().__init__(f"nothing is pending in checkpoint {checkpoint_id!r}")
@@ -184,7 +184,7 @@ class NothingPendingError(ResumeError):
 
 
 class UnknownInterruptError(ResumeError):
-    """The target is not waiting: it never was, or it has been answered."""
+    """The target is not pending: it does not exist, or it was answered."""
 
     def __init__(self, target: str, pending: Sequence[str] = ()) -> None:
         waiting = ", ".join(pending) or "none"
@@ -194,7 +194,7 @@ class UnknownInterruptError(ResumeError):
 
 
 class AmbiguousTargetError(ResumeError):
-    """One target could mean several interrupts, or two targets mean the same."""
+    """A target fits several interrupts, or two targets mean the same interrupt."""
 
     def __init__(self, target: str, pending: Sequence[str]) -> None:
         super().__init__(
@@ -206,7 +206,7 @@ class AmbiguousTargetError(ResumeError):
 
 
 class ResumeDataError(ResumeError):
-    """The answer is missing, of the wrong kind, or not for what was shown. Nothing ran."""
+    """The answer is missing, has the wrong type, or does not fit what people saw. Nothing ran."""
 
     def __init__(self, message: str, *, target: str = "") -> None:
         super().__init__(message)
@@ -214,7 +214,7 @@ class ResumeDataError(ResumeError):
 
 
 class UnusedAnswerError(ResumeError):
-    """An answer was accepted, and nothing used it. What ran meanwhile is stored."""
+    """An answer was accepted, but no interrupt used it. The calls that ran meanwhile are stored."""
 
     def __init__(self, address: str, *, target: str = "") -> None:
         super().__init__(
@@ -226,7 +226,7 @@ class UnusedAnswerError(ResumeError):
 
 
 class TopologyChangedError(ResumeError):
-    """A tool, or a gate around it, is not what it was when people were asked."""
+    """A tool or its gate changed after people were asked."""
 
     def __init__(self, address: str, was: str, now: str) -> None:
         super().__init__(
@@ -239,7 +239,7 @@ class TopologyChangedError(ResumeError):
 
 
 class ProcessExitError(Exception):
-    """An agent's code raised what ends a process. Only that code has failed; keeps `__cause__`.
+    """An agent's code raised an exception that ends a process. Only that code has failed.
 
     It is no `AgentError`: whoever calls the code treats it as any other error of that code.
 
@@ -254,12 +254,12 @@ class ProcessExitError(Exception):
 
 
 class ToolError(AgentError):
-    """A tool failed; the cause is kept. The model is told, and the run goes on."""
+    """A tool failed. The model is told, and the run continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentError:
-    """One thing that is wrong with the arguments of a call: a part of `InvalidArgumentsError`.
+    """One fault in the arguments of a call; part of `InvalidArgumentsError`.
 
     Attributes:
         path: Where: field names and list positions; empty means the arguments as a whole.
@@ -280,7 +280,7 @@ class InvalidArgumentsError(ToolError):
 
 
 class SwallowedInterruptError(ToolError):
-    """A tool caught the signal that asks people, and went on. What it returned is not used."""
+    """A tool caught the interrupt signal. Its result is not used."""
 
     def __init__(self, address: str) -> None:
         super().__init__(
@@ -291,7 +291,7 @@ class SwallowedInterruptError(ToolError):
 
 
 class NotAnsweredError(ToolError):
-    """People were asked, and nobody answered: the question expired, or was called off.
+    """A question has no answer: it expired or was cancelled.
 
     Raised where the answer is read, unless the reader names the outcome in the type that it asks
     for: `get_resume_context(str | Expired)`, `node_interrupt(…, response_type=str | Cancelled)`.
@@ -308,7 +308,10 @@ class NotAnsweredError(ToolError):
 
 
 class LeftInDoubtError(ToolError):
-    """An agent or a hook had started with an answer, and people do not want it to run again."""
+    """An agent or a hook had started with an answer when its process died.
+
+    People decided not to run it again.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -319,11 +322,11 @@ class LeftInDoubtError(ToolError):
 
 
 class ModelError(AgentError):
-    """The model could not be asked, or its answer could not be used. `recover` asks again."""
+    """The model did not answer, or its answer cannot be used."""
 
 
 class ModelTimeoutError(ModelError):
-    """The model sent nothing for too long.
+    """The model sent nothing within the time limit.
 
     Attributes:
         seconds: How long.
@@ -335,7 +338,7 @@ class ModelTimeoutError(ModelError):
 
 
 class ModelAnswerError(ModelError):
-    """The model's answer is empty, or nothing that can be read."""
+    """The model's answer is empty or unreadable."""
 
 
 ModelFault = Literal["key", "model", "quota", "length", "filter", "request"]
@@ -344,7 +347,7 @@ that is too long, what is asked for, or the request as it is."""
 
 
 class ModelRefusedError(ModelError):
-    """The provider refuses, and will refuse the same again: asking once more does not help.
+    """The provider refused the request and will refuse it again. A retry does not help.
 
     Nothing of what the provider said is in the text: it may repeat a key, or the conversation.
 
@@ -373,7 +376,7 @@ _REFUSED: Mapping[ModelFault, str] = {
 
 
 class StepLimitError(AgentError):
-    """The model asked for more rounds than it may have."""
+    """The model asked for more rounds than `max_iterations` allows."""
 
     def __init__(self, agent_name: str, limit: int) -> None:
         super().__init__(
@@ -385,7 +388,7 @@ class StepLimitError(AgentError):
 
 
 class TransferLimitError(AgentError):
-    """Agents handed over to each other more often than they may."""
+    """Agents transferred to each other too often."""
 
     def __init__(self, agent_name: str, limit: int) -> None:
         super().__init__(
@@ -397,7 +400,7 @@ class TransferLimitError(AgentError):
 
 
 class RunCancelledError(AgentError):
-    """The run was stopped from outside, at a safe point. What it needs to go on is stored.
+    """The run was cancelled at a safe point. It can be resumed if it has a checkpoint.
 
     Attributes:
         checkpoint_id: Empty when nothing is kept: then it cannot go on.

@@ -16,7 +16,7 @@ from typing import Protocol, cast
 import re2
 
 MOST_STEPS = 1_000
-"""The most steps of a compiled expression: each may cost a little per character of a text."""
+"""Maximum number of steps of a compiled regular expression."""
 
 _LARGE = "it is too large; repeat less often, as in {1,40}"
 _SURROGATES = re.compile("[\ud800-\udfff]")

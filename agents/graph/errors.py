@@ -49,11 +49,11 @@ from agents.core.observers import ToolOutcome
 
 
 class GraphBuildError(AgentConfigError):
-    """The graph makes no sense. It is there before anything runs."""
+    """The graph is built wrongly. The error is raised before any node runs."""
 
 
 class OutsideNodeError(OutsideRunError):
-    """A function for nodes was called elsewhere than directly in a node."""
+    """A function for nodes was called outside of a node."""
 
     def __init__(self, what: str) -> None:
         AgentError.__init__(
@@ -65,7 +65,7 @@ class OutsideNodeError(OutsideRunError):
 
 
 class NoGraphStoreError(NoCheckpointStoreError):
-    """The graph keeps nothing here, so nothing can be read or resumed."""
+    """The graph has no store, so a thread cannot be read or resumed."""
 
     def __init__(self, graph: str, what: str) -> None:
         AgentError.__init__(
@@ -77,7 +77,7 @@ class NoGraphStoreError(NoCheckpointStoreError):
 
 
 class StateUpdateError(AgentError):
-    """An update does not fit the graph's state. Nothing of it was written."""
+    """An update does not fit the graph's state. Nothing was written."""
 
     def __init__(self, who: str, fault: str) -> None:
         super().__init__(f"the update of {who} was not written: {fault}")
@@ -86,7 +86,7 @@ class StateUpdateError(AgentError):
 
 
 class GotoError(AgentError):
-    """There is no such node to go to. Nothing was written."""
+    """The target of `goto` is not a node. Nothing was written."""
 
     def __init__(self, who: str, target: object, allowed: Sequence[str]) -> None:
         known = ", ".join(allowed) or "none"
@@ -97,7 +97,7 @@ class GotoError(AgentError):
 
 
 class AlreadyAnsweredError(UnknownInterruptError):
-    """Somebody answered before. The first answer counts."""
+    """The question was answered before. The first answer counts."""
 
     reason = "already_answered"
 
@@ -108,7 +108,7 @@ class AlreadyAnsweredError(UnknownInterruptError):
 
 
 class SeveralPendingError(AmbiguousTargetError):
-    """One value was given, but several questions are pending."""
+    """One answer was given, but several questions are pending."""
 
     def __init__(self, pending: Sequence[str]) -> None:
         super().__init__("resume", pending)
@@ -117,7 +117,7 @@ class SeveralPendingError(AmbiguousTargetError):
 
 
 class QuestionChangedError(ResumeError):
-    """A node asks something else than people answered. The answer was not used.
+    """A node asks another question than the one that people answered. The answer was not used.
 
     Attributes:
         node: Which.
@@ -142,7 +142,7 @@ class QuestionChangedError(ResumeError):
 
 
 class NodeRefusedError(ToolError):
-    """A breakpoint was not passed: people said no, or nobody answered. The node did not go on.
+    """People refused a breakpoint, or nobody answered. The node did not run.
 
     Attributes:
         graph: Which graph has ended.
@@ -171,7 +171,7 @@ class NodeRefusedError(ToolError):
 
 
 class NodeFailedError(ToolError):
-    """A node that people had let run has failed before. It does not run again."""
+    """A node that people approved has failed before. It does not run again."""
 
     def __init__(self, node: str, error: str) -> None:
         super().__init__(
@@ -183,7 +183,7 @@ class NodeFailedError(ToolError):
 
 
 class ThreadBusyError(CheckpointBusyError):
-    """A thread is being worked on, or its process died."""
+    """Another run uses this thread, or its process died."""
 
     def __init__(self, thread_id: str) -> None:
         super().__init__(thread_id)
@@ -197,7 +197,7 @@ class ThreadBusyError(CheckpointBusyError):
 
 
 class OtherGraphError(TopologyChangedError):
-    """A thread is of a graph of another name."""
+    """The thread belongs to a graph with another name."""
 
     def __init__(self, thread_id: str, was: str, now: str) -> None:
         super().__init__(f"thread {thread_id!r}", f"the graph {was!r}", f"the graph {now!r}")
@@ -209,7 +209,7 @@ class OtherGraphError(TopologyChangedError):
 
 
 class StateChangedError(TopologyChangedError):
-    """The stored state does not fit its schema any more. Nothing ran."""
+    """The stored state does not fit its schema. Nothing ran."""
 
     def __init__(self, address: str, fault: str) -> None:
         super().__init__(address, "another schema of its state", "this one")
@@ -221,7 +221,7 @@ class StateChangedError(TopologyChangedError):
 
 
 class GraphStepLimitError(StepLimitError):
-    """The graph took more steps than one call may. What it did is kept; the next call goes on."""
+    """The graph took more steps than one call allows. The next call continues."""
 
     def __init__(self, graph: str, limit: int) -> None:
         AgentError.__init__(

@@ -131,7 +131,7 @@ class ToolsNodeState:
 
 
 class NothingToCallError(AgentError):
-    """The newest message of a state has no calls that could run."""
+    """The newest message of a state has no tool calls."""
 
 
 class ToolsNode:

@@ -29,7 +29,7 @@ GATE_RULE = "gate"
 UNNAMED = "policy"
 """The name of a rule that asks and was given none."""
 TIME_LIMIT = 5.0
-"""The most time that a policy may think about one call, in seconds."""
+"""Longest time in which a policy in code decides about a call, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

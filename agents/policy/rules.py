@@ -26,9 +26,9 @@ from agents.policy.combine import strictest
 Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=", "matches"]
 
 _PATTERN_LIMIT = 200
-"""The longest pattern, in characters."""
+"""Maximum length of a pattern of a policy in code, in characters."""
 _TEXT_LIMIT = 1000
-"""The longest text that is compared with a pattern."""
+"""Maximum length of a text that a policy in code compares with a pattern, in characters."""
 _DIGITS = 100
 """The longest text that is read as a number."""
 

@@ -21,13 +21,13 @@ PREFIX = "file:"
 """The beginning of the session values' keys that are files; the path follows."""
 
 MAX_FILE = 100_000
-"""The most characters of one file."""
+"""Maximum length of one file of a deep agent, in characters."""
 
 MAX_ALL = 500_000
-"""The most characters of all files of a run, with their paths: each interrupt stores them."""
+"""Maximum length of all files of a deep agent's run with their paths, in characters."""
 
 MAX_OUTPUT = 20_000
-"""The most characters of a command's output that the model reads."""
+"""Maximum length of a command's output that the model reads, in characters."""
 
 _PATH = re.compile(r"(/[^/\x00-\x1f\x7f]{1,100})+")
 

@@ -40,7 +40,7 @@ from agents.tools.actions import TRANSFER_NAME, transfer_tool
 from agents.tools.base import Tool
 
 MAX_DEPTH = 100
-"""The most agents below each other: more is two agents that pass a task to and fro."""
+"""Maximum number of agents below each other. More are two agents that transfer in a circle."""
 
 _SLOT = "transfer"
 

@@ -24,7 +24,7 @@ from storage.chain import Seal
 logger = logging.getLogger(__name__)
 
 STOP_S = 9.5
-"""Seconds from the signal to the end of the process: its supervisor is promised ten."""
+"""Longest time from the signal to stop to the end of the process, in seconds."""
 CUT_OFF = 3
 """The exit code of a process in which something hung."""
 

@@ -35,10 +35,10 @@ from bot.words.mrkdwn import is_person
 from storage.base import Storage
 
 TIMEOUT_S = 10
-"""Seconds that one call to Slack may take."""
+"""Longest time of a call to Slack by `countersign doctor`, in seconds."""
 
 MODEL_S = 30
-"""Seconds that the model may take for its one word."""
+"""Longest time of the model's answer to `countersign doctor --model`, in seconds."""
 
 _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
 

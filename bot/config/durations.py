@@ -6,10 +6,10 @@ import re
 from datetime import timedelta
 
 LONGEST = timedelta(days=365)
-"""No duration may be longer; a mistyped number is more likely than such a wish."""
+"""Longest duration of a setting. A longer one is more likely a typing error."""
 
 LONGEST_RETENTION = timedelta(days=3_650)
-"""The same, of how long threads are kept."""
+"""Longest value of `COUNTERSIGN_RETENTION`."""
 
 _UNITS_S = {
     "d": 86_400,

@@ -63,6 +63,44 @@ Source:
     https://docs.slack.dev/reference/events
 """
 
+SCOPE_REASONS: Mapping[str, str] = {
+    "app_mentions:read": "Start a thread when a person mentions the bot.",
+    "assistant:write": "Show Slack's agent view with suggested prompts. Left out by "
+    "`countersign manifest --no-agent-view`.",
+    "channels:history": "Read the messages of threads in public channels.",
+    "channels:read": "Look up members of public channels, who may be approvers.",
+    "chat:write": "Post and update cards, answers and reminders.",
+    "commands": "Offer `/countersign` and the shortcuts.",
+    "groups:history": "Read the messages of threads in private channels.",
+    "groups:read": "Look up members of private channels, who may be approvers.",
+    "im:history": "Read direct messages to the bot.",
+    "im:read": "Recognize direct messages and their members.",
+    "im:write": "Send cards and daily lists by direct message.",
+    "mpim:history": "Read the messages of threads in group direct messages.",
+    "mpim:read": "Look up members of group direct messages.",
+    "reactions:write": "Show the state of a thread as a reaction to its first message.",
+    "usergroups:read": "Look up members of user groups, who may be approvers.",
+    "users:read": "Tell members from guests, apps, deactivated people and other workspaces.",
+}
+"""The use of each scope, as the reference page shows it."""
+
+EVENT_REASONS: Mapping[str, str] = {
+    "agent_session_stopped": "A person pressed Stop in Slack's agent view.",
+    "app_home_opened": "A person opened Home, which is then drawn.",
+    "app_mention": "A person mentioned the bot.",
+    "member_joined_channel": "A member was added: memberships are looked up again.",
+    "member_left_channel": "A member left: memberships are looked up again.",
+    "message.channels": "A person wrote in a public channel.",
+    "message.groups": "A person wrote in a private channel.",
+    "message.im": "A person wrote to the bot directly.",
+    "message.mpim": "A person wrote in a group direct message.",
+    "subteam_created": "A user group was created: user groups are looked up again.",
+    "subteam_members_changed": "Members of a user group changed: they are looked up again.",
+    "subteam_updated": "A user group changed: user groups are looked up again.",
+    "user_change": "A person changed, for example was deactivated: they are looked up again.",
+}
+"""The use of each event, as the reference page shows it."""
+
 AGENT_SCOPE = "assistant:write"
 AGENT_EVENT = "agent_session_stopped"
 """The scope and the event of `features.agent_view`: Slack's surface for agents, which the bot can

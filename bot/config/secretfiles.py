@@ -12,7 +12,7 @@ DIRECTORY = "COUNTERSIGN_SECRETS_DIR"
 """The variable that names the directory."""
 
 LARGEST = 65_536
-"""The most bytes of one secret."""
+"""Maximum size of a secret file, in bytes."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 

@@ -38,7 +38,7 @@ BETWEEN_LOOKS = timedelta(seconds=10)
 Watch = Callable[[], Awaitable[object]]
 """Looks whether what is outside of the database has changed."""
 BATCH = 100
-"""The most due records of a kind that one tick starts on."""
+"""Maximum number of due records of a kind that one search starts."""
 REST_PATIENCE = timedelta(seconds=5)
 """The longest wait for the end of what the bot does just now."""
 _FAR_MS = 1 << 52

@@ -17,7 +17,7 @@ from storage.errors import StoreUnavailableError
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 24
-"""The most work at the database and the processor at a time."""
+"""Maximum number of tasks of a process that use the database or the processor at a time."""
 LONG_S = 0.3
 """Work that takes longer waits for others, such as a model or Slack: its place goes to the next."""
 CANCEL_S = 0.5

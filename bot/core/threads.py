@@ -72,7 +72,7 @@ MAX_SILENCES = 2
 MAX_SAID = 500
 """Characters that are told of a model's words when it declines."""
 MAX_LOOKS = 60
-"""The most looks at a run that others go on with. Slack's failures count, and may be many."""
+"""Maximum number of looks at a run that another process continues."""
 UNREADABLE = "unreadable"
 """Part of the key of the post that says that a thread stands still."""
 _REMEMBERED = 1_000

@@ -29,19 +29,19 @@ RECORD_PATIENCE = timedelta(milliseconds=400)
 LOOKUP_PATIENCE = timedelta(seconds=1.5)
 """In which a call may be tried again that says who somebody is: a click waits for it."""
 CLICK_PATIENCE = timedelta(seconds=2.5)
-"""The longest that a click may take in all: Slack gives up after three seconds."""
+"""Longest time to handle a click. Slack shows an error after 3 seconds."""
 LOOK_PATIENCE = timedelta(seconds=3)
 """The part of an attendance for finding out whether anybody can decide."""
 TURN_PATIENCE = timedelta(seconds=6)
-"""The longest that a call to Slack may wait for its turn while a lease is held for it."""
+"""Longest time a Slack call waits for its rate limit while a lease is held."""
 BEAT = timedelta(seconds=5)
 """From one prolongation of a lease to the next, while work lasts that may take for ever."""
 ATTENDANCE = timedelta(seconds=12)
-"""The longest attendance to a card: two at once would post two cards."""
+"""Longest pass over one approval: shorter than a lease, so passes never overlap."""
 LEASE = timedelta(seconds=15)
-"""The longest that a process may keep a record from others without a sign of life."""
+"""Longest time for which a process that has died blocks a record."""
 TEXT_PATIENCE = timedelta(seconds=20)
-"""The longest that an agent's text may wait: the lease of its thread is prolonged meanwhile."""
+"""Longest time to post an agent's text, while the thread's lease is renewed."""
 UNUSED = timedelta(seconds=3)
 """After this, a lease that a write took along is used by the next tick, if by nobody before."""
 FORGETTING_LEASE = timedelta(seconds=60)

@@ -16,7 +16,7 @@ from bot.errors import InvalidInputError
 SHOWN_LENGTH = 32
 """The number of hexadecimal digits of the digest that a button carries."""
 MOST_TARGETS = 8
-"""The most approvals that one button is about: all of them stand beside it."""
+"""Maximum number of approvals that one button decides."""
 
 _APPROVAL_ID = re.compile(r"apr_[0-9a-f]{32}")
 _VALUE = re.compile(rf"(apr_[0-9a-f]{{32}})\.([0-9a-f]{{{SHOWN_LENGTH}}})")

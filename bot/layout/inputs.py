@@ -15,7 +15,9 @@ Errors = dict[str, str]
 """For each block id one sentence, fit for `response_action: errors`."""
 
 MOST_REASON = 1_000
+"""Maximum length of a reason, in characters."""
 MOST_ANSWER = 3_000
+"""Maximum length of an answer to a question, in characters."""
 
 
 def text_input(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 CLAIM_MS = 30 * 60_000
-"""How long a claim lasts (5.9)."""
+"""Longest time for which a person can claim a request, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

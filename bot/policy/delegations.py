@@ -8,7 +8,7 @@ from bot.policy.refusals import RefusalCode
 from bot.policy.standing import Delegation, Problem
 
 LONGEST_MS = 30 * 24 * 3_600_000
-"""A delegation lasts for 30 days at most."""
+"""Longest delegation, in milliseconds."""
 
 
 def judge_delegation(

@@ -26,7 +26,7 @@ MINUTE_S = 60
 HOUR_S = 60 * MINUTE_S
 DAY_S = 24 * HOUR_S
 LONGEST_S = 365 * DAY_S
-"""No duration may be longer: a mistyped number is more likely than such a wish."""
+"""Longest duration in a policy file, in seconds."""
 
 _UNITS_S = {"w": 7 * DAY_S, "d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1}
 _DURATION = re.compile("(?=[0-9])" + "".join(f"(?:(?P<{u}>[0-9]{{1,9}}){u})?" for u in _UNITS_S))

@@ -10,7 +10,7 @@ CHANNEL = "channel"
 
 
 MOST_MEMBERS = 500
-"""The most members of a channel that decides: membership of a larger one says too little."""
+"""Maximum number of members of a channel whose members approve."""
 
 EXCLUDED = "!"
 """Marks, in an approval's frozen list of who may decide, a person who may not."""

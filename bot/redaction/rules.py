@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from agents.core.patterns import Pattern, PatternError
 
 MOST_RULES = 50
+"""Maximum number of rules in `COUNTERSIGN_REDACT`."""
 MOST_CHARACTERS = 200
-"""The most characters of one rule."""
+"""Maximum length of one rule in `COUNTERSIGN_REDACT`, in characters."""
 
 _KEY = re.compile(r"[^\W\d_][\w-]*")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")

@@ -19,7 +19,7 @@ from storage.records import Approval
 BATCH_EVENT = "countersign_batch"
 """The event type of a card of several calls, in its metadata."""
 MOST_PATIENCE = timedelta(days=1)
-"""The longest wait that Slack may ask for."""
+"""Longest wait that the bot accepts from Slack's `Retry-After`."""
 _UNCLEAR = timedelta(minutes=1)
 """The wait where Slack's word for it is no number of seconds."""
 

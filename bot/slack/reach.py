@@ -21,11 +21,11 @@ from bot.slack.calls import retry_after, slack_fault
 logger = logging.getLogger(__name__)
 
 QUICK_S = 2
-"""Seconds that a call may take while a person waits for the answer to a click."""
+"""Longest time of a Slack call while a person waits for the answer to a click, in seconds."""
 LOOKUP_S = 5
-"""Seconds that a look-up may take: who clicks again meanwhile gets its answer."""
+"""Longest time of a look-up in Slack, in seconds."""
 PATIENT_S = 10
-"""Seconds that a call may take otherwise."""
+"""Longest time of any other Slack call, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ OPEN_FACTOR = 4
 is set up, and a login takes some round trips."""
 
 LONGEST_MS = 10_000
-"""A lease is fifteen seconds: an operation that takes longer than this would outlive it."""
+"""Maximum value of `timeoutMS` in `MONGODB_URI`, in milliseconds: shorter than a lease."""
 
 _SHORTEST_NAME = 4
 """A user name of fewer letters is no secret, and would be cut out of every other word."""

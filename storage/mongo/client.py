@@ -86,7 +86,7 @@ GONE = {"audit": "gone_at"}
 """The field by collection whose date says when the server deletes a document."""
 
 INDEX_S = 60.0
-"""The most time for one collection: with a new release, an index can be missing on much data."""
+"""Longest time to create the indexes of one collection, in seconds."""
 
 _MAX_DETAIL = 300
 

@@ -45,7 +45,7 @@ _ROWS = 100
 """Rows of one statement; SQLite takes 32,766 values in one."""
 
 TIMEOUT = timedelta(seconds=10)
-"""The most time that a caller waits for its statements, those before it included."""
+"""Longest time that a caller waits for its database statements."""
 
 LOG_BYTES = 16 << 20
 """The size to which the write-ahead log is cut when it begins anew."""
@@ -55,7 +55,7 @@ CLEAR_PAUSE_S = 0.2
 """How often, and after what pause, the log is to be cleared while others read."""
 
 BUSY_MS = 5000
-"""The most time that a statement waits for a reader from outside, such as a backup."""
+"""Longest time that a statement waits for another reader, such as a backup, in milliseconds."""
 
 
 def insert_sql(table: str, codec: Codec[Any], *, returning: str = "1") -> str:

@@ -4,31 +4,56 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 from pydantic import BaseModel
 
+import agents
+from agents import AgentError
 from bot.commands.parser import build_parser
+from bot.commands.rehearsal import models
+from bot.config.manifest import (
+    EVENT_REASONS,
+    SCOPE_REASONS,
+    bot_events,
+    bot_scopes,
+    manifest_text,
+    read_manifest,
+)
 from bot.config.settings import GROUPS, Settings, variables
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import request_entry
+from bot.errors import BotError
 from bot.observability.actions import ACTIONS
 from bot.observability.metrics import Metrics
+from bot.policy.judging.world import ToolFacts
 from bot.policy.model import PolicyFile
-from bot.policy.reading.problems import CODES
+from bot.policy.reading.checks import check
+from bot.policy.reading.problems import CODES, Code, PolicyError
+from bot.policy.refusals import RefusalCode
+from bot.policy.world import PolicyWorld
+from bot.slack.listeners.typed.words import WORDS
 from reference_pages import (
     PAGES,
     audit_entries,
     command_line,
     entries,
+    errors,
+    http,
+    limits,
     log_actions,
     metrics,
+    policy_cases,
+    policy_codes,
     policy_file,
     settings,
+    slack_commands,
     sources,
     write_pages,
 )
+from storage.errors import StorageError
 from storage.ledger import segment_row
 from tests.contract.builders import an_approval
 
@@ -234,3 +259,118 @@ def test_every_metric_is_on_the_page_and_says_when_to_act() -> None:
 
 def is_sentence(text: str) -> bool:
     return text[:1].isupper() | (text[:1] in "`*") and text.endswith((".", "`."))
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_every_policy_code_is_on_the_page() -> None:
+    page = PAGES["errors"]()
+    assert list(policy_codes.CODES) == list(get_args(Code))
+    for code, about in policy_codes.CODES.items():
+        assert f"(policy-error-{code.replace('_', '-')})=\n### `{code}`\n" in page
+        assert is_sentence(about.meaning), code
+
+
+@pytest.mark.parametrize("code", policy_codes.CODES)
+def test_the_example_of_a_code_has_this_error(code: Code) -> None:
+    example = policy_codes.CODES[code].example
+    if code == "not_yaml":
+        text = example
+    elif code == "too_big":
+        text = " " * 300_000
+    else:
+        text = policy_codes.BASE
+        for part in example.splitlines():
+            name = part.partition(":")[0]
+            text = re.sub(rf"^{name}:.*$", "", text, flags=re.MULTILINE) + part + "\n"
+    world = PolicyWorld(tools=(DEPLOY,), agents=frozenset({"clerk"}))
+    if code in policy_codes.BY_SLACK:
+        check(text.encode(), world)  # raises if there is an error
+        return
+    with pytest.raises(PolicyError) as caught:
+        check(text.encode(), world)
+    assert {problem.code for problem in caught.value.problems} == {code}
+
+
+DEPLOY = ToolFacts(
+    name="deploy",
+    tags=("change",),
+    risk="high",
+    gate="approval",
+    schema={
+        "type": "object",
+        "properties": {
+            "environment": {"type": "string"},
+            "items": {"type": "array", "items": {"type": "string"}},
+        },
+    },
+)
+
+
+def test_every_refusal_and_error_class_is_on_the_page() -> None:
+    page = PAGES["errors"]()
+    for refusal in RefusalCode:
+        assert f"| `{refusal}` | *{refusal.words}* |" in page
+    for base in (AgentError, BotError, StorageError):
+        for error in errors.classes(base):
+            assert f"| `{error.__name__}` |" in page
+            assert is_sentence(errors.meaning_of(error)), error
+    names = {one for one in dir(agents) if one.endswith("Error")}
+    listed = {one.__name__ for one in errors.classes(AgentError)}
+    assert names - listed == {"ArgumentError", "InterruptAndRerunError", "ProcessExitError"}
+
+
+# ---- limits, HTTP, Slack, cases ------------------------------------------------------------------
+
+
+def test_every_limit_is_on_the_page_with_its_value() -> None:
+    page = PAGES["limits"]()
+    found = list(limits.limits())
+    assert len(found) > 40
+    assert limits.grouped() == len(found)
+    for limit in found:
+        assert f"| {limit.meaning} | {limit.value} |" in page
+        assert is_sentence(limit.meaning), limit
+    values = {limit.place: limit.value for limit in found}
+    assert values["bot.core.work.LEASE"] == "15 seconds"
+    assert values["bot.policy.reading.source.MAX_BYTES"] == "262,144 bytes"
+    assert values["bot.people.meanwhile.CLAIM_MS"] == "`30m`"
+
+
+def test_every_route_is_on_the_page() -> None:
+    page = PAGES["http"]()
+    assert set(http.routes()) == set(http.TEXTS)
+    for route in http.routes():
+        assert f"## `{route}`" in page
+
+
+def test_every_word_of_the_command_is_on_the_page() -> None:
+    page = PAGES["slack-commands"]()
+    for word, work in WORDS.items():
+        usage = slack_commands.usage_of(work)
+        assert f"`{word}" in usage, word
+        assert f"| {usage} | {slack_commands.meaning_of(work)} |" in page
+        assert is_sentence(slack_commands.meaning_of(work)), word
+
+
+def test_every_scope_and_event_has_a_reason_and_a_user() -> None:
+    page = PAGES["slack-scopes"]()
+    manifest = read_manifest(manifest_text())
+    assert set(SCOPE_REASONS) == set(bot_scopes(manifest))
+    assert set(EVENT_REASONS) == set(bot_events(manifest))
+    for name, reason in {**SCOPE_REASONS, **EVENT_REASONS}.items():
+        assert f"| `{name}` | {reason} |" in page
+        assert is_sentence(reason), name
+
+
+def test_every_key_of_a_case_is_on_the_page() -> None:
+    page = PAGES["policy-cases"]()
+    found = policy_cases.all_models()
+    assert models.EventEntry in found
+    for model in found:
+        for key in entries.keys_of(model):
+            assert is_sentence(key.meaning), (model, key.name)
+            assert f"| `{key.name}` |" in page
+    anchors = re.findall(r"^\((.+)\)=$", page, re.MULTILINE)
+    assert set(re.findall(r"\]\(#([\w-]+)\)", page)) <= set(anchors)

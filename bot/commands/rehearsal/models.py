@@ -128,68 +128,95 @@ Time: TypeAlias = Annotated[str, Field(pattern=r"^\+(?:\d+d)?(?:\d+h)?(?:\d+m)?(
 class Written(BaseModel):
     """A part of a file of cases."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
 
 
 # ---- the world -----------------------------------------------------------------------------------
 
 
 class PersonEntry(Written):
-    """Somebody in the workspace; without flags, an active full member."""
+    """A person of the workspace; without flags, an active full member."""
 
     guest: bool = False
+    """The person is a guest."""
     external: bool = False
+    """The person belongs to another workspace."""
     bot: bool = False
+    """The person is an app."""
     deactivated: bool = False
+    """The account is deactivated."""
 
 
 class ChannelEntry(Written):
     """A channel of which only the size matters."""
 
     size: int
+    """Number of members."""
 
 
 class ToolEntry(Written):
-    """A tool. Without a schema it takes any arguments."""
+    """A tool."""
 
     schema_: Data = Field(default={}, alias="schema")
+    """JSON schema of the arguments. Without a schema, all arguments are accepted."""
     tags: list[str] = []
+    """Tags of the tool."""
     risk: Literal["low", "medium", "high", "critical"] = "medium"
+    """Risk of the tool."""
     gate: Literal["none", "approval", "review"] = "none"
+    """Gate in code: `approval` asks, `review` also permits edits."""
 
 
 class WorldEntry(Written):
-    """People, user groups, channels, agents and tools."""
+    """The workspace: people, user groups, channels, agents and tools."""
 
     people: dict[str, PersonEntry] = {}
+    """People by user id. An empty map is an active full member."""
     usergroups: dict[str, list[str]] = {}
+    """Members of user groups, by user group id."""
     channels: dict[str, list[str] | ChannelEntry] = {}
+    """Members of channels by channel id, or only their number."""
     bot_in: list[str] = []
+    """Channels of which the bot is a member."""
     agents: list[str] = []
+    """Names of agents."""
     tools: dict[str, ToolEntry] = {}
+    """Tools by name."""
 
 
 class FileEntry(Written):
     """The whole file."""
 
     world: WorldEntry | None = None
+    """The workspace and the tools of all cases."""
     policies: dict[str, Data] = {}
+    """Policies by name, for cases that name one."""
     strict: bool = False
+    """Whether all cases must name everything that happens."""
     cases: list[Data]
+    """The cases."""
 
 
 # ---- calls ---------------------------------------------------------------------------------------
 
 
 class CodeEntry(Written):
-    """The ruling of a policy in code: a denial, an allowance, a failure, or a question."""
+    """The decision of a policy in code."""
 
     rule: str = ""
+    """Name of the rule in code."""
     deny: str | None = None
+    """Reason of a denial."""
     allow: bool = False
+    """The policy allows the call."""
     fails: bool = False
+    """The policy raises an error."""
     approvers: list[str] = []
+    """User ids of the approvers that the policy names."""
     expires: str | None = None
+    """Time until the expiry, such as `30m`."""
 
     @model_validator(mode="after")
     def _says_something(self) -> CodeEntry:
@@ -202,154 +229,217 @@ class CallEntry(Written):
     """A call of a tool."""
 
     tool: ToolName
+    """Name of the tool."""
     args: Data = {}
+    """Arguments of the call."""
     said: list[UserId] | None = None
+    """User ids of the requesters."""
     channel: ChannelId | None = None
+    """Channel of the thread."""
     agent: AgentName | None = None
+    """Name of the agent."""
     code: list[CodeEntry] = []
+    """Decisions of policies in code."""
 
 
 class RequestEntry(CallEntry):
-    """Somebody writes, and the agent makes a call."""
+    """A person writes, and the agent makes a call."""
 
     thread: str = "t1"
+    """Name of the thread."""
     note: str = ""
+    """Reason that the agent gives."""
     crash_on_run: bool = False
+    """The process dies while the call runs."""
     masked: bool = False
+    """The card masks a part of the call."""
     nested: list[CodeEntry] = []
+    """Decisions of inner gates."""
 
 
 # ---- events --------------------------------------------------------------------------------------
 
 
 class GrantEntry(Written):
-    """A standing grant that somebody gives with their approval."""
+    """A standing grant that an approver gives with their approval."""
 
     time: str = ""
+    """How long later calls are allowed."""
     uses: int | str = ""
+    """Number of later calls."""
     vary: list[str] | None = None
+    """Arguments that may differ."""
 
 
 class ApproveEvent(Written):
     """An approval with more than a click."""
 
     by: UserId
+    """User id of the approver."""
     digest: Literal["old"] | None = None
+    """`old` approves a card that is out of date."""
     grant: GrantEntry | None = None
+    """Standing grant that the approver gives."""
     reason: str = ""
+    """Reason of the approval."""
 
 
 class ReasonEvent(Written):
-    """A person, and the reason that they give."""
+    """A person and their reason."""
 
     by: UserId
+    """User id of the person."""
     reason: str = ""
+    """Reason that the person gives."""
 
 
 class EditEvent(Written):
-    """A person changes arguments."""
+    """A person edits the arguments."""
 
     by: UserId
+    """User id of the editor."""
     args: Data
+    """All arguments after the edit."""
 
 
 class DoubtEntry(Written):
-    """A person says what became of a call whose process died."""
+    """A person says whether a call ran whose process died."""
 
     by: UserId
+    """User id of the person."""
     choice: Literal["again", "ran", "give_up"]
+    """`again` runs the call again, `ran` gives its result, `give_up` ends it."""
     result: str = ""
+    """Result of the call, with `ran`."""
 
 
 class SnoozeEntry(Written):
     """A person pauses their reminders."""
 
     by: UserId
+    """User id of the person."""
     for_: str = Field(alias="for")
+    """Length of the pause."""
 
 
 class AskBackEntry(Written):
     """A person asks a question about a request."""
 
     by: UserId
+    """User id of the person."""
     text: str
+    """The question."""
 
 
 class BreakGlassEvent(Written):
     """A person uses the emergency override."""
 
     by: UserId
+    """User id of the person."""
     reasons: Annotated[list[str], Field(min_length=2, max_length=2)]
+    """The two reasons."""
 
 
 class BatchEntry(Written):
     """A person approves several cards of one turn; some of them change meanwhile."""
 
     by: UserId
+    """User id of the approver."""
     cards: Annotated[list[int], Field(min_length=1)]
+    """Numbers of the cards, from 1."""
     changed: list[int] = []
+    """Numbers of the cards that change before the click."""
 
 
 class SayEntry(Written):
     """A person writes in the thread."""
 
     by: UserId
+    """User id of the writer."""
 
 
 class ChangeEntry(Written):
     """People who join or leave a user group or a channel."""
 
     add: list[UserId] = []
+    """User ids of people who join."""
     remove: list[UserId] = []
+    """User ids of people who leave."""
 
 
 class DelegateEntry(Written):
-    """A person delegates their right, of one group or of all."""
+    """A person delegates their right, for one group or for all."""
 
     from_: UserId = Field(alias="from")
+    """User id of the person who delegates."""
     to: UserId
+    """User id of the delegate."""
     until: str
+    """End of the delegation."""
     for_: str | None = Field(default=None, alias="for")
+    """Name of a group, if the delegation is for one group."""
 
 
 class AwayEntry(Written):
     """A person is away."""
 
     by: UserId
+    """User id of the person."""
     until: str
+    """End of the absence."""
 
 
 class Nothing(Written):
-    """An event without anything to say about it."""
+    """An event without keys, written as `{}`."""
 
 
 class FlowExpect(Written):
-    """The outcome of an event; what is not named here is compared in strict files alone."""
+    """The expected outcome of an event. Absent keys are compared only in strict files."""
 
     rules: str | None = None
+    """Name of the rule on the card."""
     audit: list[str] | None = None
+    """Acts that the audit receives, in order."""
     state: str | None = None
+    """State of the newest request, such as `pending` or `approved`; `allowed` or `denied` without
+    one."""
     states: list[str] | None = None
+    """States of all requests."""
     messages: list[Any] | None = None
+    """Messages of this step: time, kind, and who is mentioned."""
     votes: Data | None = None
+    """Votes per requirement of the stage, such as `{sre: 1/2}`."""
     told: str | Data | None = None
+    """Answer to the person: `counted`, or the code of a refusal."""
     agent: str | None = None
+    """Result that the agent receives."""
     runs: list[Data] | None = None
+    """Arguments of the calls that ran."""
     reason: str | None = None
+    """Reason of the denial."""
     stage: int | None = None
+    """Number of the stage, if it changed."""
     stuck: bool | None = None
+    """Whether no person can complete the request."""
     only_after_escalation: bool | None = None
+    """Whether only people of an escalation step can decide."""
     run_ends: bool | None = None
+    """Whether the run ends."""
     on_behalf_of: str | None = None
+    """User id of the person whose right the delegate used."""
     grant: str | None = None
+    """State of the standing grant."""
 
 
 class EventEntry(Written):
-    """One event of a flow: a time, one thing that happens, and what is expected of it."""
+    """One event of a flow: a time, one thing that happens, and the expected outcome."""
 
     at: Time
+    """Time since the start, such as `+1h30m`."""
     expect: FlowExpect | None = None
+    """Expected outcome."""
     request: RequestEntry | None = None
+    """The agent makes a call."""
     approve: (
         Annotated[
             Annotated[UserId, Tag(_SHORT)] | Annotated[ApproveEvent, Tag(_LONG)],
@@ -357,6 +447,7 @@ class EventEntry(Written):
         ]
         | None
     ) = None
+    """A person approves."""
     reject: (
         Annotated[
             Annotated[UserId, Tag(_SHORT)] | Annotated[ReasonEvent, Tag(_LONG)],
@@ -364,32 +455,59 @@ class EventEntry(Written):
         ]
         | None
     ) = None
+    """A person rejects."""
     withdraw: ReasonEvent | None = None
+    """A requester withdraws the request."""
     take_back: UserId | None = None
+    """A person withdraws their vote."""
     edit: EditEvent | None = None
+    """A person edits the call."""
     reveal: UserId | None = None
+    """A person reads a masked value."""
     doubt: DoubtEntry | None = None
+    """A person answers whether a call ran."""
     claim: UserId | None = None
+    """A person claims the request."""
     let_go: UserId | None = None
+    """A person ends their claim."""
     snooze: SnoozeEntry | None = None
+    """A person pauses their reminders."""
     ask_back: AskBackEntry | None = None
+    """A person asks about the request."""
     break_glass: BreakGlassEvent | None = None
+    """A person uses the emergency override."""
     revoke: UserId | None = None
+    """A person ends a standing grant."""
     batch: BatchEntry | None = None
+    """A person approves several cards at once."""
     say: SayEntry | None = None
+    """A person writes in the thread."""
     turn: Nothing | None = None
+    """The agent reads the kept messages."""
     members: dict[str, ChangeEntry] | None = None
+    """Members of user groups or channels change, by id."""
     person: dict[UserId, PersonEntry] | None = None
+    """People change, by user id."""
     lookups: Literal["fail", "work", "ok"] | None = None
+    """Look-ups in Slack `fail`, or `work` again."""
     file: PolicyEntry | None = None
+    """Another policy comes into force."""
     clock: Nothing | None = None
+    """Time passes."""
     hold: Literal[True] | None = None
+    """The process stops between decision and start."""
     start: Nothing | None = None
+    """The process continues."""
     run_ended: Nothing | None = None
+    """The run ends."""
     reask: Nothing | None = None
+    """An operator runs `countersign pending reask`."""
     delegate: DelegateEntry | None = None
+    """A person delegates their right."""
     end_delegation: UserId | None = None
+    """A person ends their delegation."""
     away: AwayEntry | None = None
+    """A person is away."""
 
     @model_validator(mode="after")
     def _is_one(self) -> EventEntry:
@@ -407,64 +525,103 @@ class CaseEntry(Written):
     """The keys of every case."""
 
     id: str
+    """Name of the case, used once."""
     kind: str
+    """`check`, `explain` or `flow`."""
     covers: list[str] = []
+    """Numbers or names that the case covers; free text."""
     about: str = ""
+    """Description of the case."""
     world: WorldEntry | None = None
+    """Parts of the world that differ in this case."""
     at: str | None = None
+    """Local time of the start, in Berlin."""
     strict: bool | None = None
+    """Whether this case must name everything that happens."""
 
 
 class CheckEntry(CaseEntry):
-    """A policy file, and the faults that the check finds."""
+    """A policy file and the errors that `policy check` finds."""
 
     text: str
+    """Text of a policy file."""
     lookups: Literal["fail"] | None = None
+    """`fail`: Slack does not answer."""
     expect: Data
+    """Expected `errors`, each with `code`, `key` and `line`."""
 
 
 class ExplainExpect(Written):
-    """The ruling of a policy on a call; keys that are not named are not compared."""
+    """The expected decision of the policy. Keys that are not named are not compared."""
 
     effect: Literal["ask", "allow", "deny"] | None = None
+    """Effect of the policy."""
     names: list[str] | None = None
+    """Names of the rules that decide."""
     rules: Data | None = None
+    """Result of each rule."""
     reason: str | None = None
+    """Reason of a denial."""
     requirements: list[Any] | None = None
+    """Requirements of each stage."""
     risk: str | None = None
+    """Risk on the card."""
     confirm: bool | None = None
+    """Whether Slack asks before an approval."""
     edit: bool | Data | None = None
+    """Whether the call can be edited, and by whom."""
     expires: str | None = None
+    """Time until the expiry."""
     exclude: list[str] | None = None
+    """People who cannot approve."""
     undecidable: str | None = None
+    """Reason why no person can decide."""
     clock: str | None = None
+    """Time that counts."""
     urgent: bool | None = None
+    """Whether quiet hours are ignored."""
     remind_s: int | None = None
+    """Seconds until the first reminder."""
     remind_times: int | None = None
+    """Number of reminders."""
     escalate: list[Any] | None = None
+    """Escalation steps."""
     route: Any = None
+    """Place of the card."""
     grants: Data | None = None
+    """Limits of standing grants."""
     break_glass: Data | None = None
+    """Emergency override."""
     always_ask: bool | None = None
+    """Whether grants, break-glass and batches are off."""
     delegation: bool | None = None
+    """Whether delegates can approve."""
     approve_reason: bool | None = None
+    """Whether an approval needs a reason."""
     reject_reason: bool | None = None
+    """Whether a rejection needs a reason."""
 
 
 class ExplainEntry(CaseEntry):
-    """A call, and what the policy makes of it."""
+    """A call and the decision of the policy."""
 
     policy: PolicyEntry
+    """Name of a policy under `policies`, or a policy."""
     call: CallEntry
+    """The call."""
     expect: ExplainExpect
+    """Expected decision."""
 
 
 class FlowEntry(CaseEntry):
     """A conversation: its events in order."""
 
     policy: PolicyEntry
+    """Name of a policy under `policies`, or a policy."""
     timeline: Annotated[list[EventEntry], Field(min_length=1)]
+    """The events, in order."""
     demo: bool = False
+    """Whether `here` is allowed everywhere, as in the demo."""
 
 
 class SettingsEntry(CaseEntry):

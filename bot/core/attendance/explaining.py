@@ -20,7 +20,7 @@ from storage.records import Approval, Status
 logger = logging.getLogger(__name__)
 
 EXPLAIN_PATIENCE = timedelta(seconds=20)
-"""The longest that an answer of an agent may take."""
+"""Longest time of an agent's answer to a question about its call."""
 EXPLAIN_AGAIN = timedelta(seconds=30)
 """After that a question that is still open is put once more: its process may have died."""
 _TRIES = 20

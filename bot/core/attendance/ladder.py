@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 DM = "dm"
 """In `place`: the cards are in direct messages."""
 MOST_DIRECT = 20
-"""The most people who get a card by direct message (4.5)."""
+"""Maximum number of people who get a card by direct message."""
 THREAD = "thread"
 
 

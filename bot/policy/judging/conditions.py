@@ -25,7 +25,8 @@ from bot.policy.model import ArgEntry
 Truth: TypeAlias = bool | None
 """True, false, or None: undecided."""
 TEXT_LIMIT = 10_000
-"""The longest text that is searched, unless it plainly holds what is wanted."""
+"""Maximum length of an argument that a condition searches, in characters. A longer one is
+undecided."""
 
 _DIGITS = 100
 """The longest text that is read as a number."""

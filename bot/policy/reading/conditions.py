@@ -12,7 +12,7 @@ from bot.policy.reading.source import SourceNode
 from bot.policy.values import kind
 
 MAX_PATTERN = 200
-"""No pattern is longer, in characters (1.23)."""
+"""Maximum length of a pattern in a policy file, in characters."""
 
 _ORDERS = {"gt", "ge", "lt", "le"}
 _LISTS = {"in", "not_in"}

@@ -17,9 +17,9 @@ import yaml
 from bot.policy.reading.problems import Code, PolicyError, PolicyProblem
 
 MAX_BYTES = 256 * 1024
-"""A policy file is never longer (1.1)."""
+"""Maximum size of a policy file, in bytes."""
 MAX_DEPTH = 20
-"""No policy is nested deeper."""
+"""Maximum number of nested levels of a policy file."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS = {

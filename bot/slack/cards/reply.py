@@ -15,7 +15,7 @@ from bot.redaction.mask import mask_text
 from bot.words.mrkdwn import escape
 
 MOST = 3_500
-"""Characters of one message, below the limit of chat.update."""
+"""Maximum length of one message of an agent, in characters. A longer text is split."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}#{1,6} {1,3}(\S.*)$")
 _BULLET = re.compile(r"^(\s{0,12})[-*+•]\s+(.+)$")

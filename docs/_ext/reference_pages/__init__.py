@@ -12,10 +12,16 @@ from pathlib import Path
 from reference_pages import (
     audit_entries,
     command_line,
+    errors,
+    http,
+    limits,
     log_actions,
     metrics,
+    policy_cases,
     policy_file,
     settings,
+    slack_commands,
+    slack_scopes,
 )
 
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -25,6 +31,12 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "metrics": metrics.build,
     "log-actions": log_actions.build,
     "audit-entries": audit_entries.build,
+    "policy-cases": policy_cases.build,
+    "errors": errors.build,
+    "limits": limits.build,
+    "http": http.build,
+    "slack-commands": slack_commands.build,
+    "slack-scopes": slack_scopes.build,
 }
 """The functions that make the pages, by their paths in `docs/reference` without the suffix."""
 

@@ -22,7 +22,7 @@ _RULES = (
     f"A policy file is YAML. It has at most {source.MAX_BYTES // 1024} KiB and "
     f"{source.MAX_DEPTH} nested levels, and no anchors, tags or duplicate keys. Every key can have "
     "the errors `unknown_key`, `missing_key` and `wrong_type`. A key without a value is an error. "
-    "[Errors](errors.md) explains the codes."
+    "[Errors](errors.md#policy-errors) explains the codes."
 )
 _OUTLINE = """
 version: 1            # required

@@ -76,3 +76,9 @@ def anchor(*names: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def spaced(name: str) -> str:
+    """Write the name of a class in words: `BreakGlassEvent` becomes `Break glass event`."""
+    parts = re.findall(r"[A-Z][a-z]*", name.removesuffix("Entry"))
+    return " ".join([parts[0], *(one.lower() for one in parts[1:])])

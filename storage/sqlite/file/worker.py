@@ -36,7 +36,7 @@ MOST = 200
 """Statements of one group; more would keep the first of them waiting."""
 
 CLOSE_S = 10.0
-"""The most time to wait for the last statements, and for the file to be closed."""
+"""Longest time to finish the last statements and close the file, in seconds."""
 
 Prepare: TypeAlias = Callable[[sqlite3.Connection], None]
 """Makes a new connection ready."""

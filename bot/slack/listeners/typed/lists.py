@@ -32,7 +32,7 @@ _TITLE = 150
 
 
 async def waiting(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`list`: what waits for them."""
+    """`list`: the requests that the person can decide."""
     count, items = await asker.composer.waiting_items(asker.actor)
     if not count:
         return TypedAnswer(text=say("command.none"))
@@ -41,7 +41,7 @@ async def waiting(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 
 
 async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`mine`: what they requested, and waits."""
+    """`mine`: the undecided requests of the person."""
     overview = await asker.composer.overview(asker.actor)
     if not overview.mine:
         return TypedAnswer(text=say("home.nothing_mine"))
@@ -57,7 +57,7 @@ async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 
 
 async def decided(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`decided`: the last 20 that they decided or had asked for."""
+    """`decided`: the last 20 requests that the person decided or made."""
     reader, overviews = await asker.reader(), asker.composer.overviews
     found = await overviews.ended(asker.actor, team_id=asker.team_id, limit=MOST_ENDED)
     if not found:
@@ -68,7 +68,7 @@ async def decided(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 
 
 async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`show 4F2K`: one request, with its button."""
+    """`show 4F2K`: one request, with a button that opens it."""
     typed = " ".join(words)
     prefix, overviews = prefix_of(typed), asker.composer.overviews
     reader = await asker.reader()
@@ -92,7 +92,7 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 async def grants(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`permissions`, or `grants`: what runs without asking."""
+    """`permissions` or `grants`: the standing permissions."""
     reader, found = await asker.reader(), await _grants(asker)
     if not found:
         return TypedAnswer(text=say("command.grants_none"))
@@ -102,7 +102,7 @@ async def grants(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 
 
 async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`stop 2`, or `revoke 2`: ends the standing grant of that number."""
+    """`stop 2` or `revoke 2`: end the standing permission with this number."""
     typed = " ".join(words)
     found = await _grants(asker)
     number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 5 else 0
@@ -117,9 +117,9 @@ async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 async def stop(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`stop`: their threads in which an agent works or waits, each with a button that stops it.
+    """`stop`: the threads in which an agent works for the person, each with a button *Stop*.
 
-    With a number it ends the standing grant of that number.
+    With a number, end the standing permission with this number.
     """
     if words:
         return await revoke(asker, words)
@@ -152,7 +152,7 @@ def _running(one: StoppableThread, names: ShownNames) -> Block:
 
 
 async def health(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`health`: how the bot is, for admins."""
+    """`health`: the state of the system, for admins."""
     composer = asker.composer
     person, reader = await composer.check(asker.actor), await asker.reader()
     if not person.is_admin:

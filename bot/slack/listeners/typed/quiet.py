@@ -17,7 +17,7 @@ _OFF = frozenset({"off", "none", "never", "stop", "end"})
 
 
 async def quiet(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`quiet 22:00-07:00`, `quiet off`; alone it says what holds."""
+    """`quiet 22:00-07:00`, `quiet off`: mute direct messages; alone, show the setting."""
     reader, typed = await asker.reader(), " ".join(words).lower()
     if not typed:
         person = await asker.wishes.of(asker.actor.user_id, team_id=asker.team_id)

@@ -20,7 +20,7 @@ from storage.records import DelegationRecord
 
 
 async def away(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`away until fri for @person`, `away for 3 days`, `away off`."""
+    """`away until Fri for @ben`, `away for 3 days`, `away off`: no mentions; Ben decides."""
     if _is_off(words):
         return await _present(asker)
     who, rest = _who(words)
@@ -43,7 +43,7 @@ async def away(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 async def back(asker: Asker, _: Sequence[str]) -> TypedAnswer:
-    """`back`: they are mentioned again, and decide alone."""
+    """`back`: mentions return, and the delegation of `away` ends."""
     ended = await asker.delegating.end(asker.actor, team_id=asker.team_id)
     was_away = await asker.delegating.come_back(asker.actor, team_id=asker.team_id)
     asker.changed()
@@ -53,7 +53,7 @@ async def back(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 
 
 async def delegate(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`delegate @person until fri 18:00 for group`, `delegate off`, and the list of it all."""
+    """`delegate @ben until Fri for sre`, `delegate off`: lend approvals; alone, list them."""
     if not words:
         return await _list(asker)
     if _is_off(words):

@@ -18,7 +18,7 @@ _NEAR, _VERY_NEAR = 0.55, 0.75
 
 
 async def help_(_: Asker, __: Sequence[str]) -> TypedAnswer:
-    """`help`: all words."""
+    """`help`: all commands."""
     return TypedAnswer(text=say("command.help"))
 
 
