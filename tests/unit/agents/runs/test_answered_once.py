@@ -135,7 +135,7 @@ class StoreToDie(DyingStore):
 
 
 async def asking_agent(_: AgentInput) -> AsyncIterator[AgentEvent]:
-    _, has_answer, answer = get_resume_context(str)
+    _is_target, has_answer, answer = get_resume_context(str)
     if not has_answer:
         interrupt("shall I?")
     acted.append(answer)
