@@ -41,31 +41,6 @@ class Block:
         return out.getvalue()
 
 
-@dataclass(frozen=True)
-class Section:
-    """What stands below one heading."""
-
-    title: str
-    text: str
-    blocks: tuple[Block, ...]
-
-    @property
-    def is_continued(self) -> bool:
-        return self.text.lstrip().startswith("*Continued.*")
-
-
-def read_sections(path: Path) -> list[Section]:
-    page = path.read_text(encoding="utf-8")
-    # Headings are looked for outside of code, where a comment begins with a hash as well.
-    bare = _FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), page)
-    starts = [*re.finditer(r"^##+ (.*)$", bare, re.MULTILINE)]
-    ends = [*(found.start() for found in starts[1:]), len(page)]
-    return [
-        Section(found[1], page[found.end() : end], _blocks(path, page, found.end(), end))
-        for found, end in zip(starts, ends, strict=True)
-    ]
-
-
 def read_blocks(path: Path) -> tuple[Block, ...]:
     """Read the code of a whole page."""
     page = path.read_text(encoding="utf-8")
@@ -87,14 +62,3 @@ def _blocks(path: Path, page: str, start: int, end: int) -> tuple[Block, ...]:
         printed = following[2] if following is not None and is_output else None
         found.append(Block(path, page.count("\n", 0, fence.start(2)) + 1, fence[2], printed))
     return tuple(found)
-
-
-def chapters(sections: list[Section]) -> list[list[Section]]:
-    """Sections that share what they define, in order."""
-    found: list[list[Section]] = []
-    for section in sections:
-        if section.is_continued:
-            found[-1].append(section)
-        elif section.blocks:
-            found.append([section])
-    return found

@@ -45,7 +45,7 @@ def assignments(block: str) -> dict[str, str]:
 
 SET = {name: found for name, block in blocks("sh") if (found := assignments(block))}
 POLICIES = {name: block for name, block in blocks("yaml") if "\nrules:\n" in block}
-ROSTERS = {name: block for name, block in blocks("yaml") if "\nagents:\n" in block}
+ROSTERS = {name: block for name, block in blocks("yaml") if "\nagents:\n" in f"\n{block}"}
 
 
 @pytest.mark.parametrize("found", SET.values(), ids=SET)
