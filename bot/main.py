@@ -366,7 +366,6 @@ async def _start(
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
     left = Closings()
-    left.add("the audit", countersign.turns.entries.write_all)
     left.add("what was not begun", partial(give_back, countersign.sweep))
     stack.push_async_callback(left.close)
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)

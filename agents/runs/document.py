@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast, get_args
 
@@ -25,7 +25,6 @@ from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice
 from agents.core.pending import InterruptContext, Point, is_answerable
 from agents.core.scope import Untargeted
-from agents.gates.rulings import GateState
 from agents.runs.changes import changed, difference
 
 Targets: TypeAlias = (
@@ -280,23 +279,6 @@ class OpenRun:
         if waiting is None or self.status is not CheckpointStatus.PENDING:
             return ()
         return tuple(waiting.contexts())
-
-    def wait_at_gates(self, interrupt_ids: Collection[str]) -> bool:
-        """Whether all of these are questions of the gates of calls.
-
-        A gate notes the start of its call before anything comes of an answer. What else asks, such
-        as a node, or a tool in its middle, goes on with the answer at once.
-        """
-        waiting = self.document.waiting if self.document is not None else None
-        points = waiting.walk() if waiting is not None else ()
-        asked = [one for one in points if one.id in interrupt_ids]
-        try:
-            states = [decode(one.state) for one in asked]
-        except CheckpointDecodeError:
-            return False  # what cannot be read is no gate's
-        return len(asked) == len(interrupt_ids) and all(
-            isinstance(one, GateState) for one in states
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -362,7 +362,7 @@ class Abandonment:
         if told:
             opened = await self.storage.approvals.open_of(thread.thread_id)
             decided = [one for one in opened if one.interrupt_id in told and one.decision]
-            entries = resume_entries(decided, self.clock(), is_noted=lambda _: False)
+            entries = resume_entries(decided, self.clock())
             await self.storage.audit.append_all(entries)
 
 

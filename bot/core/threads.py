@@ -214,7 +214,6 @@ class Threads:
         try:
             with about(thread_id=thread.thread_id):
                 retry_ms = await self._work_on_what_is_read(work)
-                await self.turns.entries.write(thread.thread_id)
         except asyncio.CancelledError:
             await self._hand_over(thread)
             raise

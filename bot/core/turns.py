@@ -25,7 +25,6 @@ from bot.core.asking import AskedApprovals, Asking
 from bot.core.attendance.visits import Attendance
 from bot.core.audit.entries import resume_entries
 from bot.core.outbox import Outbox
-from bot.core.runs.entries import HeldEntries
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
 from bot.core.runs.presence import UNSEEN, going_on, thinking, title_of
@@ -74,7 +73,6 @@ class Turns:
         clock: The time now.
         spawn: Starts the showing of cards.
         witness: Keeps approvals true about what they let run.
-        entries: Keeps what the next write to the audit takes along.
         tell: Takes the events of tool calls.
         stopping: The runs that go on here, for who wants to stop one.
         presence: Shows what the agents do.
@@ -91,7 +89,6 @@ class Turns:
     clock: Clock
     spawn: Spawn
     witness: Witness
-    entries: HeldEntries
     tell: TellEvent = nobody
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
     presence: Presence = UNSEEN
@@ -138,7 +135,6 @@ class Turns:
             outbox=self.outbox,
             clock=self.clock,
             witness=self.witness,
-            entries=self.entries,
             tell=self.tell,
             presence=self.presence,
             board=self.board,
@@ -309,7 +305,7 @@ class Turns:
         targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
-        await self._note_passed_on(work, decided, run)
+        await self._note_passed_on(work, decided)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
         await self.witness.watch(thread.checkpoint_id, known=known)
@@ -333,21 +329,11 @@ class Turns:
             return Progress.AGAIN
         return await self._after(work, segment, asked)
 
-    async def _note_passed_on(
-        self, work: ThreadPass, decided: Sequence[Approval], run: OpenRun
-    ) -> None:
-        """Put on record that the run is told of these decisions.
-
-        Where a call starts next, its start takes the entries along; all else goes on at once.
-        """
+    async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
+        """Put on record that the run is told of these decisions."""
         await self._requesters.note_decided(work, decided)
         if decided:
-            is_noted = self.attendance.is_noted
-            entries = resume_entries(decided, self.clock(), is_noted=is_noted)
-            self.entries.hold(work.thread.thread_id, entries)
-        is_gate = run.wait_at_gates({one.interrupt_id for one in decided})
-        if not is_gate or any(_has_effects(one) for one in decided):
-            await self.entries.write(work.thread.thread_id)
+            await self.storage.audit.append_all(resume_entries(decided, self.clock()))
         for approval in decided:
             await self.attendance.alert(approval)  # whoever decided it may have died
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
@@ -433,12 +419,6 @@ def _said_before(work: ThreadPass) -> SaidBefore:
     if work.thread.attempts or (work.left is not None and work.running is None):
         return SaidBefore.PERHAPS
     return SaidBefore.ON_RECORD if work.left is None else SaidBefore.NOTHING
-
-
-def _has_effects(approval: Approval) -> bool:
-    """Whether something comes of a decision before its run goes on."""
-    is_emergency = approval.decision is not None and bool(approval.decision.emergency_json)
-    return is_emergency or approval.kind is Kind.DOUBT
 
 
 def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:

@@ -14,7 +14,6 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import steady_clock
-from bot.core.runs.entries import HeldEntries, NotingStorage
 from bot.core.runs.house import InForce
 from bot.core.talk.roster import Roster
 from bot.core.tasks import Tasks
@@ -75,12 +74,9 @@ def build(
         SettingsError: The environment would make Slack's library ignore the bot token.
     """
     tasks, storage = Tasks(), metered(storage, process.tell, process.clock)
-    entries = HeldEntries(storage.audit, tasks.spawn)
-    storage = NotingStorage(storage, entries)
     parts = Parts(
         slack=_side_of(slack, process, healed=lambda: tasks.spawn(parts.catch_up())),
         storage=storage,
-        entries=entries,
         roster=roster,
         rules=rules,
         process=process,

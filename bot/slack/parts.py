@@ -26,7 +26,6 @@ from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
-from bot.core.runs.entries import HeldEntries, NotedFirst
 from bot.core.runs.granted import GrantUses, UseLines
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
@@ -73,7 +72,6 @@ class Parts:
     Args:
         slack: Slack, as they reach it.
         storage: Where records are kept; open.
-        entries: Its audit.
         roster: The agents that work in the threads.
         rules: Who decides, and how long it may take.
         process: Where all this runs.
@@ -83,7 +81,6 @@ class Parts:
 
     slack: SlackSide
     storage: Storage
-    entries: HeldEntries
     roster: Roster
     rules: Rules
     process: Process
@@ -152,7 +149,6 @@ class Parts:
             ),
             answers=self.agent_answers,
             grant=self.grants.complete,
-            entries=self.entries,
             ends=ExpectedEnds(AT_ONCE, make_room=make_room),
             pause=self.process.sleep,
         )
@@ -220,7 +216,7 @@ class Parts:
         """Keeps approvals true about what they let run."""
         return Witness(
             self.storage.approvals,
-            self.entries,
+            self.storage.audit,
             self.process.clock,
             self._attend_soon,
             quick=QUICK_CALL,
@@ -232,7 +228,7 @@ class Parts:
         """Whether an approved call may still start."""
         return Starts(
             storage=self.storage,
-            audit=self.entries,
+            audit=self.storage.audit,
             votes=lambda: self.approvals.votes,
             clock=self.process.clock,
             max_age=self.rules.max_age,
@@ -248,7 +244,7 @@ class Parts:
             return None
         return PolicyHouse(
             storage=self.storage,
-            audit=self.entries,
+            audit=self.storage.audit,
             clock=self.process.clock,
             members=GroupMembers(self.slack.directory, self.process.clock),
             in_force=self.policy,
@@ -277,7 +273,7 @@ class Parts:
     def _runner_of(self, agent: Agent) -> Runner:
         return Runner(
             agent,
-            checkpoint_store=NotedFirst(self.storage.checkpoints, self.entries),
+            checkpoint_store=self.storage.checkpoints,
             message_log=ThreadHistory(self.storage.log),
             durability="step",
             streaming=True,
@@ -303,7 +299,6 @@ class Parts:
             clock=process.clock,
             spawn=self.tasks.spawn,
             witness=self.witness,
-            entries=self.entries,
             tell=process.tell,
             presence=SlackPresence(
                 notifier.try_call,

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import chain
 
 from cachetools import LRUCache
 
@@ -25,8 +26,7 @@ from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
 from bot.core.attendance.shared import Gathering, SharedCards, together
 from bot.core.attendance.signs import SHARED, WAITS, Signs
-from bot.core.audit.entries import decision_entries, note_decision, note_request, vote_entries
-from bot.core.runs.entries import HeldEntries
+from bot.core.audit.entries import decision_entries, note_request, vote_entries
 from bot.core.runs.outcome import lets_run
 from bot.core.work import (
     ATTENDANCE,
@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 500
 """The most cards drawn again when Slack lets the app in; the others follow by themselves."""
 _REMEMBERED = 1_000
-"""Decisions of which this process knows that they are in the audit; others go in once more."""
+"""The most decisions whose threads this process remembers to have woken."""
 
 
 _LOOKED_BACK = 50
@@ -146,7 +146,6 @@ class Attendance:
         answers: Has agents answer what people ask them; None where nobody can ask one.
         grant: Gives the standing grant that goes with an approval, where it is missing; returns
             when to try again, if it has to be.
-        entries: Keeps what the next write to the audit takes along; None where each is written.
         ends: Which approved calls are expected to end in a moment.
         decided: Hands on what was decided to the passes that follow.
     """
@@ -168,13 +167,11 @@ class Attendance:
     consideration: Considerate = field(default_factory=Unasked)
     answers: AgentAnswers | None = None
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
-    entries: HeldEntries | None = None
     ends: ExpectedEnds = field(default_factory=ExpectedEnds)
     decided: JustDecided = field(default_factory=JustDecided)
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: Gathering = field(default_factory=Gathering)
-    _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _lookout: Lookout = field(default_factory=Lookout)
 
@@ -297,27 +294,19 @@ class Attendance:
             await store.redraw(older.approval_id, now_ms=self.clock(), newer_ts=card_ts)
             await self.attend(older.approval_id)
 
-    def is_noted(self, approval: Approval) -> bool:
-        """Whether this process has put its decision into the audit, or is about to."""
-        at_ms: int | None = self._noted.get(approval.approval_id)
-        return approval.decision is not None and approval.decision.at_ms == at_ms
-
     async def tell_thread(self, approval: Approval) -> None:
         """Put on record how it was decided, and wake its thread; see `tell_threads`."""
         await self.tell_threads([approval])
 
     async def tell_threads(self, approvals: Sequence[Approval]) -> None:
-        """Put on record how each was decided, and wake their threads, each once.
-
-        Where a run goes on here and now, what was decided goes into the audit together with the
-        start that follows.
-        """
-        for approval in approvals:
-            if approval.decision is not None:
-                await self._note_decision(approval, approval.decision)
-                await self.alert(approval)
+        """Put on record how each was decided, and wake their threads, each once."""
         for thread_id in dict.fromkeys(one.thread_id for one in approvals):
-            await self._wake(thread_id, [one for one in approvals if one.thread_id == thread_id])
+            decided = [one for one in approvals if one.thread_id == thread_id]
+            entries = [decision_entries(one, one.decision) for one in decided if one.decision]
+            await self.storage.audit.append_all(list(chain.from_iterable(entries)))
+            for approval in decided:
+                await self.alert(approval)
+            await self._wake(thread_id, decided)
         for one in approvals:
             if one.decision is not None:
                 self._told[one.approval_id] = one.decision.at_ms
@@ -331,8 +320,6 @@ class Attendance:
         """Wake a thread for what was decided in it; what it lets run here may end at once."""
         now = self.clock()
         is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=now)
-        if self.entries is not None and not is_ours:
-            await self.entries.write(thread_id)
         if is_ours:
             self.decided.keep(thread_id, decided)
             for one in filter(lets_run, decided):
@@ -344,14 +331,6 @@ class Attendance:
         decision = approval.decision
         is_told = decision is not None and self._told.get(approval.approval_id) == decision.at_ms
         return is_told or visit.knows(approval)
-
-    async def _note_decision(self, approval: Approval, decision: Decision) -> None:
-        """Note how it was decided; of what nobody is told right after it, in a moment."""
-        if self.entries is None or decision.emergency_json:
-            await note_decision(self.storage.audit, approval, decision)
-        else:
-            self.entries.hold(approval.thread_id, decision_entries(approval, decision))
-        self._noted[approval.approval_id] = decision.at_ms
 
     async def alert(self, approval: Approval) -> None:
         """Tell people of a call that runs without them, if it does: once in this process."""

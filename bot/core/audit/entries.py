@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -428,13 +428,11 @@ async def note_beside(
     )
 
 
-def resume_entries(
-    decided: Iterable[Approval], at_ms: int, *, is_noted: Callable[[Approval], bool]
-) -> list[AuditEntry]:
-    """The entries that say what a run is told: each decision that may not be noted, and that."""
+def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
+    """The entries that say what a run is told: each decision, which may be there, and that."""
     found: list[AuditEntry] = []
     for one in decided:
-        if one.decision is not None and not is_noted(one):
+        if one.decision is not None:
             found += decision_entries(one, one.decision)
         found.append(
             entry_of(

@@ -24,7 +24,6 @@ from agents.core.observers import ToolOutcome
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import note
 from bot.core.outbox import Outbox
-from bot.core.runs.entries import HeldEntries
 from bot.core.runs.presence import UNSEEN, of_event
 from bot.core.runs.tasks import TaskUpdates
 from bot.core.runs.voice import SaidBefore, Voice
@@ -151,7 +150,6 @@ class Follower:
         outbox: Says whole texts.
         clock: The time now.
         witness: Keeps approvals true about what they let run.
-        entries: Keeps what the next write to the audit takes along.
         tell: Takes the events of tool calls.
         presence: Shows what the agent does.
         board: Shows which tools run.
@@ -163,7 +161,6 @@ class Follower:
     outbox: Outbox
     clock: Clock
     witness: Witness
-    entries: HeldEntries
     tell: TellEvent = nobody
     presence: Presence = UNSEEN
     board: TaskBoard
@@ -215,7 +212,6 @@ class Follower:
         """Show what an event says, and put on record what ran."""
         match event:
             case TextDelta():
-                await self.entries.write(segment.thread.thread_id)
                 await segment.voice.grow(event)
             case MessageEvent():
                 self._show_calls(segment, event)
@@ -251,7 +247,7 @@ class Follower:
         is_settled = self.witness.is_settled(thread.checkpoint_id, address)
         has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED} and not is_settled
         await note(
-            self.entries,
+            self.storage.audit,
             Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
             key=f"{thread.checkpoint_id}:{event.key}",
             at_ms=self.clock(),

@@ -38,7 +38,6 @@ from bot.core.decisions.unseen import Surface
 from bot.core.edits import Edits
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
-from bot.core.runs.entries import HeldEntries, NotedFirst, NotingStorage
 from bot.core.runs.granted import GrantUses
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
@@ -145,8 +144,6 @@ class Office:
             self.directory.add(user_id)
         self.directory.add(GUS, is_guest=True)
         self.directory.channels[CHANNEL] = frozenset({ROSA, ADA, BEN, GUS, BOT})
-        self.entries = HeldEntries(self.storage.audit, self.queue.spawn)
-        self.storage = NotingStorage(self.storage, self.entries)
         self.model = ScriptedModel(list(self.turns_of_model))
         self.access = Access(self.directory)
 
@@ -158,8 +155,8 @@ class Office:
 
     @cached_property
     def witness(self) -> Witness:
-        approvals, entries = self.storage.approvals, self.entries
-        return Witness(approvals, entries, self.clock, self._attend, taken=self.taken)
+        storage = self.storage
+        return Witness(storage.approvals, storage.audit, self.clock, self._attend, taken=self.taken)
 
     @cached_property
     def taken(self) -> TakenLeases[Approval]:
@@ -180,13 +177,13 @@ class Office:
     def runner(self) -> Runner:
         return Runner(
             self.agent,
-            checkpoint_store=NotedFirst(self.storage.checkpoints, self.entries),
+            checkpoint_store=self.storage.checkpoints,
             message_log=ThreadHistory(self.storage.log),
             durability="step",
             streaming=True,
             before_start=Starts(
                 storage=self.storage,
-                audit=self.entries,
+                audit=self.storage.audit,
                 votes=lambda: self.approvals.votes,
                 clock=self.clock,
                 max_age=self.rules.max_age,
@@ -198,7 +195,7 @@ class Office:
             policy=self.policy
             and PolicyHouse(
                 storage=self.storage,
-                audit=self.entries,
+                audit=self.storage.audit,
                 clock=self.clock,
                 members=GroupMembers(self.directory, self.clock),
                 in_force=self.policy,
@@ -246,7 +243,6 @@ class Office:
                 patience=self.explain_patience,
             ),
             grant=self.grants.complete,
-            entries=self.entries,
             ends=self.ends
             or ExpectedEnds(timedelta(seconds=self.expects_ends), wait=self._do_the_rest),
         )
@@ -324,7 +320,6 @@ class Office:
             clock=self.clock,
             spawn=self.queue.spawn,
             witness=self.witness,
-            entries=self.entries,
             tell=self.tell,
         )
 

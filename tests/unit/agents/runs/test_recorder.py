@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -25,7 +25,6 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 from agents.core.journal import notices_in
-from agents.core.pending import Point
 from agents.graph import GraphAgent, StateGraph
 from agents.models import Turn, call, say
 from agents.runs.document import OpenRun
@@ -287,21 +286,3 @@ def test_a_damaged_journal_is_an_error(entry: str) -> None:
 def test_what_is_in_a_journal_beside_work_is_no_notice() -> None:
     entries = ['{"kind":"recovered","at":""}', '{"kind":"model","at":"agent:A"}']
     assert list(notices_in("1", entries)) == []
-
-
-async def test_a_question_of_a_gate_is_known_by_its_state() -> None:
-    world, _ = a_world(Book())
-    store = world.store
-    assert isinstance(store, MemoryCheckpointStore)
-    asked = contexts(await world.run())["c1"]
-    stored = await store.load("1")
-    assert stored is not None
-    run = OpenRun.of("1", stored)
-    assert run.wait_at_gates({asked.id})
-    assert not run.wait_at_gates({asked.id, "another"})
-    unknown: Json = {"$type": "nobody.knows/1", "value": {}}
-    assert run.document is not None
-    for state in (None, unknown):
-        point = Point(id="1", address=asked.address, state=state)
-        found = replace(run, document=replace(run.document, waiting=point))
-        assert not found.wait_at_gates({"1"})

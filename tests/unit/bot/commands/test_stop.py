@@ -21,7 +21,6 @@ from bot.main import INTAKE_S, start
 from bot.sandbox.server import Sandbox
 from bot.slack.app import STOP_PATIENCE
 from storage.sqlite import SqliteStorage
-from tests.contract.builders import THREAD_ID, an_entry
 from tests.support.pace import brisk, brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, Transport
@@ -151,7 +150,6 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
         bot.tasks.spawn(cannot_be_cut_off(loop.is_over))
         around.callback(loop.is_over.set)
         bot.tasks.spawn(bot.approvals.attendance.catch_up())
-        bot.turns.entries.hold(THREAD_ID, [an_entry()])
         asking = [
             asyncio.create_task(ask(session, port, path))
             for port, path in zip(ports.values(), ("readyz", "metrics"), strict=True)
@@ -160,7 +158,7 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
         loop.selector.is_skipping = True
         await stack.aclose()
         took_s = loop.selector.skipped_s
-        assert asked.names >= {"append_all", "close"}
+        assert "close" in asked.names
         for one in asking:
             one.cancel()
     return took_s

@@ -130,7 +130,7 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
     room: Room,
 ) -> None:
     storage, before = room.office.storage, await room.ask()
-    audit = room.office.entries.audit
+    audit = room.office.storage.audit
     append_all = audit.append_all
 
     async def die(entries: Sequence[AuditEntry]) -> None:
@@ -157,7 +157,7 @@ async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_f
     room: Room,
 ) -> None:
     storage, before = room.office.storage, await room.ask()
-    audit = room.office.entries.audit
+    audit = room.office.storage.audit
     append_all = audit.append_all
 
     async def die(entries: Sequence[AuditEntry]) -> None:

@@ -340,7 +340,7 @@ def die_at(office: Office, step: str) -> None:
         raise KilledError
 
     if step == "audit":
-        office.entries.audit.append = die  # type: ignore[method-assign]
+        office.storage.audit.append = die  # type: ignore[method-assign]
     elif step == "told":
         store.mark_escalation_told = die  # type: ignore[method-assign]
     elif step == "update":
@@ -359,7 +359,7 @@ def die_at(office: Office, step: str) -> None:
 
 def revive(office: Office) -> None:
     """What was put in the way is gone: the methods of the classes hold again."""
-    for thing in (office.entries.audit, office.storage.approvals, office.notifier):
+    for thing in (office.storage.audit, office.storage.approvals, office.notifier):
         for name in ("append", "mark_escalation_told", "update_card", "escalate"):
             vars(thing).pop(name, None)
 

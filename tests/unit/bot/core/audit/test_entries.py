@@ -247,14 +247,14 @@ async def test_no_record_no_start(storage: SqliteStorage) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     store = storage.audit
-    append_all = store.append_all
+    append = store.append
 
-    async def away(entries: Sequence[AuditEntry]) -> None:
-        if Act.STARTED in _acts_of(entries) and office.clock() < START_MS + 1000:
+    async def away(entry: AuditEntry) -> None:
+        if entry.action == Act.STARTED and office.clock() < START_MS + 1000:
             raise StoreUnavailableError("away")
-        await append_all(entries)
+        await append(entry)
 
-    store.append_all = away  # type: ignore[method-assign]
+    store.append = away  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailableError):
         await office.decide(await office.the_approval())
     assert office.ran == []
@@ -465,29 +465,3 @@ def test_lines_are_masked_with_the_rules_of_today() -> None:
         for told in (line(made), json_line(made)):
             assert "B-12" not in told
             assert "xoxb" not in told
-
-
-async def test_a_start_that_cannot_be_written_here_does_not_start(storage: SqliteStorage) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
-    append_all = storage.audit.append_all
-    failed: list[AuditEntry] = []
-
-    async def fails_once(entries: Sequence[AuditEntry]) -> None:
-        if Act.STARTED in _acts_of(entries) and not failed:
-            failed.extend(entries)
-            raise StoreUnavailableError("away")
-        await append_all(entries)
-
-    storage.audit.append_all = fails_once  # type: ignore[method-assign]
-    with pytest.raises(StoreUnavailableError):
-        await office.decide(approval)
-    assert office.ran == []
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
-    assert len(office.ran) == 1
-    names = [action for action, _ in await acts(storage)]
-    assert names.count("started") == names.count("executed") == 1
-    assert await office.open_approvals() == []
