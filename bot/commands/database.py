@@ -30,8 +30,8 @@ EMBEDDED: Mapping[Fault, str] = {
     Fault.READ_ONLY: "let this user write to that directory and its files; for a new bot, name a "
     "directory on a local disk that this user may write to",
     Fault.MISSING: "find out where the file went; else move what is left of it away and go back to "
-    "your newest copy with `countersign restore`. To begin anew with an empty database, for which "
-    "all that waits is unknown, delete countersign.lock",
+    "your newest copy with `countersign restore`. To start with an empty database, which "
+    "forgets all open requests, delete countersign.lock",
     Fault.REPLACED: "don't stop the bot: the open file is lost when it exits. Save it first "
     "(docs/operations.md, “A damaged database”), then find out who replaced "
     "the file",

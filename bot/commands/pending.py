@@ -61,7 +61,7 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
         except BotError as error:  # somebody was quicker
             call.say(str(error))
         else:
-            call.say(f"{approval.approval_id}: asked anew.")
+            call.say(f"{approval.approval_id}: asked again.")
     if not found:
         call.say("All open requests use the current policy.")
 

@@ -49,7 +49,7 @@ def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY)
     """
     if driver not in DRIVERS:
         raise SettingsError(
-            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} is not known here", "write motor or pymongo"
+            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} isn't a valid value", "write motor or pymongo"
         )
     if uri:
         from storage.mongo import Driver, MongoStorage  # noqa: PLC0415 - see the first line

@@ -124,7 +124,7 @@ def retention(value: str | timedelta | None) -> timedelta | None:
     try:
         found = parse_duration(value, longest=LONGEST_RETENTION)
     except ValueError as error:
-        refuse(f"{value!r} cannot be used: {error}", "write whole days, such as 90d")
+        refuse(f"{value!r} isn't valid: {error}", "write whole days, such as 90d")
     if found < timedelta(days=1):
         refuse(f"{value!r} is less than a day", "write whole days, such as 90d, or unset it")
     return found
@@ -242,7 +242,7 @@ def yes_or_no(value: object) -> bool:
     """Read a switch."""
     answer = _ANSWERS.get(str(value).lower())
     if answer is None:
-        refuse(f"{value!r} is neither yes nor no", "write yes or no")
+        refuse(f"{value!r} isn't yes or no", "write yes or no")
     return answer
 
 
@@ -310,7 +310,7 @@ def log(value: str | Log) -> Log:
         kind = "level" if word in LEVELS else "form" if word in {"text", "json"} else ""
         if not kind or kind in found:
             refuse(
-                f"{value!r} cannot be used",
+                f"{value!r} isn't valid",
                 f"write a level ({', '.join(LEVELS)}), a form (text, json), or both: info,json",
             )
         found[kind] = word

@@ -255,9 +255,9 @@ class Scheduler:
             if self._watch is not None:
                 await self._watch()
         except StorageError as error:
-            logger.warning("look at the policy failed: %s", error, extra={"action": "tick_failed"})
+            logger.warning("policy reload failed: %s", error, extra={"action": "tick_failed"})
         except Exception:  # as above
-            logger.exception("look at the policy failed", extra={"action": "tick_failed"})
+            logger.exception("policy reload failed", extra={"action": "tick_failed"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def _did_not_run(done: Done, quiet: re.Match[str], *, what: str, is_brief: bool 
             return f"{what} was taken back, so it did not run.{why}"
         case Undecidable.fact:
             # The reason is on the card, whose mentions people can read.
-            return f"{what} did not run: there is nobody here who may decide it. Its card says why."
+            return f"{what} did not run: no one here can approve it. Its card says why."
         case _:
             return f"{what} was cancelled, so it did not run.{why}"
 

@@ -197,7 +197,7 @@ class GroupEntry(Filled):
         if value == {} or (isinstance(value, dict) and set(value) == {"title"}):
             refuse(
                 "empty_group",
-                "it names nobody",
+                "the group is empty",
                 "give it users, usergroups, channels, a rotation, or here: true",
             )
         return value
@@ -597,7 +597,7 @@ class Then(Filled):
             return {"allow": True}
         remedy = "write allow, {deny: why}, or {ask: {…}}"
         if not isinstance(value, dict):
-            refuse("bad_then", f"{value!r} is not known here", remedy)
+            refuse("bad_then", f"{value!r} isn't a valid value", remedy)
         if "allow" in value or len(value) != 1:
             refuse("bad_then", "it is not exactly one of the three", remedy)
         return value

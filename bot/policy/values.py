@@ -62,7 +62,7 @@ def unknown(value: object, wanted: str) -> PydanticCustomError:
     """The error of a value that is none of a few words and maps."""
     if not isinstance(value, str):
         return fault("wrong_type", f"found {kind(value)}", f"write {wanted}")
-    return fault("bad_value", f"{value!r} is not known here", f"write {wanted}")
+    return fault("bad_value", f"{value!r} isn't a valid value", f"write {wanted}")
 
 
 def kind(value: object) -> str:
@@ -114,7 +114,7 @@ def between(least: int, most: int, words: str) -> Callable[[object, ValidationIn
         try:
             found = seconds(value)
         except ValueError as error:
-            refuse("bad_duration", f"{value!r} cannot be used: {error}", remedy)
+            refuse("bad_duration", f"{value!r} isn't valid: {error}", remedy)
         if not (1 if info.context == FROM_SETTINGS else least) <= found <= most:
             refuse("bad_duration", f"{value!r} is not within {words}", remedy)
         return found
@@ -129,7 +129,7 @@ def _shaped(code: str, shape: str, what: str) -> Callable[[object], str]:
         if not isinstance(value, str):
             wrong_type(value, what)
         if not form.fullmatch(value):
-            refuse(code, f"{value!r} does not have the right form", f"write {what}")
+            refuse(code, f"{value!r} isn't in the right format", f"write {what}")
         return value
 
     return read

@@ -70,7 +70,7 @@ async def restoring_in_place(
     """
     if not (directory / FILE_NAME).is_file():
         raise StoreUnavailableError(
-            f"there is no database in the data directory {directory}; name the copy: countersign "
+            f"there is no database in the data directory {directory}; name the backup: countersign "
             "restore FILE"
         )
     storage = SqliteStorage(directory, seal=seal)

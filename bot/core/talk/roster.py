@@ -38,7 +38,7 @@ def _shaped(form: str, remedy: str) -> BeforeValidator:
         if not isinstance(value, str):
             wrong_type(value, "a text")
         if not fullmatch(form, value):
-            refuse("bad_value", f"{value!r} does not have the right form", remedy)
+            refuse("bad_value", f"{value!r} isn't in the right format", remedy)
         return value
 
     return BeforeValidator(read)
@@ -218,7 +218,7 @@ def _loaded(
         loaded[name] = agent
         if (line := lines.setdefault(agent.name, node.line)) != node.line:
             fault = f"its agent is called {agent.name!r}, as that of line {line}"
-            remedy = "give each a name of its own: a turn finds its agent by it"
+            remedy = "give each agent a unique name"
             problems.append(node.problem("bad_name", fault, remedy))
     return loaded, problems
 

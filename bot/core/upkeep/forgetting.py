@@ -193,7 +193,7 @@ class Forgetting:
 
     async def _refusal(self, thread: Thread) -> str:
         if thread.leased_until_ms > self.clock():
-            return "somebody works on it just now"
+            return "a process is working on it; try again"
         if thread.turn_open:
             return "its turn is not over"
         found = await self._unfinished(thread.thread_id)
@@ -227,7 +227,7 @@ class Forgetting:
         await self.storage.threads.release(
             thread.thread_id, fence=thread.fence, wakes=thread.wakes, now_ms=self.clock()
         )
-        return refusal or "somebody wrote in it meanwhile: only what came before is deleted"
+        return refusal or "a new message arrived: only older data is deleted"
 
 
 @dataclass(slots=True, kw_only=True)

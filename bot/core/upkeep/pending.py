@@ -83,7 +83,7 @@ class PendingRequests:
         """
         approval = await self.storage.approvals.get(approval_id)
         if why := why_not(approval):
-            raise BotError(f"{approval_id} is not asked anew: {why}")
+            raise BotError(f"{approval_id} can't be asked again: {why}")
         decision = Decision(
             status=Status.SUPERSEDED,
             by="",
@@ -105,11 +105,11 @@ class PendingRequests:
 def why_not(approval: Approval) -> str:
     """Why a request cannot be asked anew, as a clause; empty when it can."""
     if approval.status is not Status.PENDING:
-        return "nobody has to decide it any more"
+        return "it isn't waiting for a decision"
     if approval.kind is not Kind.APPROVAL or not approval.tool:
-        return "only calls that wait for approval can be"
+        return "only calls that wait for approval can be asked again"
     if approval.original_json:
-        return "somebody has edited it, and that would be lost; edit it once more, or reject it"
+        return "it was edited, and the edit would be lost; edit it again, or reject it"
     return ""
 
 

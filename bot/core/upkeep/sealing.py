@@ -195,5 +195,5 @@ async def prune(storage: Storage, team_id: str, *, before_ms: int, owner: str, c
     await storage.trail.seal(owner=owner, now_ms=now)
     still_open = await storage.trail.open_links(limit=PAGE)
     if any(link.entry.entry_id == checkpoint.entry_id for link in still_open):
-        raise BotError("the chain is being sealed by somebody else just now: try again")
+        raise BotError("another process is sealing the chain: try again")
     return await storage.trail.expire(team_id, upto=upto, now_ms=now)

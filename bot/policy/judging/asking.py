@@ -61,7 +61,7 @@ def terms_of(file: PolicyFile, entry: AskEntry, name: str, tool: ToolFacts) -> T
     ask = entry.over(file.defaults)
     stages = _stages(ask)
     if not stages:
-        raise AskingError(f"the rule {name} names nobody who decides, nor do the defaults")
+        raise AskingError(f"the rule {name} names no approvers, nor do the defaults")
     return _terms(file, ask, stages, name, tool)
 
 
@@ -223,7 +223,7 @@ def _groups(file: PolicyFile, terms: Terms) -> dict[str, Group]:
     names = dict.fromkeys((*asked, *added, *groups_beside(terms)))
     missing = [name for name in names if name not in file.groups]
     if missing:
-        raise AskingError(f"there is no group {missing[0]}")
+        raise AskingError(f"no group named {missing[0]!r}")
     return {name: group_of(file.groups[name], file) for name in names}
 
 

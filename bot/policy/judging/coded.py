@@ -89,7 +89,7 @@ def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal
         return own.model_copy(update={"stages": (), "escalate": ()})
     name = code_name(GATE_RULE)
     if not own.stages:
-        return Refusal((name,), ("the policy's defaults name nobody who could be asked",))
+        return Refusal((name,), ("the policy's defaults name no approvers",))
     return own.model_copy(update={"rules": (name,)}) if gated else own
 
 

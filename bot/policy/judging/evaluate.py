@@ -160,7 +160,7 @@ class Rulebook:
         else:
             ruling = self._usual(bench, places, gated=gated)
         wrong = strangers(code)
-        undecidable = f"nobody has the id {', '.join(wrong)}" if wrong else ""
+        undecidable = f"no one has the ID {', '.join(wrong)}" if wrong else ""
         return Judged(ruling, undecidable, partial(_trail, bench, final, question, people))
 
     def _usual(self, bench: _Bench, places: Sequence[int], *, gated: bool) -> Verdict:
@@ -183,7 +183,7 @@ class Rulebook:
             )
         except AskingError as error:
             names = tuple(name for one in added for name in names_of(one))
-            return Refusal(names, (f"nobody can be asked: {error}",))
+            return Refusal(names, (f"no one can be asked: {error}",))
 
     def _bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
         key = (tool, gated)
@@ -219,7 +219,7 @@ class Rulebook:
         try:
             return terms_of(self.file, then.ask, name, tool)
         except AskingError as error:
-            return Refusal((name,), (f"nobody can be asked: {error}",))
+            return Refusal((name,), (f"no one can be asked: {error}",))
 
     async def _people(
         self, bench: _Bench, looked: Iterable[_Look], members: Members

@@ -157,12 +157,12 @@ class _Checks:
             if name is None or not isinstance(name.scalar, str):
                 continue
             if name.scalar in seen:
-                yield name.problem("duplicate_rule", seen[name.scalar], "name it otherwise")
+                yield name.problem("duplicate_rule", seen[name.scalar], "choose another name")
             seen.setdefault(name.scalar, f"the rule in line {rule.line} has this name")
         for text, group in self._groups.items():
             if text in _RESERVED:
                 fault = f"{text} is reserved: it means all {text} of a call"
-                yield group.problem("bad_name", fault, "name it otherwise")
+                yield group.problem("bad_name", fault, "choose another name")
 
     def _zones(self) -> Iterator[PolicyProblem]:
         places = [group.get("rotation") for group in self._groups.values()]

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 def _log_size(channel_id: str, count: int) -> None:
     logger.warning(
-        "%s has %d members: nobody can decide by it",
+        "%s has %d members, too many to approve",
         channel_id,
         count,
         extra={"action": "channel_too_large"},

@@ -56,7 +56,7 @@ def refused(model: type[Entry], root: SourceNode, error: ValidationError) -> lis
     """
     found = [one for details in error.errors() for one in _problems(model, root, details)]
     fault = f"can't be used: {error.errors()[0]['msg']}"
-    return found or [root.problem("bad_value", fault, "mend it")]
+    return found or [root.problem("bad_value", fault, "fix it")]
 
 
 def _problems(
@@ -105,7 +105,7 @@ def _empty(node: SourceNode, place: Sequence[str | int]) -> PolicyProblem:
     if last in _PEOPLE:
         return node.problem("empty_group", "the group is empty", "name at least one")
     if last == "approve":
-        return node.problem("no_approvers", "nobody is asked", "write {from: [group]}")
+        return node.problem("no_approvers", "no one is asked", "write {from: [group]}")
     return node.problem("bad_value", "too short", "write more of them, or leave the key out")
 
 
@@ -118,7 +118,7 @@ def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) 
         known = [word.strip("'") for word in words["expected"].replace(" or ", ", ").split(", ")]
         if isinstance(value, str):
             remedy = nearest(value, known, remedy)
-        return node.problem(code, f"{value!r} is not known here", remedy)
+        return node.problem(code, f"{value!r} isn't a valid value", remedy)
     if details["type"] in _WANTED:
         wanted = _WANTED[details["type"]]
         return node.problem("wrong_type", f"found {kind(value)}", f"write {wanted}")

@@ -109,7 +109,7 @@ def test_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ("name", "value", "said"),
     [
         ("COUNTERSIGN_MONGO_DRIVER", "mango", "write motor or pymongo"),
-        ("COUNTERSIGN_REDACT", "a(b", "cannot be used: missing )"),
+        ("COUNTERSIGN_REDACT", "a(b", "isn't valid: missing )"),
     ],
 )
 def test_with_wrong_settings(

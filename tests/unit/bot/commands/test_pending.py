@@ -106,7 +106,7 @@ def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path
         policy.write_text("version: 1")
         place.environ["COUNTERSIGN_POLICY"] = str(policy)
         first, second = sorted(await place.type("pending", "reask", "--outdated"))
-        assert first.endswith("asked anew.")
+        assert first.endswith("asked again.")
         assert "edited" in second
         ended = (await storage.approvals.get(f"apr_{1:032x}")).decision
         assert ended is not None

@@ -148,7 +148,7 @@ def test_it_says_when_nobody_can_decide(
 def test_ids_of_code_that_are_nobodys_are_named(tmp_path: Path) -> None:
     call = {"tool": "sql", "code": [{"rule": "ask", "approvers": ["U-OPS"]}]}
     data = json.loads(printed(tmp_path, POLICIES["allow-all"], call, "--json"))
-    assert data["undecidable"] == "nobody has the id U-OPS"
+    assert data["undecidable"] == "no one has the ID U-OPS"
     assert data["rule"] == "code:ask"
 
 

@@ -126,7 +126,7 @@ async def test_a_deployment_that_nobody_can_decide() -> None:
     talk = Talk()
     await talk.say(DEPLOY)
     said = await talk.decide(Undecidable(reason="Ask in <#C0OPSOPS01>."))
-    assert said.endswith("there is nobody here who may decide it. Its card says why.")
+    assert said.endswith("no one here can approve it. Its card says why.")
 
 
 async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:

@@ -155,7 +155,7 @@ def test_several_may_be_in_force_and_end_in_any_order() -> None:
 
 
 def test_a_broken_pattern() -> None:
-    assert refusal("a(b").startswith("'a(b' cannot be used: missing )")
+    assert refusal("a(b").startswith("'a(b' isn't valid: missing )")
 
 
 def test_a_long_pattern() -> None:

@@ -103,7 +103,7 @@ async def test_a_thread_that_somebody_works_on_is_not_forgotten(storage: SqliteS
     await storage.threads.claim(THREAD_ID, owner="b", now_ms=now, until_ms=now + 5_000)
 
     forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
-    assert forecast.refusal == "somebody works on it just now"
+    assert forecast.refusal == "a process is working on it; try again"
 
 
 async def test_a_message_that_nobody_has_read_keeps_its_thread(storage: SqliteStorage) -> None:
@@ -154,7 +154,7 @@ async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStorage)
     meddling: Any = Meddling(storage, strip=somebody_writes)
     forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
 
-    assert "somebody wrote in it meanwhile" in forecast.refusal
+    assert "a new message arrived" in forecast.refusal
     await office.sweep.tick()
     await office.queue.run()
     assert office.shown()[-1] == "Hello again."

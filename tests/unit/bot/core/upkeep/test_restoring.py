@@ -508,7 +508,7 @@ async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
 @pytest.mark.parametrize(
     ("argv", "uri", "words"),
     [
-        (["restore", "--data-dir", "nowhere"], "", "name the copy"),
+        (["restore", "--data-dir", "nowhere"], "", "name the backup"),
         (["restore", "x.db"], "mongodb://127.0.0.1:1/", "put that database back with mongorestore"),
     ],
 )

@@ -175,7 +175,7 @@ async def test_a_gate_is_refused_where_the_defaults_name_nobody() -> None:
     for code in (Ask(rule=GATE_RULE), Ask(rule="eyes")):
         ruling = (await judge(code, default="allow", approve=None)).ruling
         assert isinstance(ruling, Refusal)
-        assert "defaults name nobody" in ruling.reason
+        assert "defaults name no approvers" in ruling.reason
 
 
 async def test_defaults_of_an_unknown_group_refuse() -> None:
@@ -183,7 +183,7 @@ async def test_defaults_of_an_unknown_group_refuse() -> None:
         Ask(rule="eyes", approvers=("U0MIA",)), default="allow", exclude=["nobody"]
     )
     assert isinstance(judged.ruling, Refusal)
-    assert "no group nobody" in judged.ruling.reason
+    assert "no group named 'nobody'" in judged.ruling.reason
 
 
 async def test_a_denial_of_code_denies_and_is_named_if_it_has_a_name() -> None:
@@ -199,7 +199,7 @@ async def test_what_is_no_ruling_denies() -> None:
 
 async def test_ids_that_are_nobodys_are_named_and_count_for_nobody() -> None:
     judged = await judge(Ask(rule="eyes", approvers=("U0MIA", "U-OPS"), backups=("ada",)))
-    assert judged.undecidable == "nobody has the id U-OPS, ada"
+    assert judged.undecidable == "no one has the ID U-OPS, ada"
     assert isinstance(judged.ruling, Terms)
     assert judged.ruling.groups["code:eyes"].users == ("U0MIA",)
 

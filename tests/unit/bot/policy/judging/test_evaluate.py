@@ -173,13 +173,13 @@ async def test_every_step_says_what_settled_it() -> None:
 async def test_a_question_that_names_nobody_is_refused() -> None:
     judged = await judge(rulebook(default={"ask": {}}))
     assert isinstance(judged.ruling, Refusal)
-    assert "names nobody" in judged.ruling.reason
+    assert "names no approvers" in judged.ruling.reason
 
 
 async def test_a_question_that_names_an_unknown_group_is_refused() -> None:
     judged = await judge(rulebook(default={"ask": {"approve": [{"from": ["nobody"]}]}}))
     assert isinstance(judged.ruling, Refusal)
-    assert "no group nobody" in judged.ruling.reason
+    assert "no group named 'nobody'" in judged.ruling.reason
 
 
 async def test_many_tools_do_not_fill_the_memory() -> None:

@@ -85,7 +85,9 @@ def test_a_channel_of_backups_is_named_in_words() -> None:
 def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
     edited = replace(an_approval(), edited_by="U0MIA")
     first = nudge_text(edited, "mention", ["U0ADA"]).text
-    assert first.startswith("<@U0ADA> <@U0MIA> edited this request, and it now needs your decision")
+    assert first.startswith(
+        "<@U0ADA>: <@U0MIA> edited this request, and it now needs your decision"
+    )
     assert "edited" not in nudge_text(replace(edited, reminders=1), "mention", ["U0ADA"]).text
 
 
