@@ -166,9 +166,18 @@ _ISSUERS = (
 )
 
 
+_LONG_WORD = 20
+_ODD_BASE64 = re.compile("(?=[A-Za-z+/]{0,20}[0-9=])[A-Za-z0-9+/]++={0,2}+")
+"""What base64 may be, and no word is."""
+
+
 def _is_credential(found: re.Match[str]) -> bool:
-    is_bearer = found["keep"][:2].lower() == "be"  # “basic” is an ordinary word, too
-    return is_random(found["value"], longest=15 if is_bearer else 20)
+    if found["keep"][:2].lower() == "be":
+        return is_random(found["value"], longest=15)
+    # “basic” is an ordinary word, too
+    value = found["value"]
+    is_odd = _ODD_BASE64.fullmatch(value) is not None or is_login(value)
+    return is_odd or len(value) >= _LONG_WORD
 
 
 def _token(*needles: str, form: str, whole: bool = False) -> Look:
@@ -222,7 +231,7 @@ FIRST_LOOKS = (
         ),
     ),
     _token("sk-", "rk-", form="[sr]k-[A-Za-z0-9_-]{16,}+"),
-    _token("k_", "whsec_", form="(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9_+/=-]{10,}+"),
+    _token("k_", "whsec_", form="(?:[sr]k_(?:live|test|prod)_|whsec_)[A-Za-z0-9_+/=-]{10,}+"),
     _token("gh", "github_pat_", form="gh[pousr]_[A-Za-z0-9_]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),
     _token(
         "gl",
@@ -236,7 +245,7 @@ FIRST_LOOKS = (
     _token("SG.", form=r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
     Look(("Q~",), re.compile(r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}+")),
     Look(("sig=",), re.compile(r"(?P<keep>[?&;]sig=)[^&\s\"'<>]{16,}+")),
-    _token("hf_", "dop_v1_", "dapi", form="(?:hf_|do[por]_v1_|dapi)[A-Za-z0-9]{30,}+"),
+    _token("hf_", "_v1_", "dapi", form="(?:hf_|do[por]_v1_|wandb_v1_|dapi)[A-Za-z0-9]{30,}+"),
     _token("shp", "lin_api_", "dckr_pat_", form=r"(?:shp[a-z]{2}|lin_api|dckr_pat)_[\w-]{20,}+"),
     _token("hvs.", "hvb.", "ATATT3", form=r"(?:hv[sb]\.|ATATT3)[A-Za-z0-9_=-]{20,}+"),
     _token("NRAK-", "PMAK-", "glsa_", form=r"(?:NRAK-|PMAK-|glsa_)[A-Za-z0-9_-]{20,}+"),
@@ -291,14 +300,14 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     # code hosts and build services
     (
-        ("GR1348941", "ATBB", "ATCTT3"),
-        r"GR1348941[\w-]{16,}+|ATBB[A-Za-z0-9]{24,}+|ATCTT3[\w=-]{20,}+",
+        ("GR1348941", "ATBB", "ATCTT3", "BBDC-"),
+        r"GR1348941[\w-]{16,}+|ATBB[\w=.-]{24,}+|ATCTT3[\w=-]{20,}+|BBDC-[\w+/@-]{40,}+",
     ),
-    (("sgp_", "squ_", "sqp_", "sqa_", "bkua_"), "(?:sgp|sq[upa]|bkua)_[A-Za-z0-9_]{32,}+"),
+    (("sgp_", "squ_", "sqp_", "sqa_", "bkua_"), r"(?:sgp|bkua)_\w{32,}+|sq[upa]_[\w=-]{32,}+"),
     (("CCIPAT_", "CCIPRJ_"), r"CCI(?:PAT|PRJ)_\w{30,}+"),
-    (("pat.", "sat."), r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.\w{20,}+"),
+    (("pat.", "sat."), r"[ps]at\.[\w-]{22}\.[A-Za-z0-9]{24}\.\w{20,}+"),
     (("API-", "pul-", "ico-"), "API-[A-Z0-9]{24,}+|pul-[0-9a-f]{40}|ico-[A-Za-z0-9]{32}"),
-    (("pnu_", "pnb_", "tk-us-"), "pn[ub]_[a-z0-9A-Z]{30,}+|tk-us-[A-Za-z0-9-]{40,}+"),
+    (("pnu_", "pnb_", "tk-us-"), "pn[ub]_[a-z0-9A-Z]{30,}+|tk-us-[A-Za-z0-9_-]{40,}+"),
     (
         ("sha256~", "ops_eyJ", "A3-"),
         r"sha256~[\w-]{40,}+|ops_eyJ[A-Za-z0-9+/]{60,}+={0,3}+|A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,6}+){4,5}+",
@@ -307,8 +316,8 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("LTAI", "AKID", "AQVN"), r"LTAI[A-Za-z0-9]{16,}+|AKID[A-Za-z0-9]{32}|AQVN[\w-]{35,}+"),
     (("v1.0-",), r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}+"),
     (
-        ("doo_v1_", "vcp_", "vci_", "vca_", "vcr_", "vck_"),
-        "doo_v1_[0-9a-f]{40,}+|vc[piark]_[A-Za-z0-9]{24,}+",
+        ("vcp_", "vci_", "vca_", "vcr_", "vck_", "vercel_blob_"),
+        "vc[piark]_[A-Za-z0-9]{24,}+|vercel_blob_[a-z]{1,4}_[A-Za-z0-9_]{24,}+",
     ),
     (("nfp_", "rnd_", "napi_"), "nfp_[A-Za-z0-9]{30,}+|rnd_[A-Za-z0-9]{28,}+|napi_[a-z0-9]{40,}+"),
     (("pscale_", "4b1d"), r"pscale_(?:tkn|pw|oauth)_[\w.=-]{24,}+|4b1d[A-Za-z0-9]{38}(?!\w)"),
@@ -318,7 +327,10 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
         "glc_[A-Za-z0-9+/]{32,}+={0,3}+|NRJS-[0-9a-f]{19}|NRII-[A-Za-z0-9-]{32}",
     ),
     (("dt0",), r"dt0[a-z][0-9]{2}\.[A-Z0-9]{8,24}+\.[A-Z0-9]{40,}+"),
-    (("phc_", "phx_", "pdus+_"), r"ph[cx]_[A-Za-z0-9]{40,}+|pdus\+_[\w-]{20,}+"),
+    (
+        ("phc_", "phx_", "pdus+_", "u+"),
+        r"ph[cx]_[A-Za-z0-9]{40,}+|pdus\+_[\w-]{20,}+|u\+[\w+-]{18}(?![\w+-])",
+    ),
     # messages and mail
     (
         ("md-", "pubkey-", "re_"),
@@ -331,7 +343,7 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("EZAK", "EZTK", "FLWSECK"),
-        r"EZ[AT]K[A-Za-z0-9]{50,}+|FLWSECK(?:_TEST)?-[A-Za-z0-9]{24,}+(?:-X)?",
+        r"EZ[AT]K[A-Za-z0-9]{50,}+|FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}+(?:-X)?",
     ),
     (("shippo_", "duffel_"), r"(?:shippo|duffel)_(?:live|test)_[\w=-]{32,}+"),
     (("access-",), "access-(?:sandbox|development|production)-[0-9a-f-]{36}"),
@@ -341,7 +353,7 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     # work
     (("pat", "lin_oauth_"), r"pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}+|lin_oauth_[0-9a-f]{40,}+"),
-    (("1/",), "1/[0-9]{16}:[0-9a-f]{32}"),
+    (("1/", "2/"), "[12]/(?:[0-9]{15,17}/)?[0-9]{15,17}:[0-9a-f]{32}"),
     (("pk_", "pat-"), "pk_[0-9]{6,10}_[A-Z0-9]{32}|pat-[a-z]{2}[0-9]-[0-9a-f-]{36}"),
     (("tfp_", "fio-u-", "rdme_"), r"tfp_[\w.=-]{40,}+|fio-u-[\w=-]{40,}+|rdme_[a-z0-9]{40,}+"),
     (
@@ -354,7 +366,18 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
         ("api_org_", "lsv2_", "pcsk_"),
         r"api_org_[A-Za-z0-9]{30,}+|lsv2_(?:pt|sk)_\w{30,}+|pcsk_\w{40,}+",
     ),
-    (("dckr_oat_",), r"dckr_oat_[\w-]{20,}+"),
+    (("dckr_oat_", "nvapi-"), r"(?:dckr_oat_|nvapi-)[\w-]{20,}+"),
+    # networks, and what people log in with
+    (
+        ("tskey-", "dnkey-"),
+        r"tskey-[a-z]{3,9}-[A-Za-z0-9-]{20,}+|dnkey-[a-z0-9=_-]{26}-[a-z0-9=_-]{52}",
+    ),
+    (("_mmk", "t1."), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|t1\.[\w-]{1,512}+={0,2}+\.[\w-]{80,}+"),
+    ((".acc",), r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[\w.+/=-]{40,}+"),
+    (("AAAAAAAAAAAAAAAAAAAAAA",), "A{22}[A-Za-z0-9%]{80,}+"),
+    (("s-s4t2", "sm_"), "s-s4t2(?:ud|af)-[0-9a-f]{64}|sm_(?:pat|aat|sat)_[A-Za-z0-9]{16}(?!\\w)"),
+    (("live_",), r"live_(?=[A-Za-z_=-]{0,39}[0-9])(?=[a-z0-9_=-]{0,39}[A-Z])[\w=-]{40}(?![\w=-])"),
+    (("eyJrIjoi",), "eyJrIjoi[A-Za-z0-9+/]{60,}+={0,3}+"),
 )
 """Needles and forms of tokens that begin with something of their own, vendor by vendor."""
 

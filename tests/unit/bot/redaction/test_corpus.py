@@ -46,6 +46,8 @@ TOKENS = {
     "GitLab runner registration": "GR1348941" + MIXED[:20],
     "GitLab CI job": "glcbt-1_" + MIXED[:20],
     "Bitbucket app password": "ATBB" + MIXED[:32],
+    "Bitbucket app password, newer": "ATBB" + MIXED[:15] + "_" + MIXED[:16],
+    "Bitbucket server": "BBDC-" + MIXED[:20] + "/" + MIXED[:23],
     "Bitbucket repository token": "ATCTT3xFfGN0" + MIXED[:60],
     "Atlassian": "ATATT3xFfGF0" + MIXED[:180],
     "Sourcegraph": "sgp_" + HEX[:40],
@@ -53,12 +55,14 @@ TOKENS = {
     "Buildkite agent": "bkua_" + HEX[:40],
     "CircleCI": "CCIPAT_" + MIXED[:22] + "_" + HEX[:40],
     "Harness": "pat." + MIXED[:22] + "." + HEX[:24] + "." + MIXED[:20],
+    "Harness, newer": "pat." + MIXED[:22] + "." + MIXED[:24] + "." + MIXED[:20],
+    "Sonar, newer": "sqa_" + LOWER[:20] + "=" + LOWER[:19],
     "Octopus Deploy": "API-" + UPPER[:26],
     "Pulumi": "pul-" + HEX[:40],
     "Terraform": MIXED[:14] + ".atlasv1." + MIXED[:64],
     "Prefect": "pnu_" + LOWER[:36],
     "Infracost": "ico-" + MIXED[:32],
-    "Scalingo": "tk-us-" + MIXED[:48],
+    "Scalingo": "tk-us-" + MIXED[:24] + "_" + MIXED[:23],
     "OpenShift": "sha256~" + MIXED[:43],
     "Vault": "hvs." + MIXED[:95],
     "1Password service account": "ops_eyJ" + MIXED[:260],
@@ -72,6 +76,7 @@ TOKENS = {
     "Azure client secret": MIXED[:3] + "8Q~" + MIXED[:34],
     "DigitalOcean": "dop_v1_" + HEX[:64],
     "DigitalOcean OAuth": "doo_v1_" + HEX[:64],
+    "DigitalOcean refresh": "dor_v1_" + HEX[:64],
     "Alibaba": "LTAI" + MIXED[:20],
     "Tencent": "AKID" + MIXED[:32],
     "Yandex": "AQVN" + MIXED[:36],
@@ -79,6 +84,7 @@ TOKENS = {
     "Fly": "FlyV1 fm2_" + MIXED[:100],
     "Heroku": "HRKU-AA" + MIXED[:58],
     "Vercel": "vcp_" + MIXED[:56],
+    "Vercel store": "vercel_blob_rw_" + MIXED[:16] + "_" + MIXED[:30],
     "Netlify": "nfp_" + MIXED[:36],
     "Render": "rnd_" + MIXED[:32],
     "Supabase": "sbp_" + HEX[:40],
@@ -100,6 +106,7 @@ TOKENS = {
     "Dynatrace": "dt0c01." + UPPER[:24] + "." + UPPER[:64],
     "Highlight of PostHog": "phc_" + MIXED[:43],
     "PostHog personal": "phx_" + MIXED[:43],
+    "PagerDuty, older": "u+" + MIXED[:18],
     "PagerDuty": "pdus+_0XBPWQQ_" + UUID,
     # messages and mail
     "Slack bot": "xoxb-" + DIGITS[:12] + "-" + DIGITS[:12] + "-" + MIXED[:24],
@@ -116,6 +123,7 @@ TOKENS = {
     "Resend": "re_" + MIXED[:8] + "_" + MIXED[:24],
     # money and shops
     "Stripe": "sk_live_" + MIXED[:24],
+    "Stripe, production": "rk_prod_" + MIXED[:24],
     "Stripe restricted": "rk_live_" + MIXED[:24],
     "Square": "sq0atp-" + MIXED[:22],
     "Square, newer": "EAAA" + MIXED[:60],
@@ -124,6 +132,7 @@ TOKENS = {
     "Shopify": "shpat_" + HEX[:32],
     "EasyPost": "EZAK" + MIXED[:54],
     "Shippo": "shippo_live_" + HEX[:40],
+    "Flutterwave encryption": "FLWSECK_TEST-" + HEX[:12],
     "Flutterwave": "FLWSECK_TEST-" + HEX[:32] + "-X",
     "Duffel": "duffel_live_" + MIXED[:43],
     "Plaid": "access-production-" + UUID,
@@ -135,6 +144,7 @@ TOKENS = {
     "Linear": "lin_api_" + MIXED[:40],
     "Linear OAuth": "lin_oauth_" + HEX[:64],
     "Asana": "1/" + DIGITS[:16] + ":" + HEX[:32],
+    "Asana personal": "2/" + DIGITS[:16] + "/" + DIGITS[:16] + ":" + HEX[:32],
     "ClickUp": "pk_" + DIGITS[:8] + "_" + UPPER[:32],
     "HubSpot": "pat-na1-" + UUID,
     "Figma": "figd_" + MIXED[:40],
@@ -156,6 +166,19 @@ TOKENS = {
     "Replicate": "r8_" + MIXED[:37],
     "LangSmith": "lsv2_pt_" + HEX[:32] + "_" + HEX[:10],
     "Pinecone": "pcsk_" + MIXED[:60],
+    "NVIDIA": "nvapi-" + MIXED[:64],
+    "Weights & Biases": "wandb_v1_" + MIXED[:77],
+    # networks, and what people log in with
+    "Tailscale": "tskey-auth-" + MIXED[:17] + "-" + MIXED[:32],
+    "Defined Networking": "dnkey-" + LOWER[:26] + "-" + LOWER[:52],
+    "MaxMind": MIXED[:6] + "_" + MIXED[:29] + "_mmk",
+    "Yandex IAM": "t1." + MIXED[:90] + "." + MIXED[:86],
+    "Authress": "sc_" + LOWER[:24] + "." + LOWER[:5] + ".acc-" + LOWER[:20] + "." + MIXED[:60],
+    "X": "A" * 22 + MIXED[:86],
+    "42": "s-s4t2ud-" + HEX[:64],
+    "SettleMint": "sm_pat_" + MIXED[:16],
+    "GoCardless": "live_" + MIXED[:20] + "-" + MIXED[:19],
+    "Grafana key, older": "eyJrIjoi" + MIXED[:80] + "==",
     # forms that no vendor owns
     "JWT": "eyJ" + MIXED[:20] + ".eyJ" + MIXED[:40] + "." + MIXED[:43],
     "htpasswd": "rosa:$apr1$Zq8w1x7k$" + MIXED[:22],
@@ -184,6 +207,7 @@ PLACES = {
     "base64 of a token": encoded("ghp_" + MIXED[:36]),
     "base64 of a config": encoded('{"password": "' + PASSWORD + '"}'),
     "Basic header": "Authorization: Basic " + encoded("rosa:" + PASSWORD),
+    "Basic login of letters": "Basic YWJjOmRl",
     "X-Auth-Token": "X-Auth-Token: " + HEX[:32],
     "cookie": "Set-Cookie: session=" + HEX[:40] + "; HttpOnly",
     "netrc": f"machine api.example login rosa password {PASSWORD}",
@@ -218,7 +242,15 @@ def test_a_token_is_masked_wherever_it_stands(name: str) -> None:
 def test_a_secret_is_masked_for_its_place(name: str) -> None:
     shown = mask_text(PLACES[name])
     assert REDACTED in shown
-    for secret in (PASSWORD, quote(PASSWORD), encoded(PASSWORD), "4111", "4711", HEX[:32]):
+    for secret in (
+        PASSWORD,
+        quote(PASSWORD),
+        encoded(PASSWORD),
+        "YWJjOmRl",
+        "4111",
+        "4711",
+        HEX[:32],
+    ):
         assert secret not in shown
 
 
@@ -234,6 +266,10 @@ ORDINARY = [
     "bearer of good news",
     "a basic understanding of HTTP",
     "Basic authentication is off",
+    "A basic HTTP/1.1 client",
+    "Example: Basic ProxyAgent instantiation",
+    "test_a_form_shows_all_that_runs_by_a_single_y",
+    "live_updates_of_all_orders_in_the_main_shop_1",
     "Use the Bearer scheme",
     "the password is required",
     "Reset the password for Ada",
