@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agents.core.checkpoint import AmendingStore, MessageLog
+from storage.people import DelegationStore, GrantStore, PeopleStore
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore, TrailStore
 from storage.ports.lists import ListStore
 from storage.ports.messages import InboxStore, PostStore, WhisperStore
-from storage.ports.people import PeopleStore
 from storage.ports.restoring import RestoreStore
 from storage.ports.retention import RetentionStore
-from storage.ports.rights import DelegationStore, GrantStore
 from storage.ports.threads import ThreadStore
 from storage.records import Remark, Unreadable
 

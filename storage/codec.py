@@ -27,12 +27,9 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
-    DelegationRecord,
-    Grant,
     Kind,
     Message,
     MessageStatus,
-    PersonRecord,
     Post,
     Status,
     Thread,
@@ -46,17 +43,7 @@ Row = dict[str, Scalar]
 
 Record = TypeVar(
     "Record",
-    bound=Thread
-    | Message
-    | Approval
-    | ApprovalHead
-    | Post
-    | Whisper
-    | DelegationRecord
-    | PersonRecord
-    | Grant
-    | AuditEntry
-    | Decision,
+    bound=Thread | Message | Approval | ApprovalHead | Post | Whisper | AuditEntry | Decision,
 )
 
 
@@ -304,9 +291,6 @@ CLIMBED = (
 """Fields of an approval that a step of its ladder changes."""
 POSTS = Codec("post", Post, key="post_id")
 WHISPERS = Codec("whisper", Whisper, key="whisper_id")
-DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
-PEOPLE = Codec("person", PersonRecord, key="person_id")
-GRANTS = Codec("grant", Grant, key="grant_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id")
 
 
@@ -390,9 +374,7 @@ def _fingerprint(*codecs: Codec[Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-READER = _fingerprint(
-    DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, DELEGATIONS, PEOPLE, GRANTS, AUDIT
-)
+READER = _fingerprint(DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, AUDIT)
 """Stands in `aside_by` of records that this release cannot read: it looks at them no more, and
 another release does. (Stored, but only ever compared with itself.)"""
 

@@ -24,7 +24,7 @@ from bot.policy.standing import Delegation, Exclusion, Rights, Standing, either,
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
-from storage.ports.rights import DelegationStore
+from storage.people import DelegationStore
 from storage.records import Approval, Kind
 
 _ANY_REASON = "…"

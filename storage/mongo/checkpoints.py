@@ -14,7 +14,7 @@ from agents.core.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
 from storage.codec import stored_checkpoint
 from storage.errors import RecordFormatError
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Update
 from storage.records import SCHEMA_VERSION
 
@@ -27,7 +27,7 @@ class MongoCheckpointStore:
     `open` in a document says that the run has not ended; it makes the condition an equality.
     """
 
-    def __init__(self, checkpoints: Collection) -> None:
+    def __init__(self, checkpoints: Commands) -> None:
         self._checkpoints = checkpoints
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:

@@ -52,22 +52,6 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     ],
     "posts": [["thread_id"], ["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
-    "delegations": [["team_id"], ["team_id", "until_ms"], ["until_ms"]],
-    "people": [
-        ["team_id"],
-        ["team_id", "quiet_from"],
-        ["team_id", "has_copies"],
-        ["digest_ms"],
-        ["due_ms"],
-    ],
-    "grants": [
-        ["thread_id"],
-        ["thread_id", "until_ms"],
-        ["ended_ms"],
-        ["team_id"],
-        ["team_id", "until_ms"],
-        ["due_ms"],
-    ],
     "audit": [
         ["thread_id"],
         ["thread_id", "at_ms"],
@@ -128,12 +112,20 @@ class Client:
         driver: Which driver to use.
         database: Name of the database; None for the one in `uri`, or `countersign`.
         timeout: How long an operation may take, with its retry; the address may say otherwise.
+        indexes: The fields of further indexes, by collection.
     """
 
     def __init__(
-        self, uri: str, *, driver: Driver, database: str | None, timeout: timedelta
+        self,
+        uri: str,
+        *,
+        driver: Driver,
+        database: str | None,
+        timeout: timedelta,
+        indexes: Mapping[str, Sequence[Sequence[str]]] | None = None,
     ) -> None:
         self._uri = uri
+        self._indexes = {**INDEXES, **(indexes or {})}
         self._driver = driver
         self._name = database
         # A tenth is for the way back: the caller has its answer within `timeout`.
@@ -168,7 +160,7 @@ class Client:
         """
         await self.open_to_read()
         try:
-            for name, indexes in INDEXES.items():
+            for name, indexes in self._indexes.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
                 if name in GONE:
                     models.append(IndexModel([(GONE[name], 1)], expireAfterSeconds=0))

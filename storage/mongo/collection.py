@@ -1,179 +1,299 @@
-"""One collection: the few operations that we rely on, with our errors."""
+"""Collections in MongoDB: the fields of the body at the top, the engine's under `_work`."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic
 
-import pymongo
-from pymongo import DeleteOne, ReturnDocument, UpdateOne
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from storage.documents import (
+    WORK_FIELDS,
+    D,
+    Document,
+    Page,
+    Place,
+    Unreadable,
+    Where,
+    WorkDocument,
+    body_of,
+    due_of,
+    indexed,
+    operators,
+    read_document,
+    reader_of,
+    sorting,
+    suppressed,
+    told_reason,
+)
+from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
+from storage.mongo.commands import Commands, Sort
 
-from storage.mongo.client import INDEX_S, Apart, Client
-from storage.mongo.documents import Document, Filter, Update
+_PAGE = 500
 
-Sort = Sequence[tuple[str, int]]
-
-_TAKEN = 11000
-"""The server's code for a key that exists."""
+_BY = "_work.quarantined_by"
 
 
-class Collection:
-    """Finds, inserts, and conditional updates of single documents; nothing else.
+class MongoCollection(Generic[D]):
+    """See `storage.documents.Collection`.
 
-    Every method may raise `StoreUnavailableError` and `RecordRefusedError`.
+    Args:
+        commands: The server's collection.
+        kind: The class of the documents.
     """
 
-    def __init__(self, client: Client, name: str, *, limit_s: float | None = None) -> None:
-        self._client = client
-        self._name = name
-        self._limit_s = limit_s
+    def __init__(self, commands: Commands, kind: type[D]) -> None:
+        self.kind = kind
+        self._commands = commands
+        self._is_work = issubclass(kind, WorkDocument)
+        self._names = {name: name for name in indexed(kind)} | {"id": "_id"}
+        if self._is_work:
+            self._names |= {name: f"_work.{name}" for name in WORK_FIELDS}
 
-    @property
-    def patient(self) -> Collection:
-        """The same, where a call may take as long as the making of an index."""
-        return Collection(self._client, self._name, limit_s=INDEX_S)
+    async def get(self, key: str) -> D:
+        found = await self._commands.get(key)
+        if found is None:
+            raise RecordNotFoundError(self.kind.spec.noun, key)
+        return self._parse(found)
 
-    async def insert(self, document: Document) -> bool:
-        """Insert; False when the key is taken."""
-        async with self._call() as apart:
-            try:
-                await apart(self._collection.insert_one(document))
-            except DuplicateKeyError:
-                return False
-        return True
+    async def insert(self, *documents: D) -> frozenset[str]:
+        return await self._commands.insert_all([self._stored(one) for one in documents])
 
-    async def insert_all(self, documents: Sequence[Document]) -> frozenset[str]:
-        """Insert those whose keys are free, in one command; return their keys."""
-        keys = frozenset(document["_id"] for document in documents)
-        if not keys:
-            return keys
-        async with self._call() as apart:
-            try:
-                await apart(self._collection.insert_many(documents, ordered=False))
-            except BulkWriteError as error:
-                return keys - _taken_keys(error)
-        return keys
-
-    async def get(self, key: str) -> Document | None:
-        """Read one document by its key."""
-        async with self._call() as apart:
-            found: Document | None = await apart(self._collection.find_one({"_id": key}))
-        return found
+    async def replace(self, document: D, *, based_on: D, fence: int | None = None) -> D:
+        new = document.changed(revision=based_on.revision + 1)
+        was, body = self._body(based_on), self._body(new)
+        changes = {name: value for name, value in body.items() if was.get(name) != value}
+        changes |= {"revision": new.revision, "v": self.kind.spec.version}
+        gone = dict.fromkeys(was.keys() - body.keys() - {"revision"}, "")
+        if (due_ms := due_of(new)) != due_of(based_on):
+            _put(changes, gone, "_work.due_ms", due_ms)
+        where: dict[str, Any] = {"_id": new.key, "revision": based_on.revision}
+        if fence is not None:
+            where |= _held(fence)
+        update = {"$set": changes} | ({"$unset": gone} if gone else {})
+        if not await self._commands.update(where, update):
+            raise RecordConflictError(self.kind.spec.noun, new.key)
+        return new
 
     async def find(
         self,
-        where: Filter,
-        sort: Sort,
-        limit: int | None = None,
+        where: Where,
         *,
-        names: Sequence[str] | None = None,
-    ) -> list[Document]:
-        """Read documents in an order: all when `limit` is None, and whole when `names` is None."""
-        if limit is not None and limit < 1:
-            return []  # to MongoDB, 0 would mean all
-        async with self._call() as apart:
-            cursor = self._collection.find(where, names).sort(list(sort)).limit(limit or 0)
-            found: list[Document] = await apart(cursor.to_list(limit))
+        sort: Sequence[str] = (),
+        limit: int | None = None,
+        after: Place | None = None,
+        strict: bool = False,
+    ) -> Page[D]:
+        names, is_down = sorting(sort)
+        found: list[D] = []
+        while limit is None or len(found) < limit:
+            size = _PAGE if limit is None else limit - len(found)
+            rows = await self._page(where, names, size, after, is_down=is_down, strict=strict)
+            found += await self._read(rows, strict=strict)
+            after = self._place(rows[-1], names) if len(rows) == size else None
+            if after is None:
+                break
+        return Page(found, after)
+
+    async def _page(
+        self,
+        where: Where,
+        names: Sequence[str],
+        limit: int,
+        after: Place | None,
+        *,
+        is_down: bool,
+        strict: bool,
+    ) -> list[dict[str, Any]]:
+        condition = self._where(where)
+        if not strict:
+            condition[_BY] = {"$nin": [reader_of(self.kind)]}
+        order: Sort = [(self._name(name), -1 if is_down else 1) for name in names]
+        found: list[dict[str, Any]] = []
+        for more in self._ranges(names, after, is_down=is_down):
+            if len(found) < limit:
+                where_next = _both(condition, more)
+                found += await self._commands.find(where_next, order, limit - len(found))
         return found
 
-    async def keys(self, where: Filter, limit: int) -> list[str]:
-        """Read the first keys, in their order, of documents that are as `where` says."""
-        async with self._call() as apart:
-            cursor = self._collection.find(where, {"_id": 1}).sort([("_id", 1)]).limit(limit)
-            found: list[Document] = await apart(cursor.to_list(limit))
-        return [document["_id"] for document in found]
+    def _ranges(
+        self, names: Sequence[str], after: Place | None, *, is_down: bool
+    ) -> list[dict[str, Any]]:
+        """The conditions of what comes after a place, the nearest first; no server needs `$or`."""
+        if after is None:
+            return [{}]
+        operator = "$lt" if is_down else "$gt"
+        ranges = []
+        for number in reversed(range(len(names))):
+            same = {self._name(names[one]): after[one] for one in range(number)}
+            ranges.append({**same, self._name(names[number]): {operator: after[number]}})
+        return ranges
 
-    async def count(self, where: Filter) -> int:
-        """Count the documents that fit `where`."""
-        async with self._call() as apart:
-            # Not `count_documents`: its way of counting has some servers read every document.
-            cursor = self._collection.aggregate([{"$match": where}, {"$count": "found"}])
-            if inspect.isawaitable(cursor):
-                cursor = await apart(cursor)
-            answer = await apart(cursor.to_list(1))
-        return int(answer[0]["found"]) if answer else 0
+    async def count(self, where: Where) -> int:
+        condition = self._where(where)
+        return await self._commands.count({**condition, _BY: {"$nin": [reader_of(self.kind)]}})
 
-    async def update(self, where: Filter, update: Update) -> bool:
-        """Change one document; False when none is as `where` says."""
-        async with self._call() as apart:
-            result = await apart(self._collection.update_one(where, update))
-        return bool(result.matched_count)
+    async def delete(self, where: Where, *, limit: int) -> int:
+        keys = await self._commands.keys(self._where(where), limit)
+        return await self._commands.remove(keys)
 
-    async def update_and_get(self, where: Filter, update: Update) -> Document | None:
-        """Change one document and return it as it is then; None when none is as `where` says."""
-        async with self._call() as apart:
-            changed: Document | None = await apart(
-                self._collection.find_one_and_update(
-                    where, update, return_document=ReturnDocument.AFTER
-                )
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
+        order: Sort = [("_work.due_ms", 1), ("_id", 1)]
+        found: list[D] = []
+        while len(found) < limit:
+            rows = await self._commands.find(self._is_due(now_ms), order, limit)
+            found = await self._read(rows)
+            if len(found) == len(rows):
+                break
+        return found
+
+    async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
+        lease = {"_work.leased_by": owner, "_work.leased_until_ms": until_ms}
+        found = await self._commands.update_and_get(
+            {"_id": key, **self._is_due(now_ms)}, {"$set": lease, "$inc": {"_work.fence": 1}}
+        )
+        return None if found is None else next(iter(await self._read([found])), None)
+
+    async def release(self, key: str, *, fence: int, due_ms: int | None) -> bool:
+        changes: dict[str, Any] = {"_work.leased_by": "", "_work.leased_until_ms": 0}
+        gone: dict[str, Any] = {}
+        _put(changes, gone, "_work.due_ms", due_ms)
+        update = {"$set": changes} | ({"$unset": gone} if gone else {})
+        return await self._commands.update({"_id": key, **_held(fence)}, update)
+
+    async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
+        where = {_BY: reader_of(self.kind)}
+        rows = await self._commands.find(where, [("_id", 1)], limit, names=["_work"])
+        noun = self.kind.spec.noun
+        return [
+            Unreadable(
+                kind=noun,
+                record_id=str(row["_id"]),
+                why=str(_work_of(row).get("quarantine_reason", "")),
             )
-        return changed
+            for row in rows
+        ]
 
-    async def update_each(self, wheres: Sequence[Filter], update: Update) -> None:
-        """Make the same change to one document for each filter, in one command."""
-        if wheres:
-            async with self._call() as apart:
-                await apart(
-                    self._collection.bulk_write(
-                        [UpdateOne(where, update) for where in wheres], ordered=False
-                    )
-                )
+    async def count_quarantined(self) -> int:
+        return await self._commands.count({_BY: reader_of(self.kind)})
 
-    async def change_each(self, changes: Sequence[tuple[Filter, Update]]) -> None:
-        """Change one document for each filter, in this order, in one command."""
-        if changes:
-            async with self._call() as apart:
-                await apart(
-                    self._collection.bulk_write(
-                        [UpdateOne(where, update) for where, update in changes], ordered=True
-                    )
-                )
+    async def recheck(self) -> None:
+        marks = {_BY: "", "_work.quarantine_reason": ""}
+        await self._commands.update_all({_BY: reader_of(self.kind)}, {"$unset": marks})
 
-    async def delete(self, where: Filter) -> bool:
-        """Delete one document; False when none is as `where` says."""
-        async with self._call() as apart:
-            result = await apart(self._collection.delete_one(where))
-        return bool(result.deleted_count)
+    async def _read(self, rows: Iterable[dict[str, Any]], *, strict: bool = False) -> list[D]:
+        found: list[D] = []
+        for row in rows:
+            try:
+                found.append(self._parse(row))
+            except RecordFormatError as error:
+                if strict:
+                    raise
+                await self._quarantine(row["_id"], error)
+        return found
 
-    async def remove(self, keys: Sequence[str]) -> int:
-        """Delete the documents with these keys, in one command; return how many there were."""
-        if not keys:
-            return 0
-        async with self._call() as apart:
-            result = await apart(
-                self._collection.bulk_write(
-                    [DeleteOne({"_id": key}) for key in keys], ordered=False
-                )
-            )
-        return int(result.deleted_count)
+    async def _quarantine(self, key: str, error: RecordFormatError) -> None:
+        changes: dict[str, Any] = {
+            _BY: reader_of(self.kind),
+            "_work.quarantine_reason": told_reason(error),
+        }
+        if self._is_work:
+            changes |= {"_work.leased_by": "", "_work.leased_until_ms": 0}
+        with suppressed():
+            await self._commands.update({"_id": key}, {"$set": changes})
 
-    async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
-        """Make the same change to every document that is as `where` says, one by one."""
-        async with self._call() as apart:
-            await apart(self._collection.update_many(where, update))
+    def _is_due(self, now_ms: int) -> dict[str, Any]:
+        return {
+            "_work.due_ms": {"$lte": now_ms},
+            "_work.leased_until_ms": {"$lte": now_ms},
+            _BY: {"$nin": [reader_of(self.kind)]},
+        }
 
-    @asynccontextmanager
-    async def _call(self) -> AsyncIterator[Apart]:
-        if self._limit_s is None:
-            async with self._client.call() as apart:
-                yield apart
-            return
-        with pymongo.timeout(self._limit_s):
-            async with self._client.call(self._limit_s) as apart:
-                yield apart
+    def _body(self, document: D) -> dict[str, Any]:
+        return {name: value for name, value in body_of(document).items() if name != self._key}
 
     @property
-    def _collection(self) -> Any:
-        return self._client.collection(self._name)
+    def _key(self) -> str:
+        return self.kind.spec.key
+
+    def _stored(self, document: D) -> dict[str, Any]:
+        row = {
+            "_id": document.key,
+            "v": self.kind.spec.version,
+            "revision": document.revision,
+            **self._body(document),
+        }
+        if isinstance(document, WorkDocument):
+            work = {name: getattr(document, name) for name in sorted(WORK_FIELDS)}
+            row["_work"] = {name: value for name, value in work.items() if value is not None}
+        return row
+
+    def _parse(self, row: Mapping[str, Any]) -> D:
+        body = {name: value for name, value in row.items() if name not in {"_id", "v", "_work"}}
+        key = str(row["_id"])
+        try:
+            text = json.dumps({**body, self._key: row["_id"]}, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            text = ""  # it holds what is no JSON data
+        work = dict.fromkeys(WORK_FIELDS) | _work_of(row) if self._is_work else {}
+        work = {name: value for name, value in work.items() if name in WORK_FIELDS}
+        return read_document(self.kind, text, version=row.get("v"), key=key, work=work)
+
+    def _name(self, name: str) -> str:
+        return self._names[name]
+
+    def _where(self, where: Where) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, wanted in where.items():
+            conditions = operators(wanted)
+            plain = set(conditions) == {"$eq"}
+            found[self._name(name)] = conditions["$eq"] if plain else dict(conditions)
+        return found
+
+    def _place(self, row: Mapping[str, Any], names: Sequence[str]) -> Place | None:
+        place: list[object] = []
+        for name in names:
+            value: Any = row
+            for part in self._name(name).split("."):
+                value = value.get(part) if isinstance(value, Mapping) else None
+            if value is None:
+                return None
+            place.append(value)
+        return tuple(place)
 
 
-def _taken_keys(error: BulkWriteError) -> frozenset[str]:
-    """The keys of the documents that were there already; raises when that is not all."""
-    details = error.details or {}
-    faults = details.get("writeErrors") or []
-    if details.get("writeConcernErrors") or any(fault.get("code") != _TAKEN for fault in faults):
-        raise error
-    return frozenset(fault["op"]["_id"] for fault in faults)
+def indexes(kind: type[Document]) -> list[list[str]]:
+    """The fields of each index of a collection, ascending.
+
+    MongoDB would do without those of one field that begin another one; compatible servers that
+    ignore those of several fields would read the whole collection. Conditions of an index are left
+    out: some of these servers have them wrong.
+    """
+    is_work = issubclass(kind, WorkDocument)
+    found: list[list[str]] = [["_work.due_ms"], [_BY]] if is_work else [[_BY]]
+    for index in kind.spec.indexes:
+        fields = ["_id" if name == "id" else name for name in index.fields]
+        found += [each for each in ([fields[0]], fields) if each not in found]
+    return [each for each in found if each != ["_id"]]
+
+
+def _held(fence: int) -> dict[str, Any]:
+    return {"_work.fence": fence, "_work.leased_until_ms": {"$gt": 0}}
+
+
+def _put(changes: dict[str, Any], gone: dict[str, Any], name: str, value: object) -> None:
+    if value is None:
+        gone[name] = ""
+    else:
+        changes[name] = value
+
+
+def _work_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    work = row.get("_work")
+    return dict(work) if isinstance(work, Mapping) else {}
+
+
+def _both(condition: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """The condition of documents that meet both."""
+    if condition.keys() & more.keys():
+        return {"$and": [condition, more]}
+    return {**condition, **more}

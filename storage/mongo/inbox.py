@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from storage.codec import MESSAGES
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Filter, Update, to_document, to_record
 from storage.records import Message, MessageStatus
 
@@ -13,7 +13,7 @@ from storage.records import Message, MessageStatus
 class MongoInboxStore:
     """See `storage.ports.messages.InboxStore`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Commands) -> None:
         self._collection = collection
 
     async def add(self, message: Message) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from storage.aside import reason
 from storage.codec import MAX_WHY, READER, Codec, Record
 from storage.errors import RecordFormatError
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update, put, to_record
 from storage.records import SCHEMA_VERSION, Lease, Unreadable
 
@@ -28,19 +28,19 @@ def _is_due(now_ms: int) -> Filter:
 
 
 async def find_due(
-    collection: Collection, codec: Codec[Record], *, now_ms: int, limit: int
+    collection: Commands, codec: Codec[Record], *, now_ms: int, limit: int
 ) -> list[Record]:
     """Read what is due and not leased, earliest first."""
     found = await collection.find(_is_due(now_ms), [("due_ms", 1)], limit)
     return await readable(collection, codec, found)
 
 
-async def count_due(collection: Collection, *, now_ms: int) -> int:
+async def count_due(collection: Commands, *, now_ms: int) -> int:
     """Count the documents that are due and not leased."""
     return await collection.count(_is_due(now_ms))
 
 
-async def count_unreadable(collection: Collection, *, now_ms: int) -> int:
+async def count_unreadable(collection: Commands, *, now_ms: int) -> int:
     """Count the due documents that this release cannot read."""
     due: Filter = {"due_ms": {"$lte": now_ms}}
     marked = await collection.count({**due, "aside_by": READER, "v": SCHEMA_VERSION})
@@ -48,7 +48,7 @@ async def count_unreadable(collection: Collection, *, now_ms: int) -> int:
 
 
 async def claim(
-    collection: Collection,
+    collection: Commands,
     codec: Codec[Record],
     key: str,
     *,
@@ -69,7 +69,7 @@ async def claim(
 
 
 async def claimed(
-    collection: Collection, codec: Codec[Record], document: Document, *, owner: str
+    collection: Commands, codec: Codec[Record], document: Document, *, owner: str
 ) -> Record | None:
     """Read what was claimed; None when that cannot be done, and the lease is given back."""
     try:
@@ -81,7 +81,7 @@ async def claimed(
 
 
 async def readable(
-    collection: Collection, codec: Codec[Record], documents: Iterable[Document]
+    collection: Commands, codec: Codec[Record], documents: Iterable[Document]
 ) -> list[Record]:
     """Make the record of each document; mark those that cannot be read, and leave them out."""
     records: list[Record] = []
@@ -95,9 +95,7 @@ async def readable(
     return records
 
 
-async def unreadable(
-    collection: Collection, codec: Codec[Record], *, limit: int
-) -> list[Unreadable]:
+async def unreadable(collection: Commands, codec: Codec[Record], *, limit: int) -> list[Unreadable]:
     """Name what has something to be done and cannot be read, or is marked."""
     found: list[Unreadable] = []
     last = ""
@@ -111,13 +109,13 @@ async def unreadable(
     return found[:limit]
 
 
-async def marked(collection: Collection, codec: Codec[Record], *, limit: int) -> list[Unreadable]:
+async def marked(collection: Commands, codec: Codec[Record], *, limit: int) -> list[Unreadable]:
     """Name those that are marked, and still cannot be read."""
     page = await collection.find({"aside_by": {"$gt": ""}}, [("_id", 1)], limit)
     return [one for each in page if (one := _fault_of(codec, each)) is not None]
 
 
-async def forget_marks(collection: Collection) -> None:
+async def forget_marks(collection: Commands) -> None:
     """Look again at what this release could not read: it may have been repaired."""
     where: Filter = {"due_ms": {"$exists": True}, "aside_by": READER}
     await collection.update_all(where, {"$unset": {"aside_by": "", "aside_why": ""}})

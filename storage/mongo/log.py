@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from storage.codec import stored_text
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.records import SCHEMA_VERSION
 
 
 class MongoMessageLog:
     """See `agents.core.checkpoint.MessageLog`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Commands) -> None:
         self._collection = collection
 
     async def append(self, log_id: str, turn: int, data: str) -> None:

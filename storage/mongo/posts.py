@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.codec import POSTS
 from storage.mongo import leases
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import to_document, to_record
 from storage.records import Post, Unreadable
 
@@ -14,7 +14,7 @@ from storage.records import Post, Unreadable
 class MongoPostStore:
     """See `storage.ports.messages.PostStore`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Commands) -> None:
         self._collection = collection
 
     async def add(self, post: Post) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from storage.codec import APPROVALS, THREADS
 from storage.errors import StoreUnavailableError
 from storage.mongo import leases
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update, decider, legible, put
 from storage.ports.restoring import era_step
 from storage.records import Approval, MessageStatus, Status, Thread
@@ -32,7 +32,7 @@ class MongoRestoreStore:
     """
 
     def __init__(
-        self, collections: Mapping[str, Collection], identity: Callable[[], Awaitable[str]]
+        self, collections: Mapping[str, Commands], identity: Callable[[], Awaitable[str]]
     ) -> None:
         self._identity = identity
         self._collections = collections

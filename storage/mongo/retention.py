@@ -11,7 +11,7 @@ from storage.chain import Seal
 from storage.codec import AUDIT, THREADS
 from storage.ledger import stripped
 from storage.mongo import leases
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Filter, Update, to_record
 from storage.records import SCHEMA_VERSION, MessageStatus, Thread
 from storage.retention import key_ranges, place_of
@@ -28,7 +28,7 @@ class MongoRetentionStore:
         seal: How entries of the audit are sealed.
     """
 
-    def __init__(self, collections: Mapping[str, Collection], seal: Seal) -> None:
+    def __init__(self, collections: Mapping[str, Commands], seal: Seal) -> None:
         self._seal = seal
         self._collections = collections
         self._threads = collections["threads"]

@@ -7,18 +7,18 @@ from datetime import UTC, timedelta
 from functools import partial
 
 from storage.chain import NO_KEY, Seal
+from storage.documents import Collection, D, Document
 from storage.errors import StoreBrokenError
 from storage.mongo.approvals.store import MongoApprovalStore
 from storage.mongo.audit.store import MongoAuditStore
 from storage.mongo.audit.trail import MongoTrailStore
 from storage.mongo.checkpoints import MongoCheckpointStore
 from storage.mongo.client import INDEXES, Client, Driver
-from storage.mongo.collection import Collection
+from storage.mongo.collection import MongoCollection, indexes
+from storage.mongo.commands import Commands
 from storage.mongo.inbox import MongoInboxStore
+from storage.mongo.lists import MongoListStore
 from storage.mongo.log import MongoMessageLog
-from storage.mongo.people.lists import MongoListStore
-from storage.mongo.people.rights import MongoDelegationStore, MongoGrantStore
-from storage.mongo.people.wishes import MongoPeopleStore
 from storage.mongo.posts import MongoPostStore
 from storage.mongo.restoring import MongoRestoreStore
 from storage.mongo.retention import MongoRetentionStore
@@ -26,6 +26,7 @@ from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
 from storage.mongo.whispers import MongoWhisperStore
 from storage.records import Remark, Unreadable
+from storage.stores import KINDS, Stores
 
 TIMEOUT = timedelta(seconds=2)
 """Less than the three seconds that Slack waits for an answer."""
@@ -40,6 +41,7 @@ class MongoStorage:
         database: Name of the database; None for the one in `uri`, or `countersign`.
         timeout: How long an operation may take, the search for a server included.
         seal: How entries of the audit are sealed.
+        kinds: The kinds of documents that it holds.
     """
 
     def __init__(
@@ -50,35 +52,43 @@ class MongoStorage:
         database: str | None = None,
         timeout: timedelta = TIMEOUT,
         seal: Seal = NO_KEY,
+        kinds: Sequence[type[Document]] = KINDS,
     ) -> None:
-        client = Client(uri, driver=driver, database=database, timeout=timeout)
+        more = {kind.spec.name: indexes(kind) for kind in kinds}
+        client = Client(uri, driver=driver, database=database, timeout=timeout, indexes=more)
         self._client = client
-        self.threads = MongoThreadStore(Collection(client, "threads"))
-        self.inbox = MongoInboxStore(Collection(client, "messages"))
-        self.log = MongoMessageLog(Collection(client, "log"))
-        self.checkpoints = MongoCheckpointStore(Collection(client, "checkpoints"))
+        stores = Stores(self, kinds)
+        self._stores = stores
+        self.threads = MongoThreadStore(Commands(client, "threads"))
+        self.inbox = MongoInboxStore(Commands(client, "messages"))
+        self.log = MongoMessageLog(Commands(client, "log"))
+        self.checkpoints = MongoCheckpointStore(Commands(client, "checkpoints"))
         self.approvals = MongoApprovalStore(
-            Collection(client, "approvals"), Collection(client, "audit"), seal
+            Commands(client, "approvals"), Commands(client, "audit"), seal
         )
-        self.posts = MongoPostStore(Collection(client, "posts"))
-        self.whispers = MongoWhisperStore(Collection(client, "whispers"))
-        self.delegations = MongoDelegationStore(Collection(client, "delegations"))
-        self.people = MongoPeopleStore(Collection(client, "people"))
-        self.grants = MongoGrantStore(Collection(client, "grants"))
-        self.lists = MongoListStore(Collection(client, "approvals"), Collection(client, "grants"))
-        self.audit = MongoAuditStore(Collection(client, "audit"), seal)
+        self.posts = MongoPostStore(Commands(client, "posts"))
+        self.whispers = MongoWhisperStore(Commands(client, "whispers"))
+        self.delegations = stores.delegations
+        self.people = stores.people
+        self.grants = stores.grants
+        self.lists = MongoListStore(Commands(client, "approvals"))
+        self.audit = MongoAuditStore(Commands(client, "audit"), seal)
         self.trail = MongoTrailStore(
-            Collection(client, "audit"),
-            Collection(client, "chains"),
-            Collection(client, "approvals"),
+            Commands(client, "audit"),
+            Commands(client, "chains"),
+            Commands(client, "approvals"),
             seal,
         )
-        collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
+        names = (*INDEXES, *more, "checkpoints")
+        collections = {name: Commands(client, name) for name in names}
         self.retention = MongoRetentionStore(collections, seal)
         self.restoring = MongoRestoreStore(
-            {**collections, "eras": Collection(client, "eras")},
+            {**collections, "eras": Commands(client, "eras")},
             partial(client.identity, "approvals"),
         )
+
+    def collection(self, kind: type[D]) -> Collection[D]:
+        return MongoCollection(Commands(self._client, kind.spec.name), kind)
 
     async def open(self) -> None:
         await self._client.open()
@@ -98,6 +108,7 @@ class MongoStorage:
     async def reconsider(self) -> None:
         for store in (self.threads, self.approvals, self.whispers):
             await store.forget_marks()
+        await self._stores.recheck()
 
     async def ping(self) -> None:
         await self._client.ping()
@@ -115,12 +126,14 @@ class MongoStorage:
 
     async def count_unreadable(self, *, now_ms: int) -> int:
         stores = (self.threads, self.approvals, self.whispers)
-        return sum([await store.count_unreadable(now_ms=now_ms) for store in stores])
+        found = [await store.count_unreadable(now_ms=now_ms) for store in stores]
+        return sum(found) + await self._stores.count_quarantined()
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         found: list[Unreadable] = []
         for store in (self.threads, self.approvals, self.whispers, self.posts):
             found += await store.unreadable(limit=limit)
+        found += await self._stores.quarantined(limit=limit)
         return found[:limit]
 
     async def close(self) -> None:

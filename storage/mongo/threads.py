@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from storage.codec import THREADS
 from storage.errors import RecordNotFoundError
 from storage.mongo import leases
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Filter, Update, legible, to_document, to_record
 from storage.records import Lease, Thread, Unreadable
 
@@ -15,7 +15,7 @@ from storage.records import Lease, Thread, Unreadable
 class MongoThreadStore:
     """See `storage.ports.threads.ThreadStore`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Commands) -> None:
         self._collection = collection
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:

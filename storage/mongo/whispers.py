@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.codec import WHISPERS
 from storage.mongo import leases
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import to_document
 from storage.records import Unreadable, Whisper
 
@@ -14,7 +14,7 @@ from storage.records import Unreadable, Whisper
 class MongoWhisperStore:
     """See `storage.ports.messages.WhisperStore`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Commands) -> None:
         self._collection = collection
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:

@@ -1,4 +1,4 @@
-"""The lists that people are shown: what waits, what ended, which grants last. They decide nothing.
+"""The lists that people are shown: what waits, what ended. They decide nothing.
 
 All are bounded, and read by an index. A record that cannot be read is passed over, and keeps no
 other from its list: a page says where it ended, and what has no pages is filled up.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from storage.records import Approval, Grant
+from storage.records import Approval
 
 Place = tuple[int, str]
 """`expires_ms` and id of an approval: where a page ended."""
@@ -18,7 +18,7 @@ START: Place = (0, "")
 
 
 class ListStore(Protocol):
-    """Reads approvals and grants in the order in which people look at them."""
+    """Reads approvals in the order in which people look at them."""
 
     async def waiting(
         self, *, now_ms: int, limit: int, after: Place = START
@@ -57,11 +57,4 @@ class ListStore(Protocol):
         self, thread_id: str, *, tool: str, since_ms: int, limit: int
     ) -> Sequence[Approval]:
         """Calls of a tool that people of a thread were asked about since then; newest first."""
-        ...
-
-    async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        """Grants of a workspace that last after `now_ms`: not used up, and ended by nobody.
-
-        By creation time; of more than `limit`, those that end first.
-        """
         ...

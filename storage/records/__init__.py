@@ -11,6 +11,7 @@ moves `due_ms` to the end of the lease, so that a lease that nobody released is 
 
 from __future__ import annotations
 
+from storage.documents import Unreadable
 from storage.records.approvals import (
     UNKNOWN_TS,
     Approval,
@@ -21,9 +22,9 @@ from storage.records.approvals import (
     Status,
 )
 from storage.records.audit import AuditEntry
-from storage.records.findings import Remark, Unreadable
+from storage.records.findings import Remark
 from storage.records.leases import Lease
-from storage.records.people import DelegationRecord, Grant, PersonRecord
+from storage.records.people import DelegationRecord, Grant, PersonRecord, PostedList
 from storage.records.threads import Message, MessageStatus, Post, Thread, Whisper
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "MessageStatus",
     "PersonRecord",
     "Post",
+    "PostedList",
     "Remark",
     "Status",
     "Thread",

@@ -6,21 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """A record that this release cannot read. It is kept as it is, and out of the way of others.
-
-    Attributes:
-        kind: What it is, such as `approval`.
-        record_id: Its id.
-        why: What is wrong with it; for a thread, also what of its records cannot be read.
-    """
-
-    kind: str
-    record_id: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
     """A finding about a database when it was tried out.
 

@@ -36,7 +36,7 @@ from storage.sqlite.file.reader import Reader, open_reader
 from storage.sqlite.file.statements import Rows, Statement
 from storage.sqlite.file.worker import MEMORY, Prepare, Worker, connect
 from storage.sqlite.schema.migrations import MIGRATIONS
-from storage.sqlite.schema.tables import DATABASE_VERSION, DDL
+from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
 
 MIN_SQLITE = (3, 35, 0)
 """The first release with RETURNING."""
@@ -103,6 +103,7 @@ class Database:
         directory: Where the file lives, made when missing; None for a database in memory.
         prepare: Makes each connection that writes ready.
         timeout: How long a statement may take once the file is open.
+        tables: The statements that make the tables of the documents.
     """
 
     def __init__(
@@ -111,8 +112,10 @@ class Database:
         prepare: Prepare | None = None,
         *,
         timeout: timedelta = TIMEOUT,
+        tables: str = "",
     ) -> None:
         self._directory = directory
+        self._ddl = ddl(tables)
         self._timeout_s = timeout.total_seconds()
         self._prepare_connection = prepare
         self._lock = DirectoryLock(directory) if directory is not None else None
@@ -137,7 +140,7 @@ class Database:
             raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
         target = self._prepare()
         try:
-            self._worker = await _connect(target, self._prepare_connection)
+            self._worker = await _connect(target, self._prepare_connection, self._ddl)
             self._worker.limit_s = self._timeout_s
             if self._directory is not None and self._lock is not None:
                 self._lock.name_file()  # only now: an empty file is one that was lost
@@ -297,12 +300,12 @@ class Database:
             self._lock.release()
 
 
-async def _connect(target: str, prepare: Prepare | None) -> Worker:
+async def _connect(target: str, prepare: Prepare | None, script: str) -> Worker:
     worker = await connect(target, prepare=prepare)
     try:
         if target == MEMORY:
-            await worker.copy(_empty(threading.get_ident()))
-        await _set_up(worker)
+            await worker.copy(_empty(threading.get_ident(), script))
+        await _set_up(worker, script)
     except BaseException:
         await worker.close()
         raise
@@ -310,10 +313,10 @@ async def _connect(target: str, prepare: Prepare | None) -> Worker:
 
 
 @functools.cache
-def _empty(_: int) -> sqlite3.Connection:
+def _empty(_: int, script: str) -> sqlite3.Connection:
     """All tables without rows, for one thread: to copy them is quicker than to make them."""
     connection = sqlite3.connect(MEMORY)
-    connection.executescript(DDL)
+    connection.executescript(script)
     return connection
 
 
@@ -353,14 +356,14 @@ _SETTINGS = (
 """The settings of each connection that writes."""
 
 
-async def _set_up(worker: Worker) -> None:
+async def _set_up(worker: Worker, script: str) -> None:
     for setting in _SETTINGS:
         await worker.run(setting, {})
     await worker.run("PRAGMA journal_mode = WAL", {})
     rows = await worker.run("PRAGMA user_version", {})
     version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
     if version == 0:
-        await worker.run_script(DDL)
+        await worker.run_script(script)
     while version in MIGRATIONS:
         await worker.run_script(MIGRATIONS[version])
         version += 1

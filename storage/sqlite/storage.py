@@ -9,24 +9,25 @@ from pathlib import Path
 
 from storage.chain import NO_KEY, Seal
 from storage.codec import READER
+from storage.documents import Collection, D, Document
 from storage.errors import Fault, StoreBrokenError
 from storage.records import Remark, Unreadable
 from storage.sqlite.approvals.store import SqliteApprovalStore
 from storage.sqlite.audit.store import SqliteAuditStore, add_seal
 from storage.sqlite.audit.trail import SqliteTrailStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore
+from storage.sqlite.collection import SqliteCollection, break_leases, tables
 from storage.sqlite.database import TIMEOUT, Database
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.leases import break_sql, forget_sql
+from storage.sqlite.lists import SqliteListStore
 from storage.sqlite.log import SqliteMessageLog
-from storage.sqlite.people.lists import SqliteListStore
-from storage.sqlite.people.rights import SqliteDelegationStore, SqliteGrantStore
-from storage.sqlite.people.wishes import SqlitePeopleStore
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
 from storage.sqlite.threads import SqliteThreadStore
 from storage.sqlite.whispers import SqliteWhisperStore
+from storage.stores import KINDS, Stores
 
 _WORK = ("threads", "approvals", "whispers")
 _WRITE = """
@@ -43,12 +44,22 @@ class SqliteStorage:
             memory.
         seal: How entries of the audit are sealed.
         timeout: How long a statement may take.
+        kinds: The kinds of documents that it holds.
     """
 
     def __init__(
-        self, path: Path | None, *, seal: Seal = NO_KEY, timeout: timedelta = TIMEOUT
+        self,
+        path: Path | None,
+        *,
+        seal: Seal = NO_KEY,
+        timeout: timedelta = TIMEOUT,
+        kinds: Sequence[type[Document]] = KINDS,
     ) -> None:
-        self._database = Database(path, partial(add_seal, seal=seal), timeout=timeout)
+        prepare = partial(add_seal, seal=seal)
+        self._kinds = kinds
+        self._database = Database(path, prepare, timeout=timeout, tables=tables(kinds))
+        stores = Stores(self, kinds)
+        self._stores = stores
         self.threads = SqliteThreadStore(self._database)
         self.inbox = SqliteInboxStore(self._database)
         self.log = SqliteMessageLog(self._database)
@@ -56,9 +67,9 @@ class SqliteStorage:
         self.approvals = SqliteApprovalStore(self._database)
         self.posts = SqlitePostStore(self._database)
         self.whispers = SqliteWhisperStore(self._database)
-        self.delegations = SqliteDelegationStore(self._database)
-        self.people = SqlitePeopleStore(self._database)
-        self.grants = SqliteGrantStore(self._database)
+        self.delegations = stores.delegations
+        self.people = stores.people
+        self.grants = stores.grants
         self.lists = SqliteListStore(self._database)
         self.audit = SqliteAuditStore(self._database)
         self.trail = SqliteTrailStore(self._database, seal)
@@ -66,11 +77,15 @@ class SqliteStorage:
         self._work = (self.threads.leases, self.approvals.leases, self.whispers.leases)
         self.restoring = SqliteRestoreStore(self._database)
 
+    def collection(self, kind: type[D]) -> Collection[D]:
+        return SqliteCollection(self._database, kind)
+
     async def open(self) -> None:
         if await self._database.open():
             # We hold the lock of the directory: whoever left a lease here is dead, and what it
             # did not finish is due now.
             await self._database.fetch_together([(break_sql(table), {}) for table in _WORK])
+            await self._database.fetch_together([(sql, {}) for sql in break_leases(self._kinds)])
             try:
                 await self.trail.check_key()
                 await self.trail.seal()  # what an earlier release has appended
@@ -93,6 +108,7 @@ class SqliteStorage:
     async def reconsider(self) -> None:
         for table in _WORK:
             await self._database.fetch(forget_sql(table), {"reader": READER})
+        await self._stores.recheck()
 
     async def ping(self) -> None:
         await self._database.fetch(_WRITE)
@@ -108,13 +124,15 @@ class SqliteStorage:
         return []
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        return sum([await leases.count_unreadable(now_ms=now_ms) for leases in self._work])
+        found = [await leases.count_unreadable(now_ms=now_ms) for leases in self._work]
+        return sum(found) + await self._stores.count_quarantined()
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         found: list[Unreadable] = []
         for leases in self._work:
             found += await leases.unreadable(limit=limit)
         found += await self.posts.reading.marked(limit=limit)
+        found += await self._stores.quarantined(limit=limit)
         return found[:limit]
 
     async def close(self) -> None:

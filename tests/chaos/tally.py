@@ -185,7 +185,7 @@ class Tally:
         used = [one for one in audit if one.action == "grant_used"]
         uses = Counter(str(one.detail["grant"]) for one in used)
         for grant in grants:
-            kept = len(json.loads(grant.uses_json))
+            kept = len(grant.uses)
             if uses[grant.grant_id] > min(kept, grant.max_uses) or kept > grant.max_uses:
                 self.wrong.append(
                     f"{grant.grant_id}: {uses[grant.grant_id]} uses, {kept} of {grant.max_uses}"

@@ -111,12 +111,12 @@ def a_delegation(delegation_id: str = "delegation-1", **changes: Any) -> Delegat
         created_ms=1_000,
         until_ms=9_000,
     )
-    return replace(delegation, **changes)
+    return delegation.changed(**changes)
 
 
 def a_person(user_id: str = "U1", **changes: Any) -> PersonRecord:
     person = PersonRecord(person_id=f"T1:{user_id}", team_id="T1", user_id=user_id)
-    return replace(person, **changes)
+    return person.changed(**changes)
 
 
 def a_grant(grant_id: str = f"{THREAD_ID}:grant:1", **changes: Any) -> Grant:
@@ -127,16 +127,16 @@ def a_grant(grant_id: str = f"{THREAD_ID}:grant:1", **changes: Any) -> Grant:
         agent="clerk",
         tool="restart",
         arguments_json="{}",
-        vary_json='["host"]',
+        vary=("host",),
         ruling="0f" * 32,
-        requesters_json='["U3"]',
+        requesters=("U3",),
         granter_id="U1",
         approval_id=APPROVAL_ID,
         created_ms=1_000,
         until_ms=9_000,
         max_uses=2,
     )
-    return replace(grant, **changes)
+    return grant.changed(**changes)
 
 
 def an_entry(entry_id: str = "entry-1", **changes: Any) -> AuditEntry:

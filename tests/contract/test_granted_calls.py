@@ -18,7 +18,6 @@ from bot.policy.granting import Allowance
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
-from storage.uses import uses_of
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
 
@@ -113,7 +112,7 @@ async def test_of_many_calls_at_once_just_as_many_run_as_were_allowed(storage: S
     grant_id = await given(storage, uses=3)
     calls = [a_call(number) for number in range(8)]
     assert await race([a_process(storage), a_process(storage)], calls) == 3
-    assert len(uses_of(await storage.grants.get(grant_id))) == 3
+    assert len((await storage.grants.get(grant_id)).uses) == 3
 
 
 async def test_two_processes_share_the_last_use(two_processes: list[Storage]) -> None:
@@ -121,14 +120,14 @@ async def test_two_processes_share_the_last_use(two_processes: list[Storage]) ->
     grant_id = await given(first, uses=1)
     processes = [a_process(first), a_process(second)]
     assert await race(processes, [a_call(1), a_call(2)]) == 1
-    assert len(uses_of(await first.grants.get(grant_id))) == 1
+    assert len((await first.grants.get(grant_id)).uses) == 1
 
 
 async def test_a_call_is_counted_once_however_often_it_comes(storage: Storage) -> None:
     grant_id = await given(storage, uses=2)
     process = a_process(storage)
     assert await race([process], [a_call(1), a_call(1), a_call(1)]) == 3
-    assert len(uses_of(await storage.grants.get(grant_id))) == 1
+    assert len((await storage.grants.get(grant_id)).uses) == 1
 
 
 async def test_after_its_end_nothing_starts_by_it(storage: Storage) -> None:
@@ -138,12 +137,12 @@ async def test_after_its_end_nothing_starts_by_it(storage: Storage) -> None:
     async def end() -> int:
         ended = await storage.grants.end(grant_id, by="UADA", now_ms=AT_MS)
         assert ended is not None
-        return len(uses_of(ended))
+        return len(ended.uses)
 
     ended, *used = await asyncio.gather(end(), *(process.use(a_call(n)) for n in range(4)))
     Queue.drop_all()
     stored = await storage.grants.get(grant_id)
-    assert len(uses_of(stored)) == ended == len([one for one in used if one is not None])
+    assert len((stored).uses) == ended == len([one for one in used if one is not None])
     assert await process.use(a_call(9)) is None
 
 
@@ -153,8 +152,7 @@ async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage:
     lone = a_grant(other, an_allowance(5))
     await storage.grants.end(grant_id, by="", now_ms=AT_MS)
     for name, changes in (("a", {"granter_id": "UBEN"}), ("b", {"approval_id": "apr_" + "0" * 32})):
-        made = {field: getattr(lone, field) for field in lone.__slots__}
-        await storage.grants.add(type(lone)(**{**made, "grant_id": name, **changes}))
+        await storage.grants.add(lone.changed(grant_id=name, **changes))
     assert await a_process(storage).use(a_call(1)) is None
 
 

@@ -1,6 +1,5 @@
 """The contract of the store that deletes threads."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> 
     await storage.posts.add(a_post(f"{thread_id}#1:m", thread_id=thread_id, posted=True, ts="9"))
     await storage.whispers.add(a_whisper(f"w-{ts}", thread_ts=ts, due_ms=None))
     grant = a_grant(f"{thread_id}:grant:1", thread_id=thread_id)
-    await storage.grants.add(replace(grant, ended_ms=9_000))
+    await storage.grants.add(grant.changed(ended_ms=9_000))
     await storage.audit.append(an_entry(f"e-{ts}", thread_id=thread_id))
     await storage.log.append(thread_id, 1, "said")
     await storage.log.append(f"{thread_id}#1/inner", 1, "said")

@@ -26,7 +26,7 @@ from storage.chain import (
 from storage.errors import StoreUnavailableError
 from storage.mongo import MongoStorage
 from storage.mongo.audit.trail import LEASE_MS
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.ports.audit import Unsealed
 from storage.records import AuditEntry
 from storage.sqlite import SqliteStorage
@@ -430,7 +430,7 @@ class Crashing:
 
     WRITES = ("insert", "update", "update_and_get", "update_each", "change_each")
 
-    def __init__(self, inner: Collection, left: list[int], *, after: bool) -> None:
+    def __init__(self, inner: Commands, left: list[int], *, after: bool) -> None:
         self._inner, self._left, self._after = inner, left, after
 
     def __getattr__(self, name: str) -> Any:

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from bot.core.attendance.waitlist import PostedList, WaitList
+from bot.core.attendance.waitlist import WaitList
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports.batches import Items
 from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer, SideMessage
 from bot.ports.people import Person
-from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
+from storage.records import UNKNOWN_TS, Approval, Grant, Post, PostedList, Thread
 
 START_MS = 1_800_000_000_000
 

@@ -159,7 +159,7 @@ class Watcher:
         current = await grants.current(approval.thread_id, now_ms=now)
         if not current:
             return ""
-        return f"{len(json.loads(current[-1].uses_json))} of {current[-1].max_uses}"
+        return f"{len(current[-1].uses)} of {current[-1].max_uses}"
 
     def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
         at_ms = round(float(message.ts) * 1_000)

@@ -18,8 +18,8 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.process import Clock
 from storage.base import Storage
+from storage.people import DelegationStore
 from storage.ports.approvals import ApprovalStore
-from storage.ports.rights import DelegationStore
 from storage.records import Approval, DelegationRecord, Kind, Status
 
 LOOK_AGAIN = timedelta(minutes=1)

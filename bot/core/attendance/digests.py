@@ -17,8 +17,7 @@ from typing import Any
 from bot.clock import milliseconds
 from bot.core.attendance.day import PersonDay
 from bot.core.attendance.planning import APART, MANY, ListPlans
-from bot.core.attendance.waitlist import ListBoard, ListItem, PostedList, WaitList
-from bot.core.attendance.wishes import change_person
+from bot.core.attendance.waitlist import ListBoard, ListItem, WaitList
 from bot.core.decisions.overview import Overviews
 from bot.core.work import ATTENDANCE, LEASE, Retry
 from bot.errors import DeliveryError, DirectoryError, NotApproverError
@@ -28,7 +27,7 @@ from bot.ports.people import Actor, Person
 from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval, PersonRecord, Status
+from storage.records import Approval, PersonRecord, PostedList, Status
 
 logger = logging.getLogger(__name__)
 
@@ -86,10 +85,12 @@ class Digests:
             person: As found due.
         """
         now = self.clock()
-        held = replace(person, due_ms=now + milliseconds(LEASE))
-        if person.team_id != self.team_id or not await self.storage.people.put(held):
+        if person.team_id != self.team_id:
             return
-        person = replace(held, revision=held.revision + 1)
+        held = await self.storage.people.take(person, until_ms=now + milliseconds(LEASE))
+        if held is None:
+            return
+        person = held
         try:
             async with asyncio.timeout(ATTENDANCE.total_seconds()):  # less than the lease
                 person = await self._correct(person)
@@ -129,7 +130,7 @@ class Digests:
         today = day.of(now).isoformat()
         later = later_of(person, day, waiting, now)
         if later is None and is_begun(person, person.digest_day):
-            person = await self._keep(person, digest_json="")
+            person = await self._keep(person, posted=None)
         if later != now:
             return await self._keep(person, next_ms=later, timezone=day.zone)
         if not is_begun(person, today):
@@ -148,9 +149,7 @@ class Digests:
             last_ms=waiting[-1].expires_ms if len(waiting) > len(lines) else 0,
         )
         posted = await self.board.show(shown, where=PostedList())
-        return await self._keep(
-            person, digest_json=posted.to_text(), digest_ms=now, next_ms=None, attempts=0
-        )
+        return await self._keep(person, posted=posted, digest_ms=now, next_ms=None, attempts=0)
 
     async def _claim(self, person: PersonRecord, today: str, now: int) -> PersonRecord | None:
         """Put on record that a list is sent on this day; None when it is not to be."""
@@ -159,10 +158,9 @@ class Digests:
             is_near = now - before.reminded_ms < milliseconds(APART)
             if is_near or before.digest_day >= today or not before.has_digest:
                 return None
-            text = PostedList().to_text()
-            return replace(before, digest_day=today, digest_ms=now, digest_json=text, attempts=0)
+            return before.changed(digest_day=today, digest_ms=now, posted=PostedList(), attempts=0)
 
-        return await change_person(self.storage.people, self.team_id, person.user_id, change)
+        return await self.storage.people.change(self.team_id, person.user_id, change)
 
     async def _unclaimed(self, person: PersonRecord, today: str, now: int) -> PersonRecord | None:
         """The record of lists where none could be claimed: see `_send`."""
@@ -178,7 +176,7 @@ class Digests:
         Raises:
             DirectoryError: Whose it is could not be looked up.
         """
-        posted = PostedList.from_text(person.digest_json)
+        posted = person.posted
         if posted is None or not posted.is_posted:
             return person
         reader = await self.overviews.directory.person(person.user_id)
@@ -186,14 +184,13 @@ class Digests:
         is_gone = False
         if shown.mark != posted.mark:
             posted, is_gone = await self._redraw(shown, posted)
-        text = "" if is_gone or (shown.is_over and shown.mark == posted.mark) else posted.to_text()
-        if text == person.digest_json:
-            return person
-        return await self._keep(person, digest_json=text)
+        is_done = is_gone or (shown.is_over and shown.mark == posted.mark)
+        left = None if is_done else posted
+        return person if left == person.posted else await self._keep(person, posted=left)
 
     async def _retire(self, person: PersonRecord, reader: Person) -> None:
         """Write on the last list that there is a newer one."""
-        posted = PostedList.from_text(person.digest_json)
+        posted = person.posted
         if posted is None or not posted.is_posted:
             return
         shown = replace(await self._list(person, posted, reader), is_replaced=True)
@@ -238,7 +235,7 @@ class Digests:
         is_hopeless = isinstance(error, DeliveryError) and error.is_permanent
         if is_hopeless or tries > MOST_TRIES:
             # Reminders must not count on it.
-            done = await self._keep(person, next_ms=None, digest_json="", digest_ms=0, attempts=0)
+            done = await self._keep(person, next_ms=None, posted=None, digest_ms=0, attempts=0)
             await self._release(done)
             return
         wish = error.retry_after if isinstance(error, DeliveryError) else None
@@ -250,27 +247,24 @@ class Digests:
         again = self.clock() + milliseconds(LOOK_AGAIN)
 
         def change(before: PersonRecord) -> PersonRecord:
-            posted = PostedList.from_text(before.digest_json)
+            posted = before.posted
             times = [before.next_ms, again if posted is not None and posted.is_posted else None]
             due_ms = min((one for one in times if one is not None), default=None)
-            return replace(before, due_ms=due_ms)
+            return before.changed(due_ms=due_ms)
 
-        await change_person(self.storage.people, self.team_id, person.user_id, change)
+        await self.storage.people.change(self.team_id, person.user_id, change)
 
     async def _keep(self, person: PersonRecord, **changes: Any) -> PersonRecord:
         """Change some fields, whatever others changed meanwhile."""
-        kept = await change_person(
-            self.storage.people,
-            self.team_id,
-            person.user_id,
-            lambda before: replace(before, **changes),
+        kept = await self.storage.people.change(
+            self.team_id, person.user_id, lambda before: before.changed(**changes)
         )
         return kept or person
 
 
 def is_begun(person: PersonRecord, today: str) -> bool:
     """Whether the list of a day is on record, and not known to be posted."""
-    posted = PostedList.from_text(person.digest_json)
+    posted = person.posted
     return person.digest_day == today and posted is not None and not posted.is_posted
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.attendance.course import since_of
 from bot.core.attendance.day import PersonDay, own_hours
-from bot.core.attendance.waitlist import PostedList
-from bot.core.attendance.wishes import Wishes, change_person, is_loud, new_person
+from bot.core.attendance.wishes import Wishes, is_loud, new_person
 from bot.errors import DirectoryError
 from bot.people.handed import absent_of, delegations_of
 from bot.people.named import asked_groups, audience_of, is_person, is_usergroup
@@ -128,10 +127,10 @@ class ListPlans:
             nonlocal later
             end = before.digest_ms + milliseconds(APART)
             later = end if before.digest_ms and now < end < approval.expires_ms else 0
-            return None if later else replace(before, reminded_ms=now)
+            return None if later else before.changed(reminded_ms=now)
 
         try:
-            await change_person(self.storage.people, self.team_id, user_id, change)
+            await self.storage.people.change(self.team_id, user_id, change)
         except StorageError as error:
             logger.warning("reminded all the same: %s", error, extra={"action": "digest_failed"})
         return later
@@ -145,9 +144,9 @@ class ListPlans:
         def change(before: PersonRecord) -> PersonRecord | None:
             nonlocal later
             later = None if loud else left_to_list(before, approval, now)
-            return replace(before, reminded_ms=now) if later is None else None
+            return before.changed(reminded_ms=now) if later is None else None
 
-        await change_person(self.storage.people, self.team_id, user_id, change)
+        await self.storage.people.change(self.team_id, user_id, change)
         return later
 
     async def _plan(self, person: PersonRecord, approvals: Sequence[Approval]) -> None:
@@ -170,9 +169,9 @@ class ListPlans:
             if not before.has_digest or before.next_ms != next_ms:
                 return None
             due_ms = at_ms if before.due_ms is None else min(before.due_ms, at_ms)
-            return replace(before, next_ms=at_ms, due_ms=due_ms, timezone=day.zone)
+            return before.changed(next_ms=at_ms, due_ms=due_ms, timezone=day.zone)
 
-        await change_person(self.storage.people, self.team_id, person.user_id, change)
+        await self.storage.people.change(self.team_id, person.user_id, change)
 
     async def _are_many(self, user_id: str, approvals: Sequence[Approval]) -> bool:
         """Whether so many wait for somebody, judged as their votes would be."""
@@ -247,7 +246,7 @@ def left_to_list(person: PersonRecord, approval: Approval, now: int) -> int | No
     """
     apart = milliseconds(APART)
     if person.digest_ms and now - person.digest_ms < apart:
-        posted = PostedList.from_text(person.digest_json)
+        posted = person.posted
         ids = posted.ids if posted is not None else ()
         if approval.approval_id in ids or since_of(approval) <= person.digest_ms:
             return 0

@@ -5,46 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.ports.people import Person
-from storage.records import Approval, Status
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostedList:
-    """A list that was sent, or is about to be. Stored in `PersonRecord.digest_json`.
-
-    Attributes:
-        ts: Of the message; empty before it is posted.
-        ids: The approvals on it.
-        total: How many waited in all.
-        mark: A digest of what it shows.
-    """
-
-    ts: str = ""
-    ids: tuple[str, ...] = ()
-    total: int = 0
-    mark: str = ""
-
-    @property
-    def is_posted(self) -> bool:
-        """Whether it stands in Slack."""
-        return bool(self.ts)
-
-    def to_text(self) -> str:
-        """Write it for the record."""
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    @classmethod
-    def from_text(cls, text: str) -> PostedList | None:
-        """Read it; None when there is none, or it is damaged: then it stays as it stands."""
-        with suppress(TypeError, ValueError, RecursionError, LookupError):
-            found = json.loads(text) if text else None
-            return None if found is None else cls(**{**found, "ids": tuple(found["ids"])})
-        return None
+from storage.records import Approval, PostedList, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import time, timedelta
 
 from bot.clock import milliseconds
@@ -26,8 +26,7 @@ from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from storage.base import Storage
-from storage.errors import RecordConflictError, StorageError
-from storage.ports.people import PeopleStore
+from storage.errors import StorageError
 from storage.records import Approval, PersonRecord
 
 logger = logging.getLogger(__name__)
@@ -35,10 +34,6 @@ logger = logging.getLogger(__name__)
 _LOUD = frozenset({"high", "critical"})
 _KNOWN_FOR = timedelta(seconds=20)
 """The time for which a process knows whose wishes there are."""
-_TRIES = 8
-
-Change = Callable[[PersonRecord], PersonRecord | None]
-"""Makes of a record what it is to be; None leaves it alone."""
 
 
 def is_loud(terms: Terms) -> bool:
@@ -49,34 +44,6 @@ def is_loud(terms: Terms) -> bool:
 def new_person(team_id: str, user_id: str) -> PersonRecord:
     """The record of somebody of whom nothing is kept."""
     return PersonRecord(person_id=f"{team_id}:{user_id}", team_id=team_id, user_id=user_id)
-
-
-async def change_person(
-    people: PeopleStore, team_id: str, user_id: str, change: Change
-) -> PersonRecord | None:
-    """Change what is kept of somebody, whoever else changes it meanwhile.
-
-    Args:
-        people: Where it is kept.
-        team_id: The workspace.
-        user_id: Whose.
-        change: May be asked several times.
-
-    Returns:
-        The record as stored; None when it was left alone.
-
-    Raises:
-        RecordConflictError: Others changed it all the time.
-    """
-    for _ in range(_TRIES):
-        before = (await people.of(team_id, [user_id])).get(user_id)
-        before = before or new_person(team_id, user_id)
-        changed = change(before)
-        if changed is None:
-            return None
-        if await people.put(replace(changed, revision=before.revision)):
-            return replace(changed, revision=before.revision + 1)
-    raise RecordConflictError("person", f"{team_id}:{user_id}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,8 +103,7 @@ class Wishes:
             start, until = quiet if quiet is not None else (before.quiet_from, before.quiet_until)
             wants = before.has_digest if has_digest is None else has_digest
             copies = before.has_copies if has_copies is None else has_copies
-            return replace(
-                before,
+            return before.changed(
                 quiet_from=start,
                 quiet_until=until,
                 timezone=person.timezone,
@@ -145,11 +111,10 @@ class Wishes:
                 has_copies=copies,
                 # The day begins at another time now: it is planned anew.
                 next_ms=None,
-                due_ms=before.due_ms if before.digest_json else None,
+                due_ms=before.due_ms if before.posted else None,
             )
 
-        people = self.storage.people
-        stored = await change_person(people, team_id, actor.user_id, change)
+        stored = await self.storage.people.change(team_id, actor.user_id, change)
         self._known.pop(team_id, None)
         result = stored or await self.of(actor.user_id, team_id=team_id)
         await self._note(result)

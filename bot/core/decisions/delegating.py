@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import uuid4
 
 from bot.core.audit.acts import Act
@@ -81,7 +81,7 @@ class Delegating:
             DirectoryError: Who they are could not be looked up.
         """
         new = self._record(actor, team_id, delegate_id, until_ms, group)
-        new = replace(new, approval_id=approval_id)
+        new = new.changed(approval_id=approval_id)
         try:
             await self._check(actor, new)
         except UserFacingError as error:

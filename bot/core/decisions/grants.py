@@ -35,7 +35,6 @@ from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, AuditEntry, Grant, Kind, Status
-from storage.uses import is_over, is_void, uses_of
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ class Grants:
                 ended_ms = await self._lapsed_ms(approval, grant, now)
             except DirectoryError:
                 return min(now + milliseconds(TRY_AGAIN), grant.until_ms)
-            await self._add(approval, replace(grant, ended_ms=ended_ms))
+            await self._add(approval, grant.changed(ended_ms=ended_ms))
         self._given[name] = True
         return None
 
@@ -233,8 +232,8 @@ class Grants:
             for _ in range(_TRIES):
                 now = self.clock()
                 card_ts = await self.notices.show_grant(grant, approval, now_ms=now)
-                shown = replace(grant, card_ts=card_ts)
-                due_ms = None if is_over(grant, now) else grant.until_ms
+                shown = grant.changed(card_ts=card_ts)
+                due_ms = None if grant.is_over(now) else grant.until_ms
                 await self.storage.grants.mark_card(shown, due_ms=due_ms)
                 grant = await self.storage.grants.get(grant_id)
                 if grant.due_ms == due_ms:  # else somebody used it, or ended it, meanwhile
@@ -347,9 +346,9 @@ def a_grant(approval: Approval, allowance: Allowance) -> Grant:
         agent=agents_at(approval.address),
         tool=approval.tool,
         arguments_json=fixed_part(decision.arguments_json or approval.arguments_json, vary),
-        vary_json=json.dumps(vary),
+        vary=tuple(vary),
         ruling=terms.digest,
-        requesters_json=json.dumps(sorted(all_requesters(approval))),
+        requesters=tuple(sorted(all_requesters(approval))),
         granter_id=decision.by,
         approval_id=approval.approval_id,
         created_ms=decision.at_ms,
@@ -361,7 +360,7 @@ def a_grant(approval: Approval, allowance: Allowance) -> Grant:
 
 def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
     """The entry that says that a grant was given, or was not; the same whoever writes it."""
-    if is_void(grant):
+    if grant.is_void:
         return entry_of(
             Act.REFUSED,
             key=grant.grant_id,
@@ -382,7 +381,7 @@ def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
         tool=grant.tool,
         masks=ask_of(approval).masks,
         arguments=json.loads(grant.arguments_json),
-        vary=json.loads(grant.vary_json),
+        vary=list(grant.vary),
         ruling=grant.ruling,
         until_ms=grant.until_ms,
         max_uses=grant.max_uses,
@@ -398,7 +397,7 @@ def _ended_entry(grant: Grant, approval: Approval) -> AuditEntry:
         about=approval,
         by=grant.ended_by,
         grant=grant.grant_id,
-        used=len(uses_of(grant)),
+        used=len(grant.uses),
     )
 
 

@@ -6,7 +6,6 @@ Nothing here decides. Lists are bounded; of what is longer, it is said that ther
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -245,7 +244,7 @@ class Overviews:
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GivenGrant]:
         """List the grants that concern somebody; their numbers are those of the commands."""
-        found = await self.storage.lists.grants(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
+        found = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
         own = [one for one in found if _concerns(one, actor.user_id)]
         given = await self._given([one.approval_id for one in own])
         return [GivenGrant(grant=one, approval=given.get(one.approval_id)) for one in own]
@@ -349,4 +348,4 @@ def _ended_ms(approval: Approval) -> int:
 
 
 def _concerns(grant: Grant, user_id: str) -> bool:
-    return user_id == grant.granter_id or user_id in json.loads(grant.requesters_json)
+    return user_id == grant.granter_id or user_id in grant.requesters

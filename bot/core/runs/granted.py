@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -24,11 +23,9 @@ from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Grant, Post
-from storage.uses import uses_of
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 20
 """So many calls may use one grant at the same moment before one of them has people asked."""
 
 
@@ -76,7 +73,9 @@ class GrantUses:
         for grant in await store.current(new.thread_id, now_ms=now):
             if not _covers(grant, new, limits) or not await self._counts(grant, new):
                 continue
-            used = await self._used(grant, new.key)
+            now = self.grants.clock()
+            due_ms = self.grants.drawn_ms(now)
+            used = await store.use(grant, call=new.key, now_ms=now, due_ms=due_ms)
             if used is not None:
                 self.spawn(self.grants.show_later(used.grant_id))
                 return used
@@ -107,21 +106,6 @@ class GrantUses:
         await storage.audit.append(granted_entry(grant, approval))
         return True
 
-    async def _used(self, grant: Grant, key: str) -> Grant | None:
-        """Use it; others may use it at the same moment."""
-        store, clock = self.grants.storage.grants, self.grants.clock
-        for _ in range(_TRIES):
-            now = clock()
-            due_ms = self.grants.drawn_ms(now)
-            used = await store.use(grant, call=key, now_ms=now, due_ms=due_ms)
-            if used is not None:
-                return used
-            newest = await store.get(grant.grant_id)
-            if newest.uses_json == grant.uses_json:  # ended, over, or used up
-                return None
-            grant = newest
-        return None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseLines:
@@ -151,7 +135,7 @@ class UseLines:
         """
         grant = await self.storage.grants.get(grant_id)
         approval = await self.storage.approvals.get(grant.approval_id)
-        uses = uses_of(grant)
+        uses = grant.uses
         number = uses.index(key) + 1 if key in uses else len(uses)
         run = await self._as_record(approval, call)
         post = Post(
@@ -195,8 +179,8 @@ def _is_own(approval: Approval, new: NewCall) -> bool:
 def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     """Whether a grant is about a call; see `Grant`."""
     call = new.call
-    requesters, given_by = set(new.requesters), set(json.loads(grant.requesters_json))
-    has_uses = len(uses_of(grant)) < grant.max_uses or new.key in uses_of(grant)
+    requesters, given_by = set(new.requesters), set(grant.requesters)
+    has_uses = not grant.is_used_up or new.key in grant.uses
     is_same = (grant.agent, grant.tool, grant.ruling) == (
         agents_at(call.address),
         call.tool,
@@ -204,7 +188,6 @@ def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     )
     if not (has_uses and is_same and requesters and requesters <= given_by):
         return False
-    vary = [str(one) for one in json.loads(grant.vary_json)]
-    if not {*vary} <= {*limits.vary}:
+    if not {*grant.vary} <= {*limits.vary}:
         return False
-    return fixed_part(canonical_json(dict(call.arguments)), vary) == grant.arguments_json
+    return fixed_part(canonical_json(dict(call.arguments)), grant.vary) == grant.arguments_json

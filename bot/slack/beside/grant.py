@@ -5,8 +5,6 @@ There is one for each grant, drawn again with each use.
 
 from __future__ import annotations
 
-import json
-
 from bot.layout.action_ids import ActionId, encode, encode_option
 from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.shape import closed_card, state_line
@@ -18,7 +16,6 @@ from bot.slack.cards.batch_items import long_text
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention
 from storage.records import Approval, Grant
-from storage.uses import is_void
 
 _NAMES = 300
 _VALUE = 2_000
@@ -33,7 +30,7 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
         approval: What it was given with.
         now_ms: The time now.
     """
-    used, runs = len(json.loads(grant.uses_json)), what_runs(approval)
+    used, runs = len(grant.uses), what_runs(approval)
     over, title = _over(grant, used, now_ms), title_of(runs)
     state = _state(grant)
     values = {"who": mention(grant.granter_id), "used": used, "of": grant.max_uses}
@@ -61,7 +58,7 @@ def use_words(grant: Grant, call: Approval, number: int) -> str:
 
 
 def _state(grant: Grant) -> str:
-    if is_void(grant):
+    if grant.is_void:
         return say("status.granted_never")
     if grant.used_ms is None:
         return say("status.granted_yet")
@@ -84,7 +81,7 @@ def _details(approval: Approval, title: str) -> Block:
 
 def _over(grant: Grant, used: int, now_ms: int) -> str:
     """Why nothing starts by it any more; empty while something may."""
-    if is_void(grant):
+    if grant.is_void:
         return say("message.grant_lost", who=mention(grant.granter_id))
     if grant.ended_ms is not None and grant.ended_by:
         return say("message.grant_stopped", who=mention(grant.ended_by))
@@ -97,7 +94,6 @@ def _over(grant: Grant, used: int, now_ms: int) -> str:
 
 def _scope(grant: Grant) -> str:
     """The calls that run by it, beside this one."""
-    vary = [str(one) for one in json.loads(grant.vary_json)]
-    if not vary:
+    if not grant.vary:
         return say("message.grant_exact")
-    return say("message.grant_vary", names=clip(", ".join(vary), _NAMES))
+    return say("message.grant_vary", names=clip(", ".join(grant.vary), _NAMES))

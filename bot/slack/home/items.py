@@ -27,7 +27,6 @@ from bot.slack.cards.buttons import way_in
 from bot.slack.home.times import TimeReader
 from bot.words import say
 from storage.records import Approval, Kind, Status
-from storage.uses import uses_of
 
 _TITLE = 200
 _NAME = 60
@@ -175,7 +174,7 @@ def grant_item(given: GivenGrant, reader: TimeReader, number: int | None = None)
     lead = f"{number}. " if number is not None else ""
     words = say(
         "home.grant",
-        used=len(uses_of(grant)),
+        used=len(grant.uses),
         of=grant.max_uses,
         when=reader.moment(grant.until_ms),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from bot.core.attendance.waitlist import PostedList, WaitList
+from bot.core.attendance.waitlist import WaitList
 from bot.people.in_force import PolicyNow
 from bot.ports.people import Directory
 from bot.slack.calls import Poster, Putting
@@ -13,7 +13,7 @@ from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
 from bot.slack.home.waitlist import approvals_of, waitlist_card
 from bot.words import speaking
-from storage.records import UNKNOWN_TS, Approval, Status
+from storage.records import UNKNOWN_TS, Approval, PostedList, Status
 
 LIST_EVENT = "countersign_digest"
 

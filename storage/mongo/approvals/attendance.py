@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.codec import APPROVALS, CLIMBED
 from storage.mongo import leases
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Filter, Update, put, to_record
 from storage.records import SCHEMA_VERSION, Approval, DrawnCard, Status, Unreadable
 
@@ -14,7 +14,7 @@ from storage.records import SCHEMA_VERSION, Approval, DrawnCard, Status, Unreada
 class MongoAttendanceStore:
     """See `storage.ports.attendance.AttendanceStore`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Commands) -> None:
         self._collection = collection
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:

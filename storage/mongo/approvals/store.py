@@ -18,7 +18,7 @@ from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.approvals.attendance import MongoAttendanceStore
 from storage.mongo.audit.store import open_document
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update, decider, put, to_document, to_record
 from storage.records import (
     SCHEMA_VERSION,
@@ -39,7 +39,7 @@ _IN_ORDER = (("created_ms", 1), ("position", 1))
 class MongoApprovalStore(MongoAttendanceStore):
     """See `storage.ports.approvals.ApprovalStore`."""
 
-    def __init__(self, collection: Collection, audit: Collection, seal: Seal) -> None:
+    def __init__(self, collection: Commands, audit: Commands, seal: Seal) -> None:
         super().__init__(collection)
         self._audit, self._seal = audit, seal
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from storage.chain import Seal
 from storage.codec import AUDIT
 from storage.ledger import entry_of_row, row_of
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document
 from storage.records import AuditEntry
 
@@ -20,7 +20,7 @@ class MongoAuditStore:
         seal: Marks what is appended, where there is a key.
     """
 
-    def __init__(self, collection: Collection, seal: Seal) -> None:
+    def __init__(self, collection: Commands, seal: Seal) -> None:
         self._collection, self._seal = collection, seal
 
     async def append(self, entry: AuditEntry) -> None:

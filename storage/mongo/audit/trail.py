@@ -25,7 +25,7 @@ from storage.ledger import (
     split_again,
     tell_key_begins,
 )
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update
 from storage.ports.audit import Link, Unsealed
 
@@ -62,9 +62,7 @@ class MongoTrailStore:
         seal: How entries are sealed.
     """
 
-    def __init__(
-        self, audit: Collection, chains: Collection, approvals: Collection, seal: Seal
-    ) -> None:
+    def __init__(self, audit: Commands, chains: Commands, approvals: Commands, seal: Seal) -> None:
         self._audit, self._chains, self._approvals = audit, chains, approvals
         self._seal = seal
         self._checked: set[str] = set()

@@ -5,8 +5,7 @@ from __future__ import annotations
 DATABASE_VERSION = 1
 """Kept as SQLite's `user_version`; one higher with each release that changes the tables."""
 
-DDL = f"""
-BEGIN IMMEDIATE;
+_TABLES = """
 
 CREATE TABLE IF NOT EXISTS threads (
     thread_id TEXT NOT NULL PRIMARY KEY,
@@ -251,72 +250,6 @@ CREATE TABLE IF NOT EXISTS journal (
     PRIMARY KEY (checkpoint_id, base, position)
 );
 
-CREATE TABLE IF NOT EXISTS delegations (
-    delegation_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    owner_id TEXT NOT NULL,
-    delegate_id TEXT NOT NULL,
-    group_name TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    until_ms INTEGER NOT NULL,
-    approval_id TEXT NOT NULL DEFAULT '',
-    ended_ms INTEGER
-);
-CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
-
-CREATE TABLE IF NOT EXISTS people (
-    person_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    user_id TEXT NOT NULL,
-    quiet_from TEXT NOT NULL,
-    quiet_until TEXT NOT NULL,
-    timezone TEXT NOT NULL,
-    has_digest INTEGER NOT NULL,
-    has_copies INTEGER NOT NULL,
-    digest_day TEXT NOT NULL,
-    digest_ms INTEGER NOT NULL,
-    digest_json TEXT NOT NULL,
-    reminded_ms INTEGER NOT NULL,
-    next_ms INTEGER,
-    due_ms INTEGER,
-    attempts INTEGER NOT NULL,
-    revision INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS people_due ON people (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS people_wishing ON people (team_id, person_id)
-    WHERE quiet_from <> '' OR has_copies = 1;
-CREATE INDEX IF NOT EXISTS people_idle ON people (digest_ms)
-    WHERE due_ms IS NULL AND quiet_from = '' AND has_digest = 1 AND has_copies = 0;
-
-CREATE TABLE IF NOT EXISTS grants (
-    grant_id TEXT NOT NULL PRIMARY KEY,
-    v INTEGER NOT NULL,
-    team_id TEXT NOT NULL,
-    thread_id TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    arguments_json TEXT NOT NULL,
-    vary_json TEXT NOT NULL,
-    ruling TEXT NOT NULL,
-    requesters_json TEXT NOT NULL,
-    granter_id TEXT NOT NULL,
-    approval_id TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    until_ms INTEGER NOT NULL,
-    max_uses INTEGER NOT NULL,
-    uses_json TEXT NOT NULL,
-    used_ms INTEGER,
-    ended_ms INTEGER,
-    ended_by TEXT NOT NULL,
-    card_ts TEXT NOT NULL,
-    due_ms INTEGER
-);
-CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
-CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
-
 CREATE TABLE IF NOT EXISTS health (
     name TEXT NOT NULL PRIMARY KEY,
     writes INTEGER NOT NULL
@@ -360,10 +293,18 @@ WHEN OLD.seq IS NOT NULL AND (OLD.gone_ms IS NULL OR NOT EXISTS (
 BEGIN
     SELECT RAISE(ABORT, 'an entry of the audit goes only behind a checkpoint');
 END;
-PRAGMA user_version = {DATABASE_VERSION};
-COMMIT;
-"""  # noqa: S608 - a number of this program
-"""All tables, as a new database has them.
+"""
+"""Tables that are no collections.
 
 Triggers keep the chain of the audit: each number is given once, and a sealed entry never changes.
 """
+
+
+def ddl(tables: str) -> str:
+    """Make the script of a new database.
+
+    Args:
+        tables: The statements that make the tables of the documents.
+    """
+    version = f"PRAGMA user_version = {DATABASE_VERSION};"
+    return f"BEGIN IMMEDIATE;\n{_TABLES}\n{tables}\n{version}\nCOMMIT;"

@@ -10,8 +10,7 @@ import pytest
 from storage.base import Storage
 from storage.ports.lists import START, Place
 from storage.records import Approval, Kind, Status
-from storage.sqlite import SqliteStorage
-from storage.sqlite.people import lists
+from storage.sqlite import SqliteStorage, lists
 from tests.contract.builders import DIGEST, THREAD_ID, a_decision, a_grant, an_approval
 from tests.contract.spoiling import spoil
 
@@ -107,7 +106,7 @@ async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Storage) -> N
     for number in (0, 1):
         await spoil(storage, "grants", f"g{number}", v=2)
 
-    found = await storage.lists.grants("T1", now_ms=1_000, limit=2)
+    found = await storage.grants.of_team("T1", now_ms=1_000, limit=2)
 
     assert sorted(one.grant_id for one in found) == ["g2", "g3"]
 
@@ -221,17 +220,17 @@ async def test_grants_that_last_are_those_of_the_workspace(storage: Storage) -> 
         "early": {"created_ms": 2},
         "over": {"until_ms": 1_000},
         "elsewhere": {"team_id": "T2"},
-        "used": {"uses_json": '["a", "b"]'},
+        "used": {"uses": ("a", "b")},
         "ended": {},
     }
     for name, changes in fields.items():
         await storage.grants.add(a_grant(name, **changes))
     await storage.grants.end("ended", by="U1", now_ms=1_000)
 
-    found = await storage.lists.grants("T1", now_ms=1_000, limit=9)
+    found = await storage.grants.of_team("T1", now_ms=1_000, limit=9)
 
     assert [one.grant_id for one in found] == ["early", "late"]
-    assert len(await storage.lists.grants("T1", now_ms=1_000, limit=1)) <= 1
+    assert len(await storage.grants.of_team("T1", now_ms=1_000, limit=1)) <= 1
 
 
 _LISTS = {
@@ -240,7 +239,6 @@ _LISTS = {
     "ended_of": ("approvals_decider", "approvals_requester"),
     "named": ("sqlite_autoindex_approvals_1",),
     "calls_of": ("approvals_thread",),
-    "grants": ("grants_team",),
 }
 
 

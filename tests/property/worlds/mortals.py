@@ -27,7 +27,6 @@ from bot.commands.rehearsal.models import CaseError, Data
 from bot.commands.rehearsal.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.rehearsal.stage import Theatre
 from bot.commands.rehearsal.wires import StageClock
-from bot.core.attendance.wishes import change_person
 from bot.core.talk.roster import Roster
 from bot.policy.force import PolicyInForce
 from bot.policy.world import world_of
@@ -319,7 +318,7 @@ class Playhouse:
                 pass
             case "wish":
                 team_id, people = self.stage.sandbox.workspace.team_id, self.stage.storage.people
-                await change_person(people, team_id, value, _wants_cards)
+                await people.change(team_id, value, _wants_cards)
             case _:
                 await acts.play(name, value)
 
@@ -392,7 +391,7 @@ class Playhouse:
 
 
 def _wants_cards(person: PersonRecord) -> PersonRecord:
-    return replace(person, has_copies=True)
+    return person.changed(has_copies=True)
 
 
 async def _no_swap(_: object) -> None:

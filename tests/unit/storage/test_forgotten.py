@@ -5,7 +5,9 @@ import re
 from storage.mongo.client import INDEXES
 from storage.mongo.retention import MongoRetentionStore
 from storage.sqlite import retention
-from storage.sqlite.schema.tables import DDL
+from storage.sqlite.collection import tables
+from storage.sqlite.schema.tables import ddl
+from storage.stores import KINDS
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""
@@ -14,13 +16,13 @@ NOBODYS = {"health", "era", "delegations", "people"}
 
 
 def test_all_that_belongs_to_a_thread_is_deleted_with_it() -> None:
-    tables = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", DDL))
-    assert tables > LEFT | NOBODYS
-    assert set(retention._OF_THREAD) == tables - LEFT - NOBODYS
+    made = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", ddl(tables(KINDS))))
+    assert made > LEFT | NOBODYS
+    assert set(retention._OF_THREAD) == made - LEFT - NOBODYS
 
 
 def test_the_same_is_deleted_in_mongodb() -> None:
-    collections = {*INDEXES, "checkpoints"}
+    collections = {*INDEXES, *(kind.spec.name for kind in KINDS), "checkpoints"}
     assert set(MongoRetentionStore._wheres("T:C:1")) == collections - LEFT - NOBODYS
     # A run's journal is in its checkpoint there.
     assert set(MongoRetentionStore._wheres("T:C:1")) == set(retention._OF_THREAD) - {"journal"}

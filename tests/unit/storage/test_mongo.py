@@ -15,7 +15,7 @@ from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailab
 from storage.mongo import (
     Driver,
     MongoStorage,
-    collection as collection_module,
+    commands as commands_module,
     selftest as selftest_module,
 )
 from storage.mongo.client import Client
@@ -38,7 +38,7 @@ def a_client(uri: str, **changes: Any) -> Client:
 def test_no_operation_of_a_driver_is_awaited_where_it_could_be_cut_off() -> None:
     awaited = [
         ast.unparse(node.value)
-        for module in (collection_module, selftest_module)
+        for module in (commands_module, selftest_module)
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Await) and re.search(DRIVERS_OWN, ast.unparse(node.value))
     ]

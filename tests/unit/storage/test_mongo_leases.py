@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from storage.codec import READER, THREADS
-from storage.mongo.collection import Collection
+from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update
 from storage.mongo.leases import claim
 
@@ -37,9 +37,7 @@ class OneDocument:
 async def claim_damaged(taken_by: str) -> Document:
     """Claim what cannot be read; return the document afterwards."""
     kept = OneDocument({"_id": "t1", "v": 1, "due_ms": 5, "channel_id": 7}, taken_by)
-    record = await claim(
-        cast("Collection", kept), THREADS, "t1", owner=MINE, now_ms=10, until_ms=60
-    )
+    record = await claim(cast("Commands", kept), THREADS, "t1", owner=MINE, now_ms=10, until_ms=60)
     assert record is None
     return kept.document
 

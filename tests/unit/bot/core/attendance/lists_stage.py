@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -85,9 +84,8 @@ async def person(office: Office, user_id: str = ADA) -> PersonRecord:
 
 async def keep(office: Office, user_id: str = ADA, **changes: Any) -> None:
     """Change what is kept of somebody."""
-    known = (await office.storage.people.of("T1", [user_id])).get(user_id)
-    known = known or PersonRecord(person_id=f"T1:{user_id}", team_id="T1", user_id=user_id)
-    assert await office.storage.people.put(replace(known, **changes))
+    people = office.storage.people
+    assert await people.change("T1", user_id, lambda before: before.changed(**changes))
 
 
 def sent(office: Office) -> list[str]:

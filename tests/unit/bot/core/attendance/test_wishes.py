@@ -13,14 +13,13 @@ from agents.models import call, say
 from bot.core.attendance.course import held_of
 from bot.core.attendance.held import read_beside
 from bot.core.attendance.planning import left_to_list
-from bot.core.attendance.waitlist import PostedList
 from bot.core.story import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.people.meanwhile import read_snoozes
 from bot.ports.people import Actor
 from bot.slack.placing import approvers_text
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Kind, PersonRecord
+from storage.records import Approval, Kind, PersonRecord, PostedList
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_person, an_approval
 from tests.unit.bot.core.attendance.lists_stage import (
@@ -256,8 +255,8 @@ async def test_of_wishes_at_once_none_is_lost(storage: SqliteStorage) -> None:
 
 
 def on_a_list(**changes: Any) -> PersonRecord:
-    text = PostedList(ts="1.1", ids=("apr_0123456789abcdef",), total=1).to_text()
-    return a_person(digest_ms=10 * HOUR_MS, digest_json=text, **changes)
+    posted = PostedList(ts="1.1", ids=("apr_0123456789abcdef",), total=1)
+    return a_person(digest_ms=10 * HOUR_MS, posted=posted, **changes)
 
 
 _LATE = an_approval(approval_id="apr_late", created_ms=10 * HOUR_MS + 1, expires_ms=99 * HOUR_MS)
@@ -361,7 +360,7 @@ async def a_question(storage: SqliteStorage, *, hours: float, **more: Any) -> Of
 async def test_who_is_to_answer_is_reminded_of_it_after_their_night(
     storage: SqliteStorage,
 ) -> None:
-    await storage.people.put(a_person(ROSA, **NIGHT))
+    await storage.people.add(a_person(ROSA, **NIGHT))
     office = await a_question(storage, hours=22)  # it is six in the morning
     await later(office, minutes=15)
     await later(office, minutes=30)
@@ -509,9 +508,9 @@ async def test_what_is_newer_than_the_list_is_told_when_its_hour_is_over(
     office = an_office(
         storage, {**SECURITY, "remind": {"after": "15m", "times": 1}}, has_lists=True
     )
-    text = PostedList(ts="1.1", ids=("apr_other",), total=1).to_text()
+    posted = PostedList(ts="1.1", ids=("apr_other",), total=1)
     for name in (MIA, SAM):
-        changes = {"digest_ms": office.clock(), "digest_day": "2027-01-15", "digest_json": text}
+        changes = {"digest_ms": office.clock(), "digest_day": "2027-01-15", "posted": posted}
         await keep(office, name, **changes)
     office.clock.forward(minutes=10)
     await office.hear(ASK)

@@ -12,7 +12,7 @@ from bot.core.decisions.delegating import Delegating
 from bot.errors import RefusalError, UserFacingError
 from bot.people.handed import absent_of
 from bot.policy.ballot import read_votes
-from storage.ports.rights import DelegationStore
+from storage.people import DelegationStore
 from storage.records import Approval, AuditEntry, DelegationRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.decisions.test_votes import LIA, MIA, TOM, asked, refused, vote

@@ -18,7 +18,6 @@ from bot.slack.cards.choose import card_for
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Grant, Status
 from storage.sqlite import SqliteStorage
-from storage.uses import uses_of
 from tests.support.force import Forced, forced
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import (
@@ -106,7 +105,7 @@ async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
     assert office.ran == [("look", "a"), ("look", "b"), ("look", "c")]
     assert (await office.the_approval()).arguments_json == '{"what":"d"}'
     grant = await the_grant(office)
-    assert (len(uses_of(grant)), grant.max_uses) == (2, 2)
+    assert (len(grant.uses), grant.max_uses) == (2, 2)
     assert await acts(storage) == [
         "requested",
         "granted",
@@ -150,9 +149,9 @@ async def test_its_message_counts_the_uses(storage: SqliteStorage) -> None:
     office = an_office(storage, looks("a", "b"))
     _, approval = await granted(office)
     name = grant_id_of(approval)
-    assert uses_of(office.notices.grants[name]) == []
+    assert office.notices.grants[name].uses == ()
     await again(office)
-    assert len(uses_of(office.notices.grants[name])) == 1
+    assert len(office.notices.grants[name].uses) == 1
 
 
 async def test_it_lets_nothing_run_before_it_can_be_seen(storage: SqliteStorage) -> None:
@@ -298,7 +297,7 @@ async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteSto
     await granted(office, only="0")
     await again(office)
     assert office.ran == [("look", "a"), ("look", "a")]
-    assert len(uses_of(await the_grant(office))) == 1
+    assert len((await the_grant(office)).uses) == 1
     await again(office, 3)
     assert (await office.the_approval()).arguments_json == '{"what":"b"}'
 
@@ -326,7 +325,7 @@ async def test_who_gave_it_must_still_be_able_to(storage: SqliteStorage, what: s
     office.queue.spawn(office.threads.work(thread_id))
     await office.queue.run()
     assert office.ran == [("look", "a")]
-    assert uses_of(await the_grant(office)) == []
+    assert (await the_grant(office)).uses == ()
 
 
 async def test_the_menu_of_the_message_asks_once_more_and_ends_it(storage: SqliteStorage) -> None:
@@ -396,14 +395,14 @@ async def test_a_process_that_dies_between_use_and_start_uses_it_once(
     dying = an_office(dead, looks("b"), clock=office.clock, owner="dying")  # type: ignore[arg-type]
     with pytest.raises(KilledError):
         await again(dying)
-    assert len(uses_of(await the_grant(office))) == 1
+    assert len((await the_grant(office)).uses) == 1
     dying.queue.drop()
     after = an_office(storage, looks("b"), clock=office.clock, owner="after")
     after.clock.forward(minutes=2)
     await after.sweep.tick()
     await after.queue.run()
     assert after.ran == [("look", "b")]
-    assert len(uses_of(await the_grant(after))) == 1
+    assert len((await the_grant(after)).uses) == 1
 
 
 async def left_by_a_death(storage: SqliteStorage) -> Office:
@@ -547,8 +546,8 @@ async def test_a_message_that_nobody_drew_is_drawn_by_another_process(
     await after.sweep.tick()
     await after.queue.run()
     kept = await storage.grants.get(grant_id_of(approval))
-    assert (len(uses_of(kept)), kept.due_ms) == (1, None)
-    assert after.notices.grants[kept.grant_id].uses_json == kept.uses_json
+    assert (len(kept.uses), kept.due_ms) == (1, None)
+    assert after.notices.grants[kept.grant_id].uses == kept.uses
 
 
 async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteStorage) -> None:

@@ -32,8 +32,8 @@ GRANT = Grant(
     ruling="a" * 64,
     agent="deployer",
     arguments_json="{}",
-    vary_json="[]",
-    requesters_json="[]",
+    vary=(),
+    requesters=(),
     created_ms=CREATED,
     until_ms=CREATED + 3_600_000,
     max_uses=5,
@@ -114,7 +114,7 @@ def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
 
 
 def test_a_grant_says_when_it_was_used_last() -> None:
-    used = replace(GRANT, uses_json='["a", "b"]', used_ms=NOW)
+    used = GRANT.changed(uses=("a", "b"), used_ms=NOW)
     card = grant_card(used, an_approval(), now_ms=NOW)
     assert card.blocks[0]["text"]["text"].startswith(
         "🔑 *Standing permission*  ·  last ran <!date^"
@@ -141,14 +141,14 @@ def test_a_grant_of_an_edited_call_has_the_title_of_what_ran() -> None:
 def test_a_grant_that_is_over_says_why_and_cannot_be_stopped(
     change: dict[str, object], words: str
 ) -> None:
-    card = grant_card(replace(GRANT, **change), an_approval(), now_ms=NOW)  # type: ignore[arg-type]
+    card = grant_card(GRANT.changed(**change), an_approval(), now_ms=NOW)
     assert words in card.text
     assert words in card.blocks[2]["text"]["text"]
     assert card.blocks[-1]["accessory"]["action_id"] == ActionId.DETAILS
 
 
 def test_names_that_may_differ_are_never_markup() -> None:
-    wide = replace(GRANT, vary_json=json.dumps([ODD, "version"]))
+    wide = GRANT.changed(vary=(ODD, "version"))
     card = grant_card(wide, replace(an_approval(), title=ODD), now_ms=NOW)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
     assert "version, in this thread" in str(card.blocks[-1])

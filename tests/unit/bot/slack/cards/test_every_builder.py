@@ -143,13 +143,13 @@ def messages_of(approval: Approval) -> Iterator[Card]:
         yield from (concluded_text(over, link=LINK), root_card(over, "rejected", who="", link=LINK))
     done = decided(approval, Status.APPROVED, emergency_json=json.dumps({"what": ODD, "why": ODD}))
     yield from (alert_card(done, link=LINK), summary_card([*ended(approval)]))
-    grant = replace(GRANT, vary_json=json.dumps([ODD]), tool=ODD, agent=ODD)
+    grant = GRANT.changed(vary=(ODD,), tool=ODD, agent=ODD)
     yield from (grant_card(grant, approval, now_ms=CREATED), grant_card(grant, done, now_ms=10**14))
 
 
 def homes_of(approval: Approval) -> Iterator[Block]:
     person = Person(user_id="U0BEN", team_id="T1", name=ODD)
-    given = GivenGrant(grant=replace(GRANT, tool=ODD), approval=approval)
+    given = GivenGrant(grant=GRANT.changed(tool=ODD), approval=approval)
     overview = Overview(
         person=person,
         at_ms=DECIDED,

@@ -123,11 +123,11 @@ async def with_grant(counter: Counter, **changes: Any) -> None:
         "granter_id": MIA,
         "approval_id": approval.approval_id,
         "thread_id": THREAD_ID,
-        "requesters_json": f'["{ROSA}"]',
+        "requesters": (ROSA,),
         "created_ms": counter.office.clock(),
         "until_ms": counter.office.clock() + 3_600_000,
         "max_uses": 5,
-        "uses_json": '["a"]',
+        "uses": ("a",),
         **changes,
     }
     await counter.office.storage.grants.add(

@@ -358,7 +358,7 @@ async def test_a_grant_is_as_narrow_as_its_ticks(storage: SqliteStorage) -> None
     values = {**typed("for", "1h"), **typed("times", "2"), "only": {ActionId.VALUE: ticked}}
     await counter.send(a_submission(approval, ActionId.GRANT_MODAL, values))
     (grant,) = await storage.grants.current(THREAD_ID, now_ms=0)
-    assert json.loads(grant.vary_json) == ["how"]
+    assert grant.vary == ("how",)
 
 
 # ---- rejections --------------------------------------------------------------------------------

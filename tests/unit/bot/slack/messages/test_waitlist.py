@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.attendance.waitlist import ListItem, PostedList, WaitList
+from bot.core.attendance.waitlist import ListItem, WaitList
 from bot.people.in_force import NoPolicy
 from bot.ports.people import Person
 from bot.sandbox.blockkit.rules import message_errors
@@ -18,7 +18,7 @@ from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.slack.home.waitlist import waitlist_card
 from bot.slack.messages.waitlists import SlackLists
-from storage.records import UNKNOWN_TS, Approval, Decision, Status
+from storage.records import UNKNOWN_TS, Approval, Decision, PostedList, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 
@@ -187,8 +187,3 @@ async def test_a_new_list_is_looked_for_and_a_posted_one_is_not_posted_again() -
     first, second = poster.put_in
     assert (first.channel_id, first.looks, first.ts, first.is_last) == ("UADA", True, "", False)
     assert (second.ts, second.is_last) == ("1.1", True)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"ts": "1.1"}', '{"ids": 7}', "null"])
-def test_a_damaged_note_of_a_list_is_no_list(text: str) -> None:
-    assert PostedList.from_text(text) is None

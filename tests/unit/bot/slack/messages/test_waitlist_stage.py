@@ -96,7 +96,7 @@ async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Sta
     await stage.rest()
     person = await kept(stage)
     assert person is not None
-    assert person.digest_json == ""
+    assert person.posted is None
 
 
 async def test_a_restart_sends_no_second_one(stage: Stage) -> None:

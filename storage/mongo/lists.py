@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from storage.codec import APPROVALS, GRANTS
-from storage.mongo.collection import Collection, Sort
+from storage.codec import APPROVALS
+from storage.mongo.commands import Commands, Sort
 from storage.mongo.documents import Document, Filter, legible
 from storage.pages import end_of, filled
 from storage.ports.lists import START, Place
-from storage.records import Approval, Grant, Kind, Status
-from storage.uses import is_used_up
+from storage.records import Approval, Kind, Status
 
 _ENDED: Filter = {"$ne": Status.PENDING.value}
 
@@ -21,12 +20,10 @@ class MongoListStore:
 
     Args:
         approvals: The collection of approvals.
-        grants: The collection of standing grants.
     """
 
-    def __init__(self, approvals: Collection, grants: Collection) -> None:
+    def __init__(self, approvals: Commands) -> None:
         self._approvals = approvals
-        self._grants = grants
 
     async def waiting(
         self, *, now_ms: int, limit: int, after: Place = START
@@ -78,16 +75,6 @@ class MongoListStore:
         }
         order = [("created_ms", -1), ("position", -1)]
         return await self._filled(where, order, limit)
-
-    async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        where: Filter = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-
-        async def read(rows: int) -> tuple[Sequence[Grant], int]:
-            found = await self._grants.find(where, [("until_ms", 1)], rows)
-            return [one for one in legible(GRANTS, found) if not is_used_up(one)], len(found)
-
-        lasting = await filled(limit, read)
-        return sorted(lasting, key=lambda one: (one.created_ms, one.grant_id))
 
     async def _filled(self, where: Filter, order: Sort, limit: int) -> Sequence[Approval]:
         async def read(rows: int) -> tuple[Sequence[Approval], int]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, GRANTS
+from storage.codec import APPROVALS
 from storage.pages import end_of, filled
 from storage.ports.lists import START, Place
-from storage.records import Approval, Grant
+from storage.records import Approval
 from storage.sqlite.database import Database
-from storage.uses import is_used_up
 
 _WAITING = """
 SELECT * FROM approvals
@@ -50,11 +49,6 @@ WHERE thread_id = :thread AND created_ms >= :since AND tool = :tool AND kind = '
 ORDER BY created_ms DESC, position DESC LIMIT :limit
 """
 
-_GRANTS = """
-SELECT * FROM grants WHERE team_id = :team AND until_ms > :now AND ended_ms IS NULL
-ORDER BY until_ms LIMIT :limit
-"""
-
 
 class SqliteListStore:
     """See `storage.ports.lists.ListStore`."""
@@ -83,15 +77,6 @@ class SqliteListStore:
     ) -> Sequence[Approval]:
         values = {"thread": thread_id, "tool": tool, "since": since_ms}
         return await self._filled(_CALLS_OF, values, limit)
-
-    async def grants(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        async def read(rows: int) -> tuple[Sequence[Grant], int]:
-            values = {"team": team_id, "now": now_ms, "limit": rows}
-            found = await self._database.read(_GRANTS, values)
-            return [one for one in GRANTS.legible(found) if not is_used_up(one)], len(found)
-
-        lasting = await filled(limit, read)
-        return sorted(lasting, key=lambda one: (one.created_ms, one.grant_id))
 
     async def _page(
         self, sql: str, values: Mapping[str, object], limit: int, after: Place

@@ -1,0 +1,446 @@
+"""Documents: typed records in collections, and the one way to change one.
+
+A collection stores the body of each document. Beside the body it keeps columns of its own: the
+revision, the quarantine mark and, for work, the due time and the lease. A claim never changes the
+body, so it never conflicts with a vote, and a document that cannot be parsed can be quarantined.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import json
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ConfigDict
+
+from storage.errors import (
+    RecordConflictError,
+    RecordFormatError,
+    RecordRefusedError,
+    StorageError,
+)
+
+logger = logging.getLogger(__name__)
+
+Value: TypeAlias = str | int | bool | None
+Where: TypeAlias = Mapping[str, object]
+"""Conditions by field: a value, or a mapping from an operator to a value.
+
+The operators are `$lt`, `$lte`, `$gt`, `$gte`, `$ne` and `$in`. The name `id` stands for the key of
+the document; a name with dots for a field of a nested part.
+"""
+Row: TypeAlias = Mapping[str, Any]
+
+MAX_REASON = 300
+"""Characters that are kept of the reason why a document was quarantined."""
+
+PATIENCE_S = 2.0
+"""Longest time to try a change again because other processes wrote first, in seconds."""
+
+_LONGEST_PAUSE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index of a collection.
+
+    Attributes:
+        fields: The indexed fields, ascending. Documents are found by indexed fields only.
+        where: The index only holds documents that meet this; MongoDB indexes all.
+    """
+
+    fields: tuple[str, ...]
+    where: Where = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What a collection has to know about its documents.
+
+    Attributes:
+        name: Name of the collection.
+        noun: What one document is, in words, for errors.
+        key: The field that identifies a document.
+        version: Schema version; one higher with each change that needs a migration.
+        indexes: The indexes of the collection.
+    """
+
+    name: str
+    noun: str
+    key: str = "id"
+    version: int = 1
+    indexes: tuple[Index, ...] = ()
+
+
+class Document(BaseModel):
+    """A stored record; each write adds one to `revision` and names the revision it replaces."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    spec: ClassVar[Spec]
+
+    revision: int = 0
+
+    @property
+    def key(self) -> str:
+        """The value that identifies the document in its collection."""
+        return str(getattr(self, self.spec.key))
+
+    def changed(self, **changes: Any) -> Self:
+        """Return a copy with other values in some fields.
+
+        Raises:
+            TypeError: There is no such field.
+        """
+        if unknown := changes.keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return self.model_copy(update=changes)
+
+
+class WorkDocument(Document):
+    """A document that a worker has to process at a time.
+
+    The four fields are columns of the engine. Only `due_ms` is written with the document, and only
+    where it was changed; the lease is written by `claim` and `release`.
+    """
+
+    due_ms: int | None = None
+    """When a worker has to look at the document; None for never."""
+    leased_by: str = ""
+    leased_until_ms: int = 0
+    fence: int = 0
+    """The fencing token: one higher with each claim."""
+
+
+WORK_FIELDS = frozenset({"due_ms", "leased_by", "leased_until_ms", "fence"})
+
+
+def due_of(document: Document) -> int | None:
+    """When a worker has to look at a document; None for never."""
+    return document.due_ms if isinstance(document, WorkDocument) else None
+
+
+D = TypeVar("D", bound=Document)
+
+Place: TypeAlias = tuple[object, ...]
+"""Where a page ended: the values of its sort fields, and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[D]):
+    """A part of a list.
+
+    Attributes:
+        documents: Those of the part that can be read.
+        last: Where the part ended, whether its last document can be read or not; None at the end of
+            the list.
+    """
+
+    documents: list[D]
+    last: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A document that this release cannot read. It is kept as it is, and out of the way of others.
+
+    Attributes:
+        kind: What it is, such as `approval`.
+        record_id: Its id.
+        why: What is wrong with it; for a thread, also what of its records cannot be read.
+    """
+
+    kind: str
+    record_id: str
+    why: str
+
+
+class Collection(Protocol[D]):
+    """Documents of one kind. Nothing here knows what they are about.
+
+    Every method may raise `StoreUnavailableError`. A document that cannot be read is quarantined
+    when a list meets it: it is logged once, and this release passes over it from then on.
+    """
+
+    @property
+    def kind(self) -> type[D]:
+        """The class of the documents."""
+        ...
+
+    async def get(self, key: str) -> D:
+        """Read one document.
+
+        Raises:
+            RecordNotFoundError: There is none.
+            RecordFormatError: It cannot be read.
+        """
+        ...
+
+    async def insert(self, *documents: D) -> frozenset[str]:
+        """Insert those documents whose keys are free, in one statement; return these keys.
+
+        Raises:
+            RecordRefusedError: No database can hold one of them.
+        """
+        ...
+
+    async def replace(self, document: D, *, based_on: D, fence: int | None = None) -> D:
+        """Write a document if nobody has written it since `based_on` was read.
+
+        Args:
+            document: The document as it is to be.
+            based_on: The document as it was read.
+            fence: The token of a lease that has to be held.
+
+        Returns:
+            The document as stored, with the next revision.
+
+        Raises:
+            RecordConflictError: Somebody wrote first, or the lease was lost.
+            RecordRefusedError: No database can hold it.
+        """
+        ...
+
+    async def find(
+        self,
+        where: Where,
+        *,
+        sort: Sequence[str] = (),
+        limit: int | None = None,
+        after: Place | None = None,
+        strict: bool = False,
+    ) -> Page[D]:
+        """Read documents by indexed fields.
+
+        Args:
+            where: What they have to be like.
+            sort: Fields in whose order they come, then by key; with `-` before each of them, the
+                last one first. They are never None.
+            limit: At most so many; None for all.
+            after: Where the page before ended.
+            strict: Whether a document that cannot be read is an error, in place of being passed
+                over.
+
+        Raises:
+            RecordFormatError: One cannot be read, and the list is `strict`.
+        """
+        ...
+
+    async def count(self, where: Where) -> int:
+        """Count documents, without those that are quarantined."""
+        ...
+
+    async def delete(self, where: Where, *, limit: int) -> int:
+        """Delete up to `limit` documents; return how many there were."""
+        ...
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
+        """Read documents that are due and that nobody has a lease of, earliest first."""
+        ...
+
+    async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
+        """Take the lease of a document that is due and free.
+
+        Returns:
+            The document, with the lease; None when it is not due, is leased, or cannot be read.
+        """
+        ...
+
+    async def release(self, key: str, *, fence: int, due_ms: int | None) -> bool:
+        """Give a lease back, and say when the document is due next; False when it was lost."""
+        ...
+
+    async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
+        """Name the documents that this release cannot read."""
+        ...
+
+    async def count_quarantined(self) -> int:
+        """Count the documents that this release cannot read."""
+        ...
+
+    async def recheck(self) -> None:
+        """Lift the quarantine of this release: documents may have been repaired since."""
+        ...
+
+
+_locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
+
+
+async def update(
+    collection: Collection[D],
+    found: D | str,
+    change: Callable[[D], D | None],
+    *,
+    fence: int | None = None,
+    patience_s: float = PATIENCE_S,
+) -> D | None:
+    """Change one document by a pure function of it.
+
+    Writers of one document in this process queue behind a lock. When another process wrote first,
+    the document is read and judged again, until a deadline.
+
+    Args:
+        collection: Where the document is.
+        found: The document at hand, which is tried first, or its key. What `change` makes of it is
+            only final when it is written: a refusal is judged again by the stored document.
+        change: Returns the document as it is to be; None to leave it as it is. Has no effects, and
+            may be called several times. What it raises goes to the caller.
+        fence: The token of a lease that has to be held.
+        patience_s: How long to try.
+
+    Returns:
+        The document as stored; None when `change` left it as it is.
+
+    Raises:
+        RecordNotFoundError: There is no such document.
+        RecordFormatError: It cannot be read.
+        RecordConflictError: Others wrote first all the time, or the lease was lost.
+    """
+    key = found if isinstance(found, str) else found.key
+    known = None if isinstance(found, str) else found
+    lock = _locks.setdefault((id(collection), key), asyncio.Lock())
+    deadline = asyncio.get_running_loop().time() + patience_s
+    async with lock:
+        if known is not None:
+            with suppress(RecordConflictError):
+                changed = _tried(change, known)
+                if changed is not None:
+                    return await collection.replace(changed, based_on=known, fence=fence)
+        for attempt in range(1, 1_000_000):
+            stored = await collection.get(key)
+            changed = change(stored)
+            if changed is None:
+                return None
+            try:
+                return await collection.replace(changed, based_on=stored, fence=fence)
+            except RecordConflictError:
+                lost = fence is not None and isinstance(stored, WorkDocument)
+                if lost and not _is_held(await collection.get(key), fence):
+                    raise
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+            longest = min(0.002 * 2**attempt, _LONGEST_PAUSE_S)
+            await asyncio.sleep(random.random() * longest)  # noqa: S311 - jitter is no secret
+    raise RecordConflictError(collection.kind.spec.noun, key)
+
+
+def _tried(change: Callable[[D], D | None], known: D) -> D | None:
+    """Judge by the document at hand; what refuses it may be out of date."""
+    try:
+        return change(known)
+    except Exception:  # noqa: BLE001 - judged again by the stored document
+        return None
+
+
+def _is_held(document: Document, fence: int | None) -> bool:
+    if not isinstance(document, WorkDocument):
+        return False
+    return document.fence == fence and document.leased_until_ms > 0
+
+
+def body_of(document: Document) -> dict[str, Any]:
+    """Make the stored body of a document: JSON data, without what has its default.
+
+    Indexed fields are always there: a value that is left out could not be found.
+
+    Raises:
+        RecordRefusedError: It is not JSON data.
+    """
+    kind = type(document)
+    skipped = set(WORK_FIELDS) if issubclass(kind, WorkDocument) else set()
+    try:
+        body = document.model_dump(mode="json", exclude_defaults=True, exclude=skipped)
+        missing = (indexed(kind) & kind.model_fields.keys()) - body.keys()
+        if missing:
+            body |= document.model_dump(mode="json", include=set(missing), exclude_none=True)
+    except ValueError as error:
+        raise RecordRefusedError(f"the {kind.spec.noun} is not JSON data") from error
+    return body
+
+
+@functools.cache
+def indexed(kind: type[Document]) -> frozenset[str]:
+    """The fields by which documents can be found, and sorted; without the engine's own."""
+    named = {name for index in kind.spec.indexes for name in (*index.fields, *index.where)}
+    return frozenset(named) - {"id"} - (WORK_FIELDS if issubclass(kind, WorkDocument) else set())
+
+
+def read_document(kind: type[D], body: object, *, version: object, key: str, work: Row) -> D:
+    """Make a document of its stored body.
+
+    Args:
+        kind: The class of the document.
+        body: JSON text.
+        version: The schema version of the body.
+        key: The key, for errors.
+        work: The columns of the engine that are fields of a work document.
+
+    Raises:
+        RecordFormatError: The version is unknown, or the body makes no sense.
+    """
+    if version != kind.spec.version:
+        raise RecordFormatError(kind.spec.noun, version, record_id=key)
+    try:
+        document = kind.model_validate_json(body)  # type: ignore[arg-type] # refused if no text
+        if work:
+            document = document.model_copy(update=_checked(work))
+    except (ValueError, TypeError, RecursionError) as error:
+        fault = _fault_of(error)
+        raise RecordFormatError(kind.spec.noun, version, fault, record_id=key) from error
+    return document
+
+
+def _checked(work: Row) -> dict[str, Any]:
+    for name, value in work.items():
+        expected = str if name == "leased_by" else int
+        is_right = isinstance(value, expected) and not isinstance(value, bool)
+        if not is_right and not (name == "due_ms" and value is None):
+            raise TypeError(name)
+    return dict(work)
+
+
+def _fault_of(error: Exception) -> str:
+    details = getattr(error, "errors", None)
+    places = [".".join(map(str, one["loc"])) for one in details()] if details else []
+    names = [place or "the whole" for place in places] or [str(error) or type(error).__name__]
+    return f"field {names[0]!r} is damaged"
+
+
+@functools.cache
+def reader_of(kind: type[Document]) -> str:
+    """A name for what this release can read of a kind; another release that reads more differs."""
+    text = json.dumps([kind.spec.version, kind.model_json_schema()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def told_reason(error: RecordFormatError) -> str:
+    """Log that a document is quarantined; return what is kept of the reason."""
+    logger.error(
+        "quarantined an unreadable record: %s; run `countersign doctor` for details",
+        error,
+        extra={"action": "set_aside"},
+    )
+    return str(error)[:MAX_REASON]
+
+
+def suppressed() -> suppress:
+    """Ignore that a quarantine mark cannot be written: the next reader writes it."""
+    return suppress(StorageError)
+
+
+def operators(wanted: object) -> Mapping[str, object]:
+    """The condition on one field, by operator."""
+    return wanted if isinstance(wanted, Mapping) else {"$eq": wanted}
+
+
+def sorting(sort: Sequence[str]) -> tuple[list[str], bool]:
+    """The fields of an order, the key last; and whether the last one comes first."""
+    is_down = bool(sort) and sort[0].startswith("-")
+    return [*(name.removeprefix("-") for name in sort), "id"], is_down

@@ -1,0 +1,447 @@
+"""The contract of collections: documents of whatever kind, on each database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from storage.documents import Collection, Document, Index, Spec, WorkDocument, update
+from storage.errors import (
+    RecordConflictError,
+    RecordFormatError,
+    RecordNotFoundError,
+    RecordRefusedError,
+)
+from storage.mongo import Driver, MongoStorage
+from storage.sqlite import SqliteStorage
+from tests.contract.conftest import ADAPTERS
+from tests.support.mongo import MongoServer
+
+
+class State(StrEnum):
+    """The state of a task."""
+
+    OPEN = "open"
+    DONE = "done"
+
+
+class Answer(BaseModel):
+    """A nested part."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    by: str
+    at_ms: int = 0
+
+
+class Task(WorkDocument):
+    """A document with everything that a document may have."""
+
+    spec = Spec(
+        name="tasks",
+        noun="task",
+        key="task_id",
+        indexes=(
+            Index(("state", "rank"), {"state": "open"}),
+            Index(("answer.by",)),
+            Index(("owner", "rank")),
+            Index(("rank",)),
+            Index(("is_urgent",), {"is_urgent": True}),
+        ),
+    )
+
+    task_id: str
+    owner: str = "U1"
+    rank: int = 0
+    state: State = State.OPEN
+    answer: Answer | None = None
+    notes: tuple[str, ...] = ()
+    is_urgent: bool = False
+
+
+class Note(Document):
+    """A document that is no work."""
+
+    spec = Spec(name="notes", noun="note")
+
+    id: str
+    text: str = ""
+
+
+KINDS = (Task, Note)
+
+Tasks = Collection[Task]
+
+
+@pytest.fixture(params=ADAPTERS)
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Any]:
+    if request.param == "sqlite-file":
+        return lambda: SqliteStorage(tmp_path / "data", kinds=KINDS)
+    if request.param == "sqlite-memory":
+        return lambda: SqliteStorage(None, kinds=KINDS)
+    driver: Driver = "motor" if request.param == "mongo-motor" else "pymongo"
+    server: MongoServer = request.getfixturevalue("mongo_server")
+    name = server.new_database()
+    return lambda: MongoStorage(server.uri, driver=driver, database=name, kinds=KINDS)
+
+
+@pytest.fixture
+async def database(new_database: Callable[[], Any]) -> AsyncIterator[Any]:
+    opened = new_database()
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def tasks(database: Any) -> Tasks:
+    found: Tasks = database.collection(Task)
+    return found
+
+
+def a_task(name: str = "t1", **changes: Any) -> Task:
+    return Task(task_id=name).changed(**changes)
+
+
+FULL = a_task(
+    "full",
+    owner="Ünï\u0000\U0001f600",
+    rank=-5,
+    state=State.DONE,
+    answer=Answer(by="U2", at_ms=1 << 40),
+    notes=("a", ""),
+    is_urgent=True,
+    due_ms=7,
+)
+
+
+async def spoil(database: Any, key: str, **fields: Any) -> None:
+    """Overwrite parts of a stored task: `v`, or fields of its body."""
+    if isinstance(database, MongoStorage):
+        found = database._client.collection("tasks")
+        assert (await found.update_one({"_id": key}, {"$set": fields})).matched_count
+        return
+    version = fields.pop("v", 1)
+    for name, value in fields.items():
+        sql = f"UPDATE tasks SET body = json_set(body, '$.{name}', :value) WHERE id = :id"  # noqa: S608
+        await database._database.fetch(sql, {"id": key, "value": value})
+    await database._database.fetch(
+        "UPDATE tasks SET v = :v WHERE id = :id", {"v": version, "id": key}
+    )
+
+
+async def test_a_document_comes_back_as_it_was(tasks: Tasks) -> None:
+    assert await tasks.insert(FULL, a_task()) == {"full", "t1"}
+    assert await tasks.get("full") == FULL
+    assert await tasks.get("t1") == a_task()
+
+
+async def test_only_free_keys_are_taken(tasks: Tasks) -> None:
+    await tasks.insert(a_task("b"))
+    assert await tasks.insert(a_task("a"), a_task("b", rank=9), a_task("c")) == {"a", "c"}
+    assert (await tasks.get("b")).rank == 0
+    assert await tasks.insert() == frozenset()
+
+
+async def test_there_may_be_more_than_one_statement_holds(tasks: Tasks) -> None:
+    many = [a_task(f"t{number:03}") for number in range(250)]
+    assert len(await tasks.insert(*many)) == 250
+    assert len((await tasks.find({})).documents) == 250
+
+
+async def test_a_document_that_is_missing_is_named(tasks: Tasks) -> None:
+    with pytest.raises(RecordNotFoundError, match="no task has the id 'gone'"):
+        await tasks.get("gone")
+    with pytest.raises(RecordNotFoundError):
+        await update(tasks, "gone", lambda one: one.changed(rank=1))
+
+
+@pytest.mark.parametrize("text", ["\ud800"])
+async def test_what_no_database_holds_is_refused(tasks: Tasks, text: str) -> None:
+    with pytest.raises(RecordRefusedError):
+        await tasks.insert(a_task(owner=text))
+    await tasks.insert(a_task())
+    with pytest.raises(RecordRefusedError):
+        await update(tasks, "t1", lambda one: one.changed(notes=(text,)))
+
+
+async def test_a_document_is_replaced_if_nobody_wrote_it_since(tasks: Tasks) -> None:
+    await tasks.insert(a_task())
+    before = await tasks.get("t1")
+    stored = await tasks.replace(before.changed(rank=1, notes=("x",)), based_on=before)
+    assert stored == before.changed(rank=1, notes=("x",), revision=1)
+    with pytest.raises(RecordConflictError):
+        await tasks.replace(before.changed(rank=2), based_on=before)
+    last = await tasks.replace(stored.changed(rank=0, notes=()), based_on=stored)
+    assert await tasks.get("t1") == last == a_task(revision=2)
+
+
+async def test_what_was_set_can_be_taken_out(tasks: Tasks) -> None:
+    await tasks.insert(FULL)
+    bare = await update(tasks, "full", lambda one: one.changed(answer=None, due_ms=None))
+    assert bare == FULL.changed(answer=None, due_ms=None, revision=1)
+    assert await tasks.get("full") == bare
+    assert await tasks.count({"answer.by": "U2"}) == 0
+    assert await tasks.count({"answer.by": None}) == 1
+
+
+async def test_a_change_that_changes_nothing_writes_nothing(tasks: Tasks) -> None:
+    await tasks.insert(a_task())
+    assert await update(tasks, "t1", lambda _: None) is None
+    assert (await tasks.get("t1")).revision == 0
+
+
+async def test_a_document_at_hand_is_tried_first_and_judged_again(tasks: Tasks) -> None:
+    await tasks.insert(a_task())
+    old = await tasks.get("t1")
+    await update(tasks, old, lambda one: one.changed(rank=5))
+    assert (await update(tasks, old, lambda one: one.changed(rank=one.rank + 1))) == a_task(
+        rank=6, revision=2
+    )
+
+    def only_six(one: Task) -> Task:
+        if one.rank != 6:
+            raise LookupError(one.rank)
+        return one.changed(rank=7)
+
+    assert (await update(tasks, old, only_six)) == a_task(rank=7, revision=3)
+    with pytest.raises(LookupError, match="7"):
+        await update(tasks, old, only_six)
+
+
+async def test_of_many_writers_at_once_none_gives_up(tasks: Tasks) -> None:
+    await tasks.insert(a_task())
+
+    def one_more(one: Task) -> Task:
+        return one.changed(rank=one.rank + 1)
+
+    await asyncio.gather(*(update(tasks, "t1", one_more) for _ in range(100)))
+    assert (await tasks.get("t1")).rank == 100
+
+
+async def test_a_change_holds_whoever_wrote_between_reading_and_writing(
+    new_database: Callable[[], Any], tasks: Tasks
+) -> None:
+    """As another process does: it knows nothing of our lock."""
+    await tasks.insert(a_task())
+    other = await tasks.get("t1")
+    calls = 0
+
+    def slow(one: Task) -> Task:
+        nonlocal calls
+        calls += 1
+        return one.changed(rank=one.rank + 10)
+
+    await tasks.replace(other.changed(rank=1), based_on=other)
+    assert (await update(tasks, other, slow)) == a_task(rank=11, revision=2)
+    assert calls == 2
+
+
+async def test_documents_are_found_by_their_fields(tasks: Tasks) -> None:
+    await tasks.insert(
+        FULL,
+        a_task("a", rank=3, owner="U2"),
+        a_task("b", rank=1, answer=Answer(by="U9")),
+        a_task("c", rank=2, state=State.DONE),
+    )
+
+    async def found(where: dict[str, object], *sort: str) -> list[str]:
+        return [one.task_id for one in (await tasks.find(where, sort=sort)).documents]
+
+    assert await found({"state": State.OPEN}, "rank") == ["b", "a"]
+    assert await found({"state": "open"}, "-rank") == ["a", "b"]
+    assert await found({"answer.by": "U9"}) == ["b"]
+    assert await found({"answer.by": {"$in": ["U2", "U9"]}}) == ["b", "full"]
+    assert await found({"rank": {"$gt": 1, "$lte": 3}}, "rank") == ["c", "a"]
+    assert await found({"rank": {"$gte": 1, "$lt": 3}, "state": {"$ne": "done"}}) == ["b"]
+    assert await found({"id": {"$gt": "a"}, "owner": "U1"}) == ["b", "c"]
+    assert await found({"is_urgent": True}) == ["full"]
+    assert await found({"due_ms": {"$lte": 7}}) == ["full"]
+    assert await found({"due_ms": None}) == ["a", "b", "c"]
+    assert await tasks.count({"state": State.OPEN}) == 2
+
+
+@pytest.mark.parametrize("sort", [("rank",), ("-rank",), (), ("owner", "rank")])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 9])
+async def test_pages_follow_each_other(tasks: Tasks, sort: tuple[str, ...], size: int) -> None:
+    await tasks.insert(*(a_task(f"t{n}", rank=n % 3, owner=f"U{n % 2}") for n in range(7)))
+    whole = (await tasks.find({"rank": {"$gte": 0}}, sort=sort)).documents
+    found: list[Task] = []
+    after = None
+    for _ in range(9):
+        page = await tasks.find({"rank": {"$gte": 0}}, sort=sort, limit=size, after=after)
+        found += page.documents
+        after = page.last
+        if after is None:
+            break
+    assert found == whole
+    assert len(whole) == 7
+
+
+async def test_documents_are_found_by_indexed_fields_only(tasks: Tasks) -> None:
+    """What has its default is not in the body, and would not be found."""
+    with pytest.raises(KeyError, match="notes"):
+        await tasks.find({"notes": "x"})
+    with pytest.raises(KeyError, match="notes"):
+        await tasks.find({}, sort=["notes"])
+
+
+async def test_no_document_is_asked_for(tasks: Tasks) -> None:
+    await tasks.insert(a_task(due_ms=1))
+    assert (await tasks.find({}, limit=0)).documents == []
+    assert list(await tasks.due(now_ms=9, limit=0)) == []
+
+
+async def test_documents_are_deleted_in_pieces(tasks: Tasks) -> None:
+    await tasks.insert(*(a_task(f"t{n}", rank=n) for n in range(5)))
+    assert await tasks.delete({"rank": {"$lt": 3}}, limit=2) == 2
+    assert await tasks.delete({"rank": {"$lt": 3}}, limit=2) == 1
+    assert await tasks.delete({"rank": {"$lt": 3}}, limit=2) == 0
+    assert await tasks.count({}) == 2
+
+
+async def test_what_is_due_is_claimed_once(tasks: Tasks) -> None:
+    for name, due_ms in (("a", 30), ("b", 10), ("c", 99), ("d", None)):
+        await tasks.insert(a_task(name, due_ms=due_ms))
+    assert [one.task_id for one in await tasks.due(now_ms=50, limit=9)] == ["b", "a"]
+    claims = [tasks.claim("a", owner=f"w{number}", now_ms=50, until_ms=80) for number in range(5)]
+    (held,) = [one for one in await asyncio.gather(*claims) if one is not None]
+    assert (held.fence, held.leased_until_ms, held.revision) == (1, 80, 0)
+    assert [one.task_id for one in await tasks.due(now_ms=50, limit=9)] == ["b"]
+    assert await tasks.claim("c", owner="w", now_ms=50, until_ms=80) is None
+    assert await tasks.claim("gone", owner="w", now_ms=50, until_ms=80) is None
+
+
+async def test_a_lease_that_ended_is_taken_over(tasks: Tasks) -> None:
+    await tasks.insert(a_task(due_ms=1))
+    first = await tasks.claim("t1", owner="w1", now_ms=10, until_ms=20)
+    assert first is not None
+    assert await tasks.claim("t1", owner="w2", now_ms=19, until_ms=40) is None
+    second = await tasks.claim("t1", owner="w2", now_ms=20, until_ms=40)
+    assert second is not None
+    assert (second.fence, second.leased_by) == (2, "w2")
+    assert not await tasks.release("t1", fence=first.fence, due_ms=None)
+    with pytest.raises(RecordConflictError):
+        await update(tasks, first, lambda one: one.changed(rank=1), fence=first.fence)
+    assert (await update(tasks, second, lambda one: one.changed(rank=2), fence=2)) is not None
+    assert await tasks.release("t1", fence=2, due_ms=50)
+    assert not await tasks.release("t1", fence=2, due_ms=60)
+    found = await tasks.get("t1")
+    assert (found.due_ms, found.leased_by, found.leased_until_ms, found.rank) == (50, "", 0, 2)
+
+
+async def test_a_claim_never_collides_with_a_change(tasks: Tasks) -> None:
+    await tasks.insert(a_task(due_ms=1))
+    before = await tasks.get("t1")
+    assert await tasks.claim("t1", owner="w1", now_ms=10, until_ms=20)
+    await tasks.replace(before.changed(rank=1), based_on=before)
+    assert await tasks.release("t1", fence=1, due_ms=None)
+    assert (await tasks.get("t1")).rank == 1
+
+
+async def test_a_change_of_the_due_time_is_written_with_the_document(tasks: Tasks) -> None:
+    await tasks.insert(a_task(due_ms=90))
+    assert await tasks.claim("t1", owner="w1", now_ms=95, until_ms=99)
+    stale = await tasks.get("t1")
+    await tasks.release("t1", fence=1, due_ms=200)
+    await update(tasks, stale, lambda one: one.changed(rank=1))
+    assert (await tasks.get("t1")).due_ms == 200
+    await update(tasks, "t1", lambda one: one.changed(due_ms=5))
+    assert [one.task_id for one in await tasks.due(now_ms=5, limit=1)] == ["t1"]
+
+
+POISON: list[dict[str, Any]] = [
+    {"v": 2},
+    {"rank": "text"},
+    {"state": "unheard"},
+    {"added": 1},
+    {"notes": 7},
+    {"answer": "x"},
+    {"owner": 7},
+]
+
+
+@pytest.mark.parametrize("fields", POISON, ids=str)
+async def test_what_cannot_be_read_hides_nothing(
+    database: Any, tasks: Tasks, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    await tasks.insert(*(a_task(f"t{n}", rank=n, due_ms=n + 1) for n in range(6)))
+    for name in ("t0", "t2"):
+        await spoil(database, name, **fields)
+
+    assert len((await tasks.find({}, limit=4)).documents) == 4
+    assert [one.task_id for one in await tasks.due(now_ms=99, limit=4)] == ["t1", "t3", "t4", "t5"]
+    assert await tasks.claim("t2", owner="w", now_ms=99, until_ms=100) is None
+    assert await tasks.count({}) == 4
+    with pytest.raises(RecordFormatError, match="task t0"):
+        await tasks.get("t0")
+    with pytest.raises(RecordFormatError):
+        await update(tasks, "t0", lambda one: one.changed(rank=1))
+
+    assert [one.record_id for one in await tasks.quarantined(limit=9)] == ["t0", "t2"]
+    assert await tasks.count_quarantined() == 2
+    assert len([one for one in caplog.records if "quarantined" in one.message]) == 2
+
+
+async def test_a_list_that_must_be_whole_says_what_it_lacks(database: Any, tasks: Tasks) -> None:
+    await tasks.insert(a_task("t0"), a_task("t1"))
+    await spoil(database, "t0", rank="text")
+    await tasks.find({})
+    with pytest.raises(RecordFormatError, match="field 'rank' is damaged"):
+        await tasks.find({}, strict=True)
+
+
+async def test_what_was_repaired_is_read_after_a_recheck(database: Any, tasks: Tasks) -> None:
+    await tasks.insert(a_task(due_ms=1))
+    await spoil(database, "t1", rank="text")
+    assert await tasks.claim("t1", owner="w", now_ms=9, until_ms=99) is None
+    await spoil(database, "t1", rank=4)
+    assert list(await tasks.due(now_ms=9, limit=1)) == []
+    await tasks.recheck()
+    (found,) = await tasks.due(now_ms=9, limit=1)
+    assert (found.rank, found.leased_until_ms) == (4, 0)
+    assert await tasks.quarantined(limit=9) == []
+
+
+async def test_a_document_that_is_no_work_needs_no_due_time(database: Any) -> None:
+    notes: Collection[Note] = database.collection(Note)
+    assert await notes.insert(Note(id="n1", text="x")) == {"n1"}
+    changed = await update(notes, "n1", lambda one: one.changed(text="y"))
+    assert await notes.get("n1") == changed == Note(id="n1", text="y", revision=1)
+
+
+@pytest.mark.parametrize(
+    ("where", "sort", "index"),
+    [
+        ({"state": "open", "rank": {"$gt": 1}}, ("rank",), "tasks_0"),
+        ({"answer.by": "U1"}, (), "tasks_1"),
+        ({"owner": "U1"}, ("rank",), "tasks_2"),
+        ({"due_ms": {"$lte": 5}}, ("due_ms",), "tasks_due"),
+    ],
+)
+async def test_sqlite_reads_a_list_by_its_index(
+    monkeypatch: pytest.MonkeyPatch, where: dict[str, object], sort: tuple[str, ...], index: str
+) -> None:
+    storage = SqliteStorage(None, kinds=KINDS)
+    await storage.open()
+    seen: list[tuple[str, Any]] = []
+    read = storage._database.read
+
+    async def note(sql: str, values: Any) -> Any:
+        seen.append((sql, values))
+        return await read(sql, values)
+
+    monkeypatch.setattr(storage._database, "read", note)
+    await storage.collection(Task).find(where, sort=sort, limit=5)
+    ((sql, values),) = seen
+    rows = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", values)
+    plan = " ".join(str(row["detail"]) for row in rows)
+    await storage.close()
+    assert index in plan, plan
+    assert "SCAN" not in plan, plan
