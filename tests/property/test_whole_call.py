@@ -1,8 +1,10 @@
 """I2: no surface says yes to what it does not show, unless its reader has opened the rest.
 
 Arbitrary calls: long texts with marked ends, previews, secrets, invisible characters, many and
-nested arguments. What each surface would let through is compared with what is drawn on it; and a
-forged yes from each surface, by somebody who has opened nothing, lets nothing run.
+nested arguments. Three properties. What each surface would let through is drawn on it. No surface
+has a button or a form that says yes without the whole call: cards, copies, lists, Home, batches,
+replies, pages of the review, and the forms that the buttons open. And a forged yes from each
+surface, by somebody who has opened nothing, lets nothing run.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from agents import Agent, ChatModelAgent, tool
 from agents.models import ScriptedModel, Turn, call, say
+from bot.core.attendance.waitlist import ListItem, WaitList
+from bot.core.decisions.overview import Overview
 from bot.core.decisions.unseen import Surface, guesses
-from bot.layout.action_ids import ActionId, encode, encode_all
+from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
+from bot.ports.people import Person
 from bot.ports.tools import BatchWords
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form
@@ -33,7 +38,12 @@ from bot.slack.cards.choose import card_for, shows_all
 from bot.slack.cards.emergency import override_modal
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.modals import agreeing_form
-from bot.slack.cards.review import FormReader, review_modal
+from bot.slack.cards.review import REQUEST, FormReader, count_pages, review_modal, text_page
+from bot.slack.home.state import HomeState, Shown
+from bot.slack.home.view import HomePage, home_view, list_blocks
+from bot.slack.home.waitlist import waitlist_card
+from bot.slack.listeners.typed.lists import _shown
+from bot.words import say as words
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import forced
@@ -46,7 +56,8 @@ from tests.unit.bot.counter_stage import (
     typed,
 )
 from tests.unit.bot.office import ADA, Office
-from tests.unit.bot.slack.cards.samples import GLASS, GRANTS, an_approval
+from tests.unit.bot.slack.cards.samples import DECIDED, GLASS, GRANTS, an_approval
+from tests.unit.bot.slack.cards.test_every_builder import NAMES as PEOPLE, READER as CLOCK
 
 PIECES = [
     *("paid", "5", " ", "\n", "q q q ", "\u202e", "\u200b", "\u00a0", "\u0430", '"', "`x`", "{"),
@@ -54,7 +65,8 @@ PIECES = [
     *("long text " * 30, "word " * 700, "a\nb\n" * 20),
 ]
 bodies = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
-MARK = re.compile("[se][0-9]{3}z")
+MARK = re.compile("[sexy][0-9]{3}z")
+"""Begins and ends a text of a call (s, e), and of the others beside it on a card (x, y)."""
 
 
 @st.composite
@@ -185,6 +197,119 @@ def test_a_surface_that_can_say_yes_shows_all_that_runs(
     assert not DIRECT & {name for name, _ in actions_in(elsewhere)}
 
 
+huge = {"memo": f"s001z {'word ' * 60_000} e001z"}
+
+
+def several(approval: Approval, count: int) -> list[Approval]:
+    """A call and others, on one card."""
+    first = replace(approval, batch=approval.approval_id)
+    others = [
+        replace(first, approval_id=f"apr_{number:032x}", title=f"x{number:03}z y{number:03}z")
+        for number in range(1, count)
+    ]
+    return [first, *others]
+
+
+def _batch_card(approval: Approval, count: int) -> Block:
+    card = batch_card(several(approval, count), BatchWords(), approvers_text="")
+    return {"blocks": card.blocks}
+
+
+def _overview(approval: Approval) -> Overview:
+    reader = Person(user_id=ADA, team_id="T1", name="Ada")
+    return Overview(person=reader, at_ms=DECIDED, waiting=(approval,), mine=(approval,))
+
+
+def _home(approval: Approval, show: Shown) -> HomePage:
+    state, overview = HomeState(show=show), _overview(approval)
+    return HomePage(overview=overview, state=state, names=PEOPLE, reader=CLOCK)
+
+
+def _digest(approval: Approval) -> list[Block]:
+    items = [ListItem(approval=approval)]
+    person = _overview(approval).person
+    shown = WaitList(key="k", person=person, now_ms=DECIDED, items=items, total=1)
+    return [*waitlist_card(shown, PEOPLE, CLOCK, {}).blocks]
+
+
+LISTS: dict[str, Callable[[Approval], object]] = {
+    "Home": lambda one: home_view(_home(one, Shown.WAITING)),
+    "own requests on Home": lambda one: home_view(_home(one, Shown.MINE)),
+    "a list": lambda one: list_blocks(_home(one, Shown.WAITING)),
+    "one of a list": lambda one: _shown(one, PEOPLE, CLOCK, ADA),
+    "the daily list": _digest,
+    "a reply": lambda one: choice_card("Mean this?", [one]).blocks,
+}
+"""Where calls are named, and nothing more of them is shown for certain."""
+CARDS: dict[str, Callable[[Approval], object]] = {
+    "the card": lambda one: card_for(one, approvers_text="").blocks,
+    "a copy": lambda one: card_for(one, approvers_text="", lead=["For you."]).blocks,
+    "a card of two": lambda one: _batch_card(one, 2),
+    "a card of many": lambda one: _batch_card(one, MOST_TARGETS + 1),
+}
+AGREEING = {
+    *("countersign:review_modal", "countersign:grant_modal", "countersign:override_modal"),
+    *("countersign:edit_modal", "countersign:batch_modal"),
+}
+"""Forms whose submission says yes."""
+
+
+def says_yes(picture: object) -> bool:
+    """Whether one click there agrees to something: a button without a form, or a submission."""
+    if isinstance(picture, dict) and picture.get("callback_id") in AGREEING:
+        submit = picture.get("submit", {}).get("text", words("form.page_next"))
+        return bool(submit != words("form.page_next"))
+    found = actions_in(picture)
+    return any(
+        name == ActionId.APPROVE_ALL or (name == ActionId.APPROVE and not label.endswith("…"))
+        for name, label in found
+    )
+
+
+def check_picture(approval: Approval, name: str, picture: object, *, wanted: set[str]) -> None:
+    """Where it says yes, all is on it, and nothing is masked by a guess."""
+    if says_yes(picture):
+        assert not guesses(approval), f"{name} says yes to what is masked"
+        assert wanted <= set(MARK.findall(texts_of(picture))), f"{name} hides a part"
+
+
+def check_review(approval: Approval, wanted: set[str]) -> None:
+    """Turn the pages as somebody does who has opened nothing before."""
+    masked, count, seen = bool(guesses(approval)), count_pages(approval), set[str]()
+    for number in range(count + 1):
+        reader = FormReader(
+            can_approve=True, has_read=False, is_masked=masked, pages=max(number - 1, 0)
+        )
+        view = review_modal(approval, reader, page=text_page(number) if number else REQUEST)
+        seen |= set(MARK.findall(texts_of(view)))
+        if says_yes(view):
+            assert not masked
+            assert wanted <= seen, f"page {number} of {count} of the review says yes"
+
+
+@many
+@given(calls, previews, st.just("Pay it") | marked(), st.booleans())
+@example({"memo": "s001z late e001z"}, "s002z Once e002z", "Pay it", False)
+@example({"memo": "late", "to": "ghp_0123456789abcdefghijABCDEFGHIJ012345"}, "", "Pay it", False)
+@example(cut, "", "Pay it", False)
+@example(huge, "", "Pay it", False)
+@example({"memo": f"s001z {'word ' * 900} e001z"}, "", "Pay it", False)
+def test_no_button_and_no_form_says_yes_beside_less_than_the_whole_call(
+    arguments: dict[str, Any], preview: str, title: str, secret: bool
+) -> None:
+    approval = holding(arguments, preview, title, secret)
+    wanted = marks_in(arguments, preview, title, secret)
+    for name, draw in LISTS.items():
+        actions = {one for one, _ in actions_in(draw(approval))}
+        assert not DIRECT & actions, f"{name} says yes"
+    for name, draw in CARDS.items():
+        picture = draw(approval)
+        count = {"a card of two": 2, "a card of many": MOST_TARGETS + 1}.get(name, 1)
+        beside = {f"{mark}{number:03}z" for number in range(1, count) for mark in "xy"}
+        check_picture(approval, name, picture, wanted=wanted | beside)
+    check_review(approval, wanted)
+
+
 @tool(gate="review", title="Pay", preview=lambda memo, effect, more: effect)
 def pay(memo: str, effect: str, more: dict[str, Any]) -> str:
     """Pay.
@@ -284,6 +409,43 @@ async def play(given: dict[str, Any], way: str) -> None:
         assert given["memo"] not in RAN
     finally:
         await storage.close()
+
+
+async def press(given: dict[str, Any], button: ActionId) -> None:
+    """Somebody who has opened nothing presses a button of the card, whether it is there or not."""
+    storage = SqliteStorage(None)
+    await storage.open()
+    try:
+        counter = await asked(storage, given)
+        waiting = await counter.office.open_approvals()
+        approval, _ = sorted(waiting, key=lambda one: one.position)
+        await counter.send(a_click(approval, button))
+        for view in counter.views.opened:
+            if button != ActionId.BATCH or approval.approval_id in json.dumps(view):
+                wanted = marks_in(given, given["effect"], approval.title, False)
+                check_picture(approval, button, view, wanted=wanted)
+        found = await storage.approvals.get(approval.approval_id)
+        if found.votes_json != approval.votes_json or found.status is not Status.PENDING:
+            assert button == ActionId.APPROVE
+            assert shows_all(approval, Surface.CARD)
+    finally:
+        await storage.close()
+
+
+@pytest.mark.parametrize("button", [*sorted(DIRECT), ActionId.BATCH, ActionId.DETAILS])
+@settings(many, max_examples=max(settings().max_examples // 20, 3))
+@given(
+    memo=marked(),
+    effect=previews,
+    more=st.dictionaries(st.sampled_from(NAMES), values, max_size=3),
+)
+@example(memo="s001z late e001z", effect="s002z Once e002z", more={})
+@example(memo=cut["memo"], effect="s002z Once e002z", more={})
+@example(memo="s001z late e001z", effect=f"s002z {'q ' * 250} e002z", more={})
+def test_no_button_opens_a_form_that_says_yes_without_the_whole_call(
+    button: ActionId, memo: str, effect: str, more: dict[str, Any]
+) -> None:
+    asyncio.run(press({"memo": memo, "effect": effect, "more": more}, button))
 
 
 WAYS = [

@@ -46,6 +46,7 @@ from bot.slack.cards.batch_items import (
     state_of,
 )
 from bot.slack.cards.decided import next_words, third_words
+from bot.slack.cards.listed import takes_line
 from bot.slack.cards.status import backups_words, risk_marks, spoken_risk
 from bot.slack.cards.who import small_print
 from bot.words import say
@@ -162,7 +163,8 @@ def _buttons(
     first, count = waiting[0], len(waiting)
     value = encode(first.approval_id, first.digest)
     is_stuck = any(one.stuck for one in waiting)
-    if len(items) <= MOST_LISTED and not is_stuck and not wants_reason(first, rejects=False):
+    is_whole = len(items) <= MOST_LISTED and all(map(takes_line, waiting))
+    if is_whole and not is_stuck and not wants_reason(first, rejects=False):
         yield _approve_all(items, waiting, title, told)
         yield button(say("button.choose"), ActionId.BATCH, value, of=title)
     elif not is_stuck:
