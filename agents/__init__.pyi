@@ -1,345 +1,104 @@
-# All public names of the package: `agents/__init__.py` loads each from here when it is first used,
-# and type checkers read the same lines. The imports are relative, as lazy_loader wants them.
+# At most 60 names: what an author uses daily. `agents/__init__.py` loads each at its first use,
+# and type checkers read the same lines. All other public names are in `__all__` of their modules.
+# The imports are relative, as lazy_loader wants them.
 
 from .agent import (
-    ActionEvent as ActionEvent,
     Agent as Agent,
     AgentEvent as AgentEvent,
     AgentInput as AgentInput,
-    Event as Event,
     InterruptEvent as InterruptEvent,
     MessageEvent as MessageEvent,
     TextDelta as TextDelta,
     ToolDelta as ToolDelta,
     ToolEvent as ToolEvent,
-    check_unique_names as check_unique_names,
-    emit as emit,
     function_agent as function_agent,
-    make_action as make_action,
     make_message as make_message,
-    run_agent as run_agent,
 )
 from .chat.agent import (
-    ChatInterruptInfo as ChatInterruptInfo,
     ChatModelAgent as ChatModelAgent,
-    ChatResumeData as ChatResumeData,
 )
-from .chat.explaining import Explains as Explains
-from .chat.instruction import Instruction as Instruction
-from .chat.state import ChatState as ChatState, run_local_values as run_local_values
-from .conversation import Conversation as Conversation, Inbox as Inbox
-from .core.address import Address as Address, Segment as Segment
+from .conversation import (
+    Conversation as Conversation,
+)
+from .core.address import (
+    Address as Address,
+)
 from .core.calls import (
-    Action as Action,
-    BreakLoop as BreakLoop,
-    Exit as Exit,
-    ToolCall as ToolCall,
     ToolReturn as ToolReturn,
-    Transfer as Transfer,
 )
 from .core.cancel import (
-    CancelInfo as CancelInfo,
-    CancelMode as CancelMode,
     CancelToken as CancelToken,
 )
 from .core.checkpoint import (
-    CheckpointStatus as CheckpointStatus,
     CheckpointStore as CheckpointStore,
-    MessageLog as MessageLog,
-    StoredCheckpoint as StoredCheckpoint,
 )
 from .core.codec import (
-    Json as Json,
-    TypeRegistry as TypeRegistry,
     register as register,
-    types as types,
 )
 from .core.component.context import (
-    current_checkpoint_id as current_checkpoint_id,
-    current_why as current_why,
-    event_key as event_key,
     idempotency_key as idempotency_key,
-    publish as publish,
     session_values as session_values,
-    stream_text as stream_text,
-)
-from .core.component.legacy import (
-    InterruptAndRerunError as InterruptAndRerunError,
-    ResumeInfo as ResumeInfo,
-    resume_info as resume_info,
-    wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
 )
 from .core.component.state import (
     address_segment as address_segment,
     get_interrupt_state as get_interrupt_state,
     get_resume_context as get_resume_context,
-    state_slot as state_slot,
 )
-from .core.digest import call_digest as call_digest, canonical_json as canonical_json
 from .core.errors import (
     AgentConfigError as AgentConfigError,
     AgentError as AgentError,
-    AmbiguousTargetError as AmbiguousTargetError,
-    ArgumentError as ArgumentError,
-    CheckpointBusyError as CheckpointBusyError,
     CheckpointClosedError as CheckpointClosedError,
-    CheckpointConflictError as CheckpointConflictError,
-    CheckpointDecodeError as CheckpointDecodeError,
     CheckpointError as CheckpointError,
-    CheckpointNotFoundError as CheckpointNotFoundError,
-    CheckpointVersionError as CheckpointVersionError,
-    DuplicateNameError as DuplicateNameError,
-    InvalidArgumentsError as InvalidArgumentsError,
-    LeftInDoubtError as LeftInDoubtError,
-    ModelAnswerError as ModelAnswerError,
-    ModelError as ModelError,
-    ModelRefusedError as ModelRefusedError,
-    ModelTimeoutError as ModelTimeoutError,
-    NoCheckpointStoreError as NoCheckpointStoreError,
-    NothingPendingError as NothingPendingError,
-    OutsideRunError as OutsideRunError,
-    ProcessExitError as ProcessExitError,
     ResumeDataError as ResumeDataError,
     ResumeError as ResumeError,
     RunCancelledError as RunCancelledError,
-    StepLimitError as StepLimitError,
-    SwallowedInterruptError as SwallowedInterruptError,
     ToolError as ToolError,
-    TopologyChangedError as TopologyChangedError,
-    TransferLimitError as TransferLimitError,
-    UnknownInterruptError as UnknownInterruptError,
-    UnregisteredTypeError as UnregisteredTypeError,
-    UnstorableValueError as UnstorableValueError,
-    UnusedAnswerError as UnusedAnswerError,
-)
-from .core.events import (
-    RunCancelled as RunCancelled,
-    RunFailed as RunFailed,
-    RunFinished as RunFinished,
-    RunInterrupted as RunInterrupted,
-    RunResumed as RunResumed,
-    RunStarted as RunStarted,
-    ToolFinished as ToolFinished,
-    ToolInterrupted as ToolInterrupted,
-    ToolStarted as ToolStarted,
 )
 from .core.interrupt import (
-    Interrupted as Interrupted,
     composite_interrupt as composite_interrupt,
     interrupt as interrupt,
-    keep_waiting as keep_waiting,
-    pass_on as pass_on,
     stateful_interrupt as stateful_interrupt,
 )
-from .core.messages import user_message as user_message
 from .core.observers import (
-    CallFinished as CallFinished,
-    NodeFailed as NodeFailed,
-    NodeFinished as NodeFinished,
-    Observer as Observer,
-    Recorder as Recorder,
-    RunEvent as RunEvent,
     ToolOutcome as ToolOutcome,
-    WorkInDoubt as WorkInDoubt,
-    WorkNotice as WorkNotice,
-    WorkStarted as WorkStarted,
-    WorkStarting as WorkStarting,
 )
-from .core.pending import Answerable as Answerable, InterruptContext as InterruptContext
-from .core.scope import (
-    AskAgain as AskAgain,
-    BeforeStart as BeforeStart,
-    SessionValues as SessionValues,
-    StartingCall as StartingCall,
-    current_address as current_address,
+from .core.pending import (
+    InterruptContext as InterruptContext,
 )
 from .gates import (
-    CHOOSE_NAME as CHOOSE_NAME,
-    ActionRequest as ActionRequest,
     ApprovalInfo as ApprovalInfo,
     ApprovalResult as ApprovalResult,
-    AskedAnew as AskedAnew,
-    CallChoiceInfo as CallChoiceInfo,
-    CallGate as CallGate,
     Cancelled as Cancelled,
     Choice as Choice,
-    ChoiceInfo as ChoiceInfo,
-    ChoiceResult as ChoiceResult,
-    ChooseTool as ChooseTool,
-    Denied as Denied,
     DoubtInfo as DoubtInfo,
     DoubtResult as DoubtResult,
     Expired as Expired,
-    FeedbackInfo as FeedbackInfo,
     FollowUpInfo as FollowUpInfo,
-    GateState as GateState,
-    HumanInterrupt as HumanInterrupt,
-    HumanInterruptConfig as HumanInterruptConfig,
-    HumanResponse as HumanResponse,
-    ParametersInfo as ParametersInfo,
-    ParametersResult as ParametersResult,
-    PolicyGate as PolicyGate,
     ReviewEditInfo as ReviewEditInfo,
     ReviewEditResult as ReviewEditResult,
-    Undecidable as Undecidable,
-    Withdrawn as Withdrawn,
-    accept as accept,
     approval_gate as approval_gate,
     choice_gate as choice_gate,
-    choose_tool as choose_tool,
     complete_gate as complete_gate,
-    edit as edit,
     follow_up_tool as follow_up_tool,
-    guard as guard,
-    human_gate as human_gate,
-    ignore as ignore,
     policy_gate as policy_gate,
-    respond as respond,
     review_edit_gate as review_edit_gate,
     tool as tool,
-)
-from .gates.rulings import Judgement as Judgement
-from .graph import (
-    END as END,
-    START as START,
-    AlreadyAnsweredError as AlreadyAnsweredError,
-    Answers as Answers,
-    Command as Command,
-    CompiledGraph as CompiledGraph,
-    GotoError as GotoError,
-    GraphAgent as GraphAgent,
-    GraphBuildError as GraphBuildError,
-    GraphInfo as GraphInfo,
-    GraphResult as GraphResult,
-    GraphStepLimitError as GraphStepLimitError,
-    GraphTool as GraphTool,
-    MessagesState as MessagesState,
-    NodeContext as NodeContext,
-    NodeRefusedError as NodeRefusedError,
-    NoGraphStoreError as NoGraphStoreError,
-    NotAnsweredError as NotAnsweredError,
-    NothingToCallError as NothingToCallError,
-    OutsideNodeError as OutsideNodeError,
-    Pending as Pending,
-    Question as Question,
-    QuestionChangedError as QuestionChangedError,
-    Send as Send,
-    SeveralPendingError as SeveralPendingError,
-    StateEdit as StateEdit,
-    StateGraph as StateGraph,
-    StateSnapshot as StateSnapshot,
-    StateUpdateError as StateUpdateError,
-    TaskView as TaskView,
-    ToolsNode as ToolsNode,
-    ToolsNodeInfo as ToolsNodeInfo,
-    add_messages as add_messages,
-    graph_tool as graph_tool,
-    node_interrupt as node_interrupt,
-    once as once,
-    tools_condition as tools_condition,
 )
 from .memory import (
     MemoryCheckpointStore as MemoryCheckpointStore,
     MemoryMessageLog as MemoryMessageLog,
 )
-from .middlewares import (
-    CallNext as CallNext,
-    FailoverModel as FailoverModel,
-    GateMiddleware as GateMiddleware,
-    HistoryModifier as HistoryModifier,
-    Middleware as Middleware,
-    ModelCall as ModelCall,
-    PolicyMiddleware as PolicyMiddleware,
-    RetryModel as RetryModel,
-    RetryTools as RetryTools,
-    SafeTools as SafeTools,
-    TextStream as TextStream,
-    ToolWrapper as ToolWrapper,
-    approval_middleware as approval_middleware,
-    policy_middleware as policy_middleware,
-    review_middleware as review_middleware,
-)
 from .models import (
+    AnsweringModel as AnsweringModel,
     ScriptedModel as ScriptedModel,
-    call as call,
     resolve_model as resolve_model,
-    say as say,
 )
-from .policy import (
-    Allow as Allow,
-    AllowList as AllowList,
-    Ask as Ask,
-    BlockList as BlockList,
-    Condition as Condition,
-    Deny as Deny,
-    HousePolicy as HousePolicy,
-    NamesTools as NamesTools,
-    Policy as Policy,
-    PolicyCall as PolicyCall,
-    Rule as Rule,
-    RulePolicy as RulePolicy,
-    Ruling as Ruling,
-    all_of as all_of,
-    check_names as check_names,
-    first_of as first_of,
-    ruling_of as ruling_of,
-    strictest as strictest,
+from .runner import (
+    Runner as Runner,
 )
-from .prebuilt import (
-    ExecutedStep as ExecutedStep,
-    PendingToolCall as PendingToolCall,
-    Plan as Plan,
-    ReviewAgent as ReviewAgent,
-    StageInfo as StageInfo,
-    StageResult as StageResult,
-    Todo as Todo,
-    create_react_agent as create_react_agent,
-    deep_agent as deep_agent,
-    executor_agent as executor_agent,
-    pending_tool_calls as pending_tool_calls,
-    plan_execute as plan_execute,
-    plan_tool as plan_tool,
-    planner_agent as planner_agent,
-    replanner_agent as replanner_agent,
-    respond_tool as respond_tool,
-    supervisor as supervisor,
-    targets_by_call as targets_by_call,
-    task_tool as task_tool,
-    write_todos_tool as write_todos_tool,
-)
-from .runner import Runner as Runner
-from .runs.document import OpenRun as OpenRun, ResumeParams as ResumeParams
-from .runs.topology import (
-    Component as Component,
-    Described as Described,
-    agent_component as agent_component,
-    tool_component as tool_component,
+from .runs.document import (
+    ResumeParams as ResumeParams,
 )
 from .tools import (
-    FunctionTool as FunctionTool,
-    Multiline as Multiline,
     Tool as Tool,
-    ToolSpec as ToolSpec,
-    tagged as tagged,
-)
-from .tools.actions import (
-    ActionTool as ActionTool,
-    break_loop_tool as break_loop_tool,
-    exit_tool as exit_tool,
-    transfer_tool as transfer_tool,
-)
-from .tools.starting import granted_arguments as granted_arguments, mark_started as mark_started
-from .workflows import (
-    LoopAgent as LoopAgent,
-    LoopInfo as LoopInfo,
-    ParallelAgent as ParallelAgent,
-    ParallelInfo as ParallelInfo,
-    SequentialAgent as SequentialAgent,
-    SequentialInfo as SequentialInfo,
-)
-from .workflows.agenttool import AgentTool as AgentTool, AgentToolInfo as AgentToolInfo
-from .workflows.transfer import (
-    TransferAgent as TransferAgent,
-    transfer_tool_to as transfer_tool_to,
-    with_sub_agents as with_sub_agents,
 )

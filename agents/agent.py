@@ -34,6 +34,26 @@ from agents.core.outlet import Outlet, current_outlet, passes_on, telling
 from agents.core.pending import InterruptContext
 from agents.core.scope import Scope, Watch, current_scope, entered
 
+__all__ = [
+    "ActionEvent",
+    "Agent",
+    "AgentEvent",
+    "AgentInput",
+    "Event",
+    "FunctionAgent",
+    "InterruptEvent",
+    "MessageEvent",
+    "TextDelta",
+    "ToolDelta",
+    "ToolEvent",
+    "check_unique_names",
+    "emit",
+    "function_agent",
+    "make_action",
+    "make_message",
+    "run_agent",
+]
+
 _DOUBT = "doubt"
 """The slot of the question whether an agent ran."""
 

@@ -43,6 +43,8 @@ from agents.runs.document import (
     find_stopped,
 )
 
+__all__ = ["Conversation", "Inbox"]
+
 INBOX_VERSION = 1
 _ATTEMPTS = 100
 """The most tries to change the inbox. Each conflict means that somebody else's try succeeded."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
 
+__all__ = ["MemoryCheckpointStore", "MemoryMessageLog"]
+
 
 @dataclass(slots=True)
 class _Kept:

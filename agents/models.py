@@ -41,6 +41,8 @@ from agents.core.errors import (
     ModelRefusedError,
 )
 
+__all__ = ["AnsweringModel", "ScriptedModel", "call", "model_error", "resolve_model", "say"]
+
 EXTRAS = {
     "openai": "openai",
     "openai-chat": "openai",

@@ -64,6 +64,8 @@ from agents.runs.judging import judge
 from agents.runs.session import RunSession, Setup, check_free
 from agents.runs.topology import check_topology
 
+__all__ = ["Runner"]
+
 Events = AsyncGenerator[AgentEvent, None]
 Claimed = tuple[OpenRun, RunDocument, Claim]
 """A run that was claimed for a resume, what it says, and the claim."""

@@ -21,6 +21,8 @@ from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
 from agents.core.errors import CheckpointConflictError
 from agents.core.pending import InterruptContext
 
+__all__ = ["CheckpointStoreSuite", "MessageLogSuite", "play"]
+
 RUNNING, PENDING, CLOSED = (
     CheckpointStatus.RUNNING,
     CheckpointStatus.PENDING,

@@ -29,14 +29,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from agents import (
-    ChatModelAgent,
-    CheckpointStore,
-    MemoryCheckpointStore,
-    MemoryMessageLog,
-    MessageLog,
-    Runner,
-)
+from agents import ChatModelAgent, CheckpointStore, MemoryCheckpointStore, MemoryMessageLog, Runner
+from agents.core.checkpoint import MessageLog
 from agents.models import call, say
 from benchmarks.bench_runtime import answer, ask, pay
 from benchmarks.bench_turn import NAMES, pace_of

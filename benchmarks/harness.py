@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents import CheckpointStatus, MessageLog, StoredCheckpoint
-from agents.core.checkpoint import AmendingStore
+from agents.core.checkpoint import AmendingStore, CheckpointStatus, MessageLog, StoredCheckpoint
 from tests.support.mongo import MongoServer
 
 

@@ -9,8 +9,8 @@ from typing import TypedDict
 
 from pydantic_ai.models import Model
 
-from agents import Agent, NotAnsweredError
-from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
+from agents import Agent
+from agents.graph import END, START, GraphAgent, NotAnsweredError, StateGraph, node_interrupt
 
 
 class Release(TypedDict, total=False):

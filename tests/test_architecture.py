@@ -135,10 +135,18 @@ PUBLIC = (
     "agents",
     "storage",
     "storage.records",
-    "agents.tools",
+    "agents.chat",
     "agents.gates",
+    "agents.graph",
+    "agents.middlewares",
+    "agents.policy",
+    "agents.prebuilt",
+    "agents.tools",
+    "agents.workflows",
     "bot.sandbox",
 )
+MOST_NAMES = 60
+"""At the top of `agents`: what an author uses daily."""
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -169,7 +177,7 @@ def test_agents_offers_what_its_stub_lists_and_nothing_else() -> None:
     ]
     agents = importlib.import_module("agents")
     assert len(stub.body) == sum(isinstance(node, ast.ImportFrom) for node in stub.body)
-    assert len(listed) == len(set(listed))
+    assert len(listed) == len(set(listed)) <= MOST_NAMES
     assert sorted(agents.__all__) == sorted(listed)
     assert set(listed) <= set(dir(agents))
     assert [name for name in listed if not hasattr(agents, name)] == []

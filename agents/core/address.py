@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+__all__ = ["Address", "Segment"]
+
 _ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\:;"})
 
 

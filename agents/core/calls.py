@@ -17,6 +17,8 @@ from agents.core.codec import Json, register
 from agents.core.errors import CheckpointDecodeError, ToolError, UnstorableValueError
 from agents.core.observers import ToolOutcome
 
+__all__ = ["Action", "BreakLoop", "Exit", "ToolCall", "ToolReturn", "Transfer"]
+
 MAX_FILE_BYTES = 1_000_000
 """Maximum size of all files of one tool result, in bytes. They are stored with the run."""
 

@@ -12,6 +12,8 @@ from typing import Literal, get_args
 from agents.core.codec import register
 from agents.core.errors import AgentConfigError
 
+__all__ = ["CancelInfo", "CancelMode", "CancelToken"]
+
 CancelMode = Literal["now", "next", "after_model", "after_tools"]
 
 

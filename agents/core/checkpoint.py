@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
+__all__ = ["CheckpointStatus", "CheckpointStore", "Durability", "MessageLog", "StoredCheckpoint"]
+
 SCHEMA_VERSION = 1
 """The version of a run's document."""
 

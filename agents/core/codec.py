@@ -35,6 +35,8 @@ from agents.core.kinds import (
     shape,
 )
 
+__all__ = ["Json", "TypeRegistry", "decode", "encode", "register", "types"]
+
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
 

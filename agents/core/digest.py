@@ -9,6 +9,8 @@ from types import NoneType
 
 from agents.core.errors import ToolError
 
+__all__ = ["call_digest", "canonical_json"]
+
 DIGEST_TAG = "countersign.call/2"
 """The rule that digests are made by: the whole ruling is in them. Stored: must stay readable."""
 OLD_TAG = "countersign.call/1"

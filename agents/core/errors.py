@@ -42,6 +42,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+__all__ = [
+    "AgentConfigError",
+    "AgentError",
+    "AmbiguousTargetError",
+    "ArgumentError",
+    "CheckpointBusyError",
+    "CheckpointClosedError",
+    "CheckpointConflictError",
+    "CheckpointDecodeError",
+    "CheckpointError",
+    "CheckpointNotFoundError",
+    "CheckpointVersionError",
+    "DuplicateNameError",
+    "InvalidArgumentsError",
+    "LeftInDoubtError",
+    "ModelAnswerError",
+    "ModelError",
+    "ModelRefusedError",
+    "ModelTimeoutError",
+    "NoCheckpointStoreError",
+    "NotAnsweredError",
+    "NothingPendingError",
+    "OutsideRunError",
+    "ProcessExitError",
+    "ResumeDataError",
+    "ResumeError",
+    "RunCancelledError",
+    "StepLimitError",
+    "SwallowedInterruptError",
+    "ToolError",
+    "TopologyChangedError",
+    "TransferLimitError",
+    "UnknownInterruptError",
+    "UnregisteredTypeError",
+    "UnstorableValueError",
+    "UnusedAnswerError",
+]
+
 
 class AgentError(Exception):
     """Base of all errors of the runtime."""

@@ -9,6 +9,18 @@ from agents.core.calls import ToolCall
 from agents.core.observers import RunEvent, ToolOutcome
 from agents.core.pending import InterruptContext
 
+__all__ = [
+    "RunCancelled",
+    "RunFailed",
+    "RunFinished",
+    "RunInterrupted",
+    "RunResumed",
+    "RunStarted",
+    "ToolFinished",
+    "ToolInterrupted",
+    "ToolStarted",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(RunEvent):

@@ -27,6 +27,8 @@ from agents.core.checkpoint import LOG_VERSION
 from agents.core.codec import Json, check_version, from_text, read_back, to_text, types
 from agents.core.errors import CheckpointDecodeError, UnstorableValueError
 
+__all__ = ["user_message"]
+
 _Message = TypeVar("_Message", ModelRequest, ModelResponse)
 
 _DEEPEST = 100

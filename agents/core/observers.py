@@ -19,6 +19,20 @@ from typing import Protocol, TypeAlias
 
 from agents.core.kinds import Json
 
+__all__ = [
+    "CallFinished",
+    "NodeFailed",
+    "NodeFinished",
+    "Observer",
+    "Recorder",
+    "RunEvent",
+    "ToolOutcome",
+    "WorkInDoubt",
+    "WorkNotice",
+    "WorkStarted",
+    "WorkStarting",
+]
+
 logger = logging.getLogger(__name__)
 
 FAILURE = "The tool failed: "

@@ -11,6 +11,8 @@ from agents.core.address import Address, Segment
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import CheckpointDecodeError, ResumeDataError, ResumeError
 
+__all__ = ["Answerable", "InterruptContext"]
+
 Path: TypeAlias = tuple[Segment, ...]
 """The segments of an address: what an index looks up."""
 

@@ -23,6 +23,8 @@ from agents.core.journal import Journal
 from agents.core.observers import Observers
 from agents.core.pending import Point, PointIndex
 
+__all__ = ["AskAgain", "BeforeStart", "SessionValues", "StartingCall", "current_address"]
+
 Untargeted = Literal["preserve", "reenter"]
 
 

@@ -39,7 +39,7 @@ from agents.gates.questions import (
     ParametersInfo,
     ParametersResult,
 )
-from agents.gates.rulings import GateState
+from agents.gates.rulings import GateState, Judgement
 
 __all__ = [
     "CHOOSE_NAME",
@@ -68,6 +68,7 @@ __all__ = [
     "HumanInterrupt",
     "HumanInterruptConfig",
     "HumanResponse",
+    "Judgement",
     "ParametersInfo",
     "ParametersResult",
     "PolicyGate",

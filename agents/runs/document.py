@@ -27,6 +27,8 @@ from agents.core.pending import InterruptContext, Point, is_answerable
 from agents.core.scope import Untargeted
 from agents.runs.changes import changed, difference
 
+__all__ = ["OpenRun", "ResumeParams"]
+
 Targets: TypeAlias = (
     Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
 )

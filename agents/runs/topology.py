@@ -18,6 +18,8 @@ from agents.core.errors import TopologyChangedError
 from agents.core.pending import Point
 from agents.tools.base import Tool
 
+__all__ = ["Component", "Described", "agent_component", "tool_component"]
+
 Key: TypeAlias = tuple[str, str]
 """Type and id of an address segment."""
 

@@ -1,17 +1,46 @@
-"""Tools: what a model may call, how a call is checked and run, and a batch of calls."""
+"""Tools: what a model may call, how a call is checked and run, and what a running tool may use."""
 
+from agents.core.calls import ToolCall, ToolReturn
+from agents.core.component.context import (
+    current_checkpoint_id,
+    current_why,
+    event_key,
+    idempotency_key,
+    publish,
+    session_values,
+    stream_text,
+)
+from agents.core.observers import ToolOutcome
+from agents.tools.actions import ActionTool, break_loop_tool, exit_tool, transfer_tool
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import FunctionTool
 from agents.tools.schema import Multiline, Parameters, parameters
+from agents.tools.starting import granted_arguments, mark_started
 from agents.tools.tagged import tagged
 
 __all__ = [
+    "ActionTool",
     "CallText",
     "FunctionTool",
     "Multiline",
     "Parameters",
     "Tool",
+    "ToolCall",
+    "ToolOutcome",
+    "ToolReturn",
     "ToolSpec",
+    "break_loop_tool",
+    "current_checkpoint_id",
+    "current_why",
+    "event_key",
+    "exit_tool",
+    "granted_arguments",
+    "idempotency_key",
+    "mark_started",
     "parameters",
+    "publish",
+    "session_values",
+    "stream_text",
     "tagged",
+    "transfer_tool",
 ]

@@ -1,14 +1,21 @@
-"""Agents made of agents: one after the other, side by side, again and again."""
+"""Agents made of agents: in sequence, in parallel, in a loop, as a tool, by transfer."""
 
+from agents.workflows.agenttool import AgentTool, AgentToolInfo
 from agents.workflows.loop import LoopAgent, LoopInfo
 from agents.workflows.parallel import ParallelAgent, ParallelInfo
 from agents.workflows.sequential import SequentialAgent, SequentialInfo
+from agents.workflows.transfer import TransferAgent, transfer_tool_to, with_sub_agents
 
 __all__ = [
+    "AgentTool",
+    "AgentToolInfo",
     "LoopAgent",
     "LoopInfo",
     "ParallelAgent",
     "ParallelInfo",
     "SequentialAgent",
     "SequentialInfo",
+    "TransferAgent",
+    "transfer_tool_to",
+    "with_sub_agents",
 ]

@@ -11,7 +11,8 @@ from pydantic_ai.models import Model
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agents import Agent, ModelError, ModelRefusedError
+from agents import Agent
+from agents.core.errors import ModelError, ModelRefusedError
 from agents.models import ask_once
 from agents.runs.declared import people_named
 from bot.clock import system_clock

@@ -9,16 +9,9 @@ from dataclasses import dataclass, replace
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
-from agents import (
-    CheckpointConflictError,
-    CheckpointError,
-    CheckpointStatus,
-    InterruptContext,
-    ResumeDataError,
-    ResumeError,
-    Runner,
-)
-from agents.core.checkpoint import StoredCheckpoint
+from agents import CheckpointError, InterruptContext, ResumeDataError, ResumeError, Runner
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 from agents.core.journal import notices_in
 from agents.core.messages import log_text, user_message
 from agents.runs.document import Claim

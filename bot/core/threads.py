@@ -16,20 +16,19 @@ from functools import partial
 
 from cachetools import LRUCache
 
-from agents import (
-    AgentError,
+from agents import AgentError, CheckpointClosedError
+from agents.core.errors import (
     CheckpointBusyError,
-    CheckpointClosedError,
     CheckpointConflictError,
     CheckpointVersionError,
     ModelAnswerError,
     ModelError,
     ModelRefusedError,
     ModelTimeoutError,
-    NotAnsweredError,
     NothingPendingError,
     UnknownInterruptError,
 )
+from agents.graph import NotAnsweredError
 from bot.config.durations import format_duration
 from bot.core.audit.acts import Act
 from bot.core.audit.entries import note

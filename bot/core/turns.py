@@ -10,15 +10,9 @@ from functools import cached_property, partial
 
 from pydantic_ai.messages import ModelResponse
 
-from agents import (
-    CheckpointStatus,
-    InterruptContext,
-    NothingPendingError,
-    ResumeError,
-    ResumeParams,
-    Runner,
-    UnknownInterruptError,
-)
+from agents import InterruptContext, ResumeError, ResumeParams, Runner
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import NothingPendingError, UnknownInterruptError
 from agents.core.messages import read_log, text_of
 from agents.runs.document import OpenRun
 from bot.core.asking import AskedApprovals, Asking

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from agents import CheckpointConflictError
+from agents.core.errors import CheckpointConflictError
 from bot.people.passes import ThreadPass
 from bot.policy.ballot import read_votes
 from bot.ports.people import EXCLUDED

@@ -13,21 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agents import (
-    ApprovalResult,
-    AskedAnew,
-    Cancelled,
-    Denied,
-    Expired,
-    InterruptContext,
-    ResumeDataError,
-    Undecidable,
-    Withdrawn,
-    call_digest,
-)
+from agents import ApprovalResult, Cancelled, Expired, InterruptContext, ResumeDataError
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
+from agents.core.digest import call_digest
 from agents.core.pending import Answerable
+from agents.gates import AskedAnew, Denied, Undecidable, Withdrawn
 from bot.errors import InvalidInputError
 from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from agents import call_digest
 from agents.core.codec import Json
+from agents.core.digest import call_digest
 from bot.redaction.masks import Names, read_data
 from bot.words import for_all, say
 from storage.records import Approval, Kind

@@ -19,18 +19,15 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from agents import (
-    START,
     ApprovalResult,
     ChatModelAgent,
-    StateGraph,
     follow_up_tool,
     get_resume_context,
-    graph_tool,
     idempotency_key,
     interrupt,
-    node_interrupt,
     tool,
 )
+from agents.graph import START, StateGraph, graph_tool, node_interrupt
 from agents.models import AnsweringModel, call, say
 from tests.chaos.points import Plan
 

@@ -21,26 +21,27 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents import (
     ChatModelAgent,
-    CheckpointBusyError,
     CheckpointClosedError,
-    CheckpointConflictError,
     DoubtInfo,
     DoubtResult,
     Expired,
     InterruptContext,
     MemoryCheckpointStore,
     MemoryMessageLog,
-    NothingPendingError,
     ResumeParams,
     ReviewEditInfo,
     Runner,
-    StoredCheckpoint,
-    UnknownInterruptError,
     idempotency_key,
     review_edit_gate,
 )
-from agents.core.checkpoint import CheckpointStatus, Durability
+from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.codec import Json
+from agents.core.errors import (
+    CheckpointBusyError,
+    CheckpointConflictError,
+    NothingPendingError,
+    UnknownInterruptError,
+)
 from agents.core.journal import STARTED
 from agents.core.messages import read_log
 from agents.models import call, say

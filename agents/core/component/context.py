@@ -9,6 +9,16 @@ from pydantic_ai.messages import ModelMessage
 from agents.core.address import Address
 from agents.core.scope import SessionValues, current_scope
 
+__all__ = [
+    "current_checkpoint_id",
+    "current_why",
+    "event_key",
+    "idempotency_key",
+    "publish",
+    "session_values",
+    "stream_text",
+]
+
 
 def session_values() -> SessionValues:
     """Values that all agents and tools of the run share; stored with its checkpoint."""

@@ -22,6 +22,13 @@ from agents.core.component.state import (
 )
 from agents.core.interrupt import interrupt
 
+__all__ = [
+    "InterruptAndRerunError",
+    "ResumeInfo",
+    "resume_info",
+    "wrap_interrupt_and_rerun_if_needed",
+]
+
 
 class InterruptAndRerunError(Exception):
     """People are needed, and the code that raises this begins again after their answer.

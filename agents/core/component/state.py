@@ -15,6 +15,8 @@ from agents.core.kinds import as_kind, fits
 from agents.core.pending import Point
 from agents.core.scope import current_scope, entered
 
+__all__ = ["address_segment", "get_interrupt_state", "get_resume_context", "state_slot"]
+
 T = TypeVar("T")
 
 

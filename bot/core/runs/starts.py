@@ -46,7 +46,7 @@ _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starts:
-    """Looks at each gated call before it starts; see `agents.BeforeStart`.
+    """Looks at each gated call before it starts; see `agents.core.scope.BeforeStart`.
 
     Args:
         storage: Where records are kept.

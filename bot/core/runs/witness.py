@@ -1,6 +1,6 @@
 """The record of what people let run: its start in the audit, what became of it on its approval.
 
-The runtime tells it (`agents.Recorder`): the audit is written before a call starts, or it does not
+The runtime tells it (`agents.core.observers.Recorder`): without the audit entry, no call can
 start. What is in the journal is followed by the record of the approval, whose card is drawn again.
 A crash between the two is made good when the run is recovered, as the runtime tells it once more
 then. Nothing of a call is decided here.
@@ -84,7 +84,7 @@ class _Watched:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Keeps the audit of starts, and the approvals of running turns true; see `agents.Recorder`.
+    """Records starts in the audit and on approvals; see `agents.core.observers.Recorder`.
 
     Args:
         approvals: Where they are kept.

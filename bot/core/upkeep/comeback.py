@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agents import CheckpointConflictError, CheckpointStatus, InterruptContext
+from agents import InterruptContext
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import CheckpointConflictError
 from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people

@@ -11,7 +11,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from agents import InvalidArgumentsError
+from agents.core.errors import InvalidArgumentsError
 from bot.core.decisions.unseen import Surface
 from bot.core.edits import Consent
 from bot.errors import InvalidInputError, RefusalError

@@ -18,7 +18,11 @@ PURPOSE = (
 _MODULES = ("agents.graph", "agents.graph.messages", "bot.errors", "storage.errors")
 """Modules that define error classes."""
 _BASES = (
-    ("Errors of the runtime", AgentError, "Raised by `agents`. Import them from `agents`."),
+    (
+        "Errors of the runtime",
+        AgentError,
+        "Raised by `agents`. Import them from `agents.core.errors` or `agents.graph`.",
+    ),
     ("Errors of the bot", BotError, "Raised inside the bot; the log shows their texts."),
     ("Errors of the storage", StorageError, "Raised by both databases."),
 )

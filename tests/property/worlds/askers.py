@@ -7,22 +7,13 @@ from typing import Any, TypedDict
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart
 
-from agents import (
-    Agent,
-    AgentEvent,
-    AgentInput,
-    ChatModelAgent,
-    Interrupted,
-    Middleware,
-    interrupt,
-    make_message,
-    tool,
-)
+from agents import Agent, AgentEvent, AgentInput, ChatModelAgent, interrupt, make_message, tool
 from agents.agent import function_agent
 from agents.core.component.legacy import InterruptAndRerunError, resume_info
 from agents.core.component.state import address_segment, get_resume_context
-from agents.core.interrupt import composite_interrupt
+from agents.core.interrupt import Interrupted, composite_interrupt
 from agents.graph import END, START, GraphAgent, StateGraph, graph_tool, node_interrupt
+from agents.middlewares import Middleware
 from agents.middlewares.base import CallNext, ModelCall
 from agents.models import AnsweringModel, call, say
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent

@@ -10,13 +10,14 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessage, ModelResponsePart, ToolReturnPart
 from pydantic_ai.models import Model
 
-from agents import AgentEvent, AgentInput, ChatModelAgent, Middleware, ScriptedModel, tool
+from agents import AgentEvent, AgentInput, ChatModelAgent, ScriptedModel, tool
 from agents.agent import Agent, function_agent, make_message
 from agents.core.asking.answers import ApprovalResult
 from agents.core.component.legacy import InterruptAndRerunError, resume_info
 from agents.core.component.state import get_resume_context
 from agents.core.interrupt import interrupt
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
+from agents.middlewares import Middleware
 from agents.models import AnsweringModel, call, say
 from tests.scenario.asking import State
 

@@ -12,7 +12,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents import (
-    ActionEvent,
     AgentEvent,
     AgentInput,
     ApprovalInfo,
@@ -25,26 +24,25 @@ from agents import (
     ResumeParams,
     Runner,
     ScriptedModel,
-    StoredCheckpoint,
     TextDelta,
     Tool,
     ToolDelta,
     ToolEvent,
     ToolReturn,
-    ToolSpec,
     approval_gate,
     get_interrupt_state,
     get_resume_context,
     make_message,
     stateful_interrupt,
 )
-from agents.agent import Agent
-from agents.core.checkpoint import CheckpointStatus
+from agents.agent import ActionEvent, Agent
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.observers import Recorder
 from agents.core.scope import BeforeStart
 from agents.models import Turn, call, say
 from agents.policy.house import HousePolicy
+from agents.tools import ToolSpec
 from agents.tools.base import CallText
 
 

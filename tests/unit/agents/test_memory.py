@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents import CheckpointConflictError, MemoryCheckpointStore, MemoryMessageLog
+from agents import MemoryCheckpointStore, MemoryMessageLog
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
+from agents.core.errors import CheckpointConflictError
 
 RUNNING, PENDING = CheckpointStatus.RUNNING, CheckpointStatus.PENDING
 

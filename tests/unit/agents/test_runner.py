@@ -10,45 +10,45 @@ import pytest
 
 from agents import (
     AgentConfigError,
-    AmbiguousTargetError,
     ChatModelAgent,
-    CheckpointBusyError,
     CheckpointClosedError,
-    CheckpointConflictError,
-    CheckpointDecodeError,
-    CheckpointVersionError,
     Expired,
     InterruptEvent,
     MemoryCheckpointStore,
-    NoCheckpointStoreError,
-    NothingPendingError,
     ResumeParams,
     Runner,
     ScriptedModel,
     ToolEvent,
     ToolOutcome,
-    TopologyChangedError,
-    UnknownInterruptError,
-    UnregisteredTypeError,
     address_segment,
     approval_gate,
     composite_interrupt,
-    event_key,
     idempotency_key,
     interrupt,
-    publish,
     session_values,
-    user_message,
 )
 from agents.agent import AgentEvent, AgentInput, function_agent, make_message
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
+from agents.core.errors import (
+    AmbiguousTargetError,
+    CheckpointBusyError,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointVersionError,
+    NoCheckpointStoreError,
+    NothingPendingError,
+    TopologyChangedError,
+    UnknownInterruptError,
+    UnregisteredTypeError,
+)
 from agents.core.interrupt import Interrupted
-from agents.core.messages import load_messages, read_log
+from agents.core.messages import load_messages, read_log, user_message
 from agents.core.pending import Point
 from agents.models import call, say
 from agents.runs.document import Claim, RunDocument, find_answers
+from agents.tools import event_key, publish
 from tests.unit.agents.support import (
     Asker,
     Died,

@@ -15,12 +15,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents import (
     AgentConfigError,
-    ArgumentError,
     ChatModelAgent,
-    ChatResumeData,
-    InvalidArgumentsError,
     MessageEvent,
-    ModelError,
     ResumeDataError,
     Runner,
     ScriptedModel,
@@ -28,12 +24,14 @@ from agents import (
     ToolOutcome,
     ToolReturn,
     approval_gate,
-    current_why,
     tool,
 )
+from agents.chat import ChatResumeData
 from agents.core.codec import Json
+from agents.core.errors import ArgumentError, InvalidArgumentsError, ModelError
 from agents.core.messages import repaired
 from agents.models import Turn, call, say
+from agents.tools import current_why
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, no, yes
 
 

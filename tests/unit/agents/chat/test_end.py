@@ -6,26 +6,23 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from agents import (
-    ActionEvent,
     AgentConfigError,
     AgentEvent,
     ChatModelAgent,
-    CheckpointDecodeError,
     InterruptEvent,
-    InvalidArgumentsError,
     MessageEvent,
     ScriptedModel,
-    StepLimitError,
     ToolOutcome,
     ToolReturn,
-    Transfer,
     approval_gate,
     interrupt,
     session_values,
 )
+from agents.agent import ActionEvent
 from agents.chat.state import ChatRun, ChatState
-from agents.core.calls import BreakLoop, Exit
+from agents.core.calls import BreakLoop, Exit, Transfer
 from agents.core.component.state import get_resume_context
+from agents.core.errors import CheckpointDecodeError, InvalidArgumentsError, StepLimitError
 from agents.core.messages import read_log
 from agents.middlewares.base import Middleware
 from agents.models import Turn, call, say

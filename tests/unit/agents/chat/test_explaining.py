@@ -7,10 +7,12 @@ from collections.abc import AsyncGenerator, Mapping
 import pytest
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-from agents import ChatModelAgent, Explains, ModelError, ScriptedModel, tool
+from agents import ChatModelAgent, ScriptedModel, tool
 from agents.agent import AgentEvent, AgentInput, function_agent, make_message
+from agents.chat import Explains
 from agents.chat.explaining import EXPLAIN, is_explaining
 from agents.chat.instruction import Instruction
+from agents.core.errors import ModelError
 from agents.models import call, say
 
 

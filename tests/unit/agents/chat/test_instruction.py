@@ -11,7 +11,6 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from agents import (
     AgentConfigError,
     ChatModelAgent,
-    CheckpointDecodeError,
     MemoryCheckpointStore,
     ResumeParams,
     Runner,
@@ -20,6 +19,7 @@ from agents import (
 )
 from agents.agent import AgentInput
 from agents.chat.instruction import Instruction, render
+from agents.core.errors import CheckpointDecodeError
 from agents.core.messages import text_of
 from agents.middlewares.base import Middleware
 from agents.models import call, say

@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.models import override_allow_model_requests
 
-from agents import ChatModelAgent, MessageEvent, RetryModel, Runner
+from agents import ChatModelAgent, MessageEvent, Runner
 from agents.core.errors import (
     ModelAnswerError,
     ModelError,
@@ -27,6 +27,7 @@ from agents.core.errors import (
     ModelTimeoutError,
 )
 from agents.graph.state.retries import RetryPolicy
+from agents.middlewares import RetryModel
 from agents.middlewares.retry import is_temporary
 from agents.models import ScriptedModel, ask_once, model_error, model_fault, say
 from tests.unit.bot.demo.openai_server import KEY, Reply, openai_server

@@ -28,12 +28,12 @@ from agents import (
     Runner,
     ScriptedModel,
     ToolReturn,
-    TopologyChangedError,
     approval_gate,
 )
 from agents.chat.state import ChatRun, ChatState
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json, decode, encode
+from agents.core.errors import TopologyChangedError
 from agents.core.messages import dump_messages, load_messages, repaired, well_formed
 from agents.models import Turn, call, say
 from tests.unit.agents.support import CountingStore, Plain, World, brief, collect, contexts, yes

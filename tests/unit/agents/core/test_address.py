@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from agents import Address, Segment
+from agents import Address
+from agents.core.address import Segment
 
 NAMES = st.text(alphabet="ab:;\\ é", max_size=4)
 SEGMENTS = st.builds(Segment, NAMES.filter(bool), NAMES, NAMES)

@@ -13,15 +13,14 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from agents import (
-    AgentConfigError,
+from agents import AgentConfigError
+from agents.core.codec import Json, TypeRegistry, check_version, decode, encode, from_text, to_text
+from agents.core.errors import (
     CheckpointDecodeError,
     CheckpointVersionError,
-    TypeRegistry,
     UnregisteredTypeError,
     UnstorableValueError,
 )
-from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
 
 registry = TypeRegistry()
 

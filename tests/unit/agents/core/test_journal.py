@@ -6,14 +6,9 @@ import asyncio
 
 import pytest
 
-from agents import (
-    CheckpointConflictError,
-    MemoryCheckpointStore,
-    ModelError,
-    ToolEvent,
-    approval_gate,
-)
+from agents import MemoryCheckpointStore, ToolEvent, approval_gate
 from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import CheckpointConflictError, ModelError
 from agents.core.journal import Journal
 from agents.models import call, say
 from tests.unit.agents.support import (

@@ -10,26 +10,27 @@ import pytest
 from agents import (
     AgentInput,
     ApprovalInfo,
-    ChatInterruptInfo,
     ChatModelAgent,
-    InterruptAndRerunError,
     InterruptEvent,
-    ResumeInfo,
     ScriptedModel,
-    Segment,
-    StateGraph,
     approval_gate,
     function_agent,
     get_resume_context,
     make_message,
-    resume_info,
     stateful_interrupt,
     tool,
-    wrap_interrupt_and_rerun_if_needed,
 )
 from agents.agent import AgentEvent
+from agents.chat import ChatInterruptInfo
+from agents.core.address import Segment
+from agents.core.component.legacy import (
+    InterruptAndRerunError,
+    ResumeInfo,
+    resume_info,
+    wrap_interrupt_and_rerun_if_needed,
+)
 from agents.core.errors import OutsideRunError
-from agents.graph import END, START
+from agents.graph import END, START, StateGraph
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State, values_of
 from tests.unit.agents.support import Plain, Solo

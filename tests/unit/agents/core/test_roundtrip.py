@@ -23,19 +23,10 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from agents import (
-    Agent,
-    AgentEvent,
-    AgentInput,
-    Middleware,
-    ToolReturn,
-    approval_gate,
-    make_message,
-    types,
-)
+from agents import Agent, AgentEvent, AgentInput, ToolReturn, approval_gate, make_message
 from agents.agent import function_agent
 from agents.conversation import Conversation, Inbox
-from agents.core.codec import Json, TypeRegistry, from_text, read_back, to_text
+from agents.core.codec import Json, TypeRegistry, from_text, read_back, to_text, types
 from agents.core.component.context import publish
 from agents.core.errors import (
     AgentConfigError,
@@ -44,6 +35,7 @@ from agents.core.errors import (
     UnstorableValueError,
 )
 from agents.core.interrupt import interrupt, stateful_interrupt
+from agents.middlewares import Middleware
 from agents.models import call, say
 from agents.runner import Runner
 from agents.runs.document import Claim

@@ -13,42 +13,43 @@ from agents import (
     AgentEvent,
     AgentInput,
     ApprovalInfo,
-    ChatInterruptInfo,
     ChatModelAgent,
-    CheckpointDecodeError,
     FollowUpInfo,
-    Interrupted,
     MessageEvent,
-    OutsideRunError,
     ResumeDataError,
     ResumeError,
     ResumeParams,
     ReviewEditInfo,
     ScriptedModel,
-    SwallowedInterruptError,
     Tool,
     ToolEvent,
     ToolOutcome,
-    ToolSpec,
-    UnknownInterruptError,
-    UnusedAnswerError,
     address_segment,
     approval_gate,
     composite_interrupt,
-    current_address,
     follow_up_tool,
     get_interrupt_state,
     get_resume_context,
     interrupt,
-    keep_waiting,
     make_message,
     register,
-    run_agent,
     tool,
-    user_message,
 )
+from agents.agent import run_agent
+from agents.chat import ChatInterruptInfo
 from agents.core.codec import Json
+from agents.core.errors import (
+    CheckpointDecodeError,
+    OutsideRunError,
+    SwallowedInterruptError,
+    UnknownInterruptError,
+    UnusedAnswerError,
+)
+from agents.core.interrupt import Interrupted, keep_waiting
+from agents.core.messages import user_message
+from agents.core.scope import current_address
 from agents.models import Turn, call, say
+from agents.tools import ToolSpec
 from agents.tools.base import CallText
 from tests.unit.agents.support import (
     Asker,

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from agents import guard
 from agents.core.asking.answers import Expired
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
@@ -18,7 +17,7 @@ from agents.core.component.state import get_resume_context
 from agents.core.errors import AgentConfigError, ToolError, TopologyChangedError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
-from agents.gates import GateState, approval_gate, policy_gate, review_edit_gate, tool
+from agents.gates import GateState, approval_gate, guard, policy_gate, review_edit_gate, tool
 from agents.gates.complete import complete_gate
 from agents.gates.policy import PolicyGate
 from agents.models import call, say

@@ -20,10 +20,10 @@ from agents import (
     get_resume_context,
     idempotency_key,
     interrupt,
-    run_agent,
     session_values,
     stateful_interrupt,
 )
+from agents.agent import run_agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.interrupt import Interrupted

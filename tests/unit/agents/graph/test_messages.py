@@ -22,14 +22,13 @@ from pydantic_ai.messages import (
 from agents import (
     AgentConfigError,
     ApprovalInfo,
-    DuplicateNameError,
     MemoryCheckpointStore,
     ResumeDataError,
-    TopologyChangedError,
     approval_gate,
 )
 from agents.agent import ToolEvent
 from agents.core.codec import decode, encode
+from agents.core.errors import DuplicateNameError, TopologyChangedError
 from agents.graph import (
     END,
     START,

@@ -12,7 +12,6 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents import (
     ApprovalInfo,
-    RetryModel,
     Tool,
     address_segment,
     approval_gate,
@@ -24,6 +23,7 @@ from agents import (
 from agents.agent import AgentEvent, AgentInput
 from agents.chat.state import ChatRun, ChatState
 from agents.core.errors import CheckpointDecodeError, ModelError
+from agents.middlewares import RetryModel
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.models import Turn, call, say
 from tests.unit.agents.middlewares.test_hooks import HOOKS

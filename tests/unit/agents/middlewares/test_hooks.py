@@ -17,13 +17,9 @@ from pydantic_ai.messages import (
 from agents import (
     AgentConfigError,
     ChatModelAgent,
-    ChatResumeData,
     ResumeDataError,
     Runner,
     ScriptedModel,
-    SwallowedInterruptError,
-    TopologyChangedError,
-    UnregisteredTypeError,
     address_segment,
     approval_gate,
     get_interrupt_state,
@@ -33,10 +29,16 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import AgentInput
+from agents.chat import ChatResumeData
 from agents.chat.state import run_local_values
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.errors import OutsideRunError
+from agents.core.errors import (
+    OutsideRunError,
+    SwallowedInterruptError,
+    TopologyChangedError,
+    UnregisteredTypeError,
+)
 from agents.core.interrupt import Interrupted
 from agents.core.messages import user_message
 from agents.middlewares.base import CallNext, Middleware, ModelCall

@@ -11,17 +11,11 @@ from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from agents import (
-    AgentConfigError,
-    ModelError,
-    Runner,
-    ScriptedModel,
-    get_resume_context,
-    interrupt,
-)
+from agents import AgentConfigError, Runner, ScriptedModel, get_resume_context, interrupt
 from agents.agent import TextDelta
 from agents.backoff import doubling
 from agents.chat.agent import ChatModelAgent
+from agents.core.errors import ModelError
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.failover import FailoverModel
 from agents.middlewares.retry import RetryModel

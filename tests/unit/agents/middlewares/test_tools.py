@@ -10,7 +10,6 @@ import pytest
 
 from agents import (
     AgentConfigError,
-    CheckpointConflictError,
     InterruptEvent,
     ReviewEditInfo,
     Runner,
@@ -24,18 +23,18 @@ from agents import (
     get_resume_context,
     interrupt,
     review_edit_gate,
-    stream_text,
     tool,
 )
 from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
-from agents.core.errors import ResumeError
+from agents.core.errors import CheckpointConflictError, ResumeError
 from agents.core.interrupt import Interrupted
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import approval_middleware, review_middleware
 from agents.middlewares.retry import RetryTools
 from agents.middlewares.safe import SafeTools
 from agents.models import call, say
+from agents.tools import stream_text
 from agents.tools.base import Tool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, no, yes
 

@@ -9,11 +9,9 @@ import pytest
 
 from agents import (
     ChatModelAgent,
-    CheckpointBusyError,
     DoubtInfo,
     DoubtResult,
     MemoryCheckpointStore,
-    ModelError,
     Runner,
     ScriptedModel,
     Tool,
@@ -24,6 +22,7 @@ from agents import (
     tool,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
+from agents.core.errors import CheckpointBusyError, ModelError
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import Turn, call, say
 from agents.workflows import SequentialAgent

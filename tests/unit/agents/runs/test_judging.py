@@ -8,11 +8,9 @@ from typing import TypedDict
 import pytest
 
 from agents import (
-    AgentTool,
     ChatModelAgent,
     CheckpointClosedError,
     InterruptContext,
-    InvalidArgumentsError,
     ScriptedModel,
     get_resume_context,
     interrupt,
@@ -22,6 +20,7 @@ from agents import (
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import Json
+from agents.core.errors import InvalidArgumentsError
 from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.gates.rulings import Judgement
@@ -32,6 +31,7 @@ from agents.middlewares.retry import RetryTools
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
 from agents.tools import Tool
+from agents.workflows import AgentTool
 from tests.unit.agents.support import World, collect
 
 RAN: list[int] = []

@@ -6,28 +6,24 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agents import (
-    CallFinished,
-    DoubtResult,
-    MemoryCheckpointStore,
-    NodeFailed,
-    NodeFinished,
-    Runner,
-    ToolOutcome,
-    WorkInDoubt,
-    WorkNotice,
-    WorkStarted,
-    WorkStarting,
-    approval_gate,
-    mark_started,
-)
+from agents import DoubtResult, MemoryCheckpointStore, Runner, ToolOutcome, approval_gate
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 from agents.core.journal import notices_in
+from agents.core.observers import (
+    CallFinished,
+    NodeFailed,
+    NodeFinished,
+    WorkInDoubt,
+    WorkNotice,
+    WorkStarted,
+    WorkStarting,
+)
 from agents.graph import GraphAgent, StateGraph
 from agents.models import Turn, call, say
 from agents.runs.document import OpenRun
+from agents.tools import mark_started
 from tests.unit.agents.graph.support import State
 from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts, no, yes
 

@@ -11,26 +11,28 @@ import pytest
 from agents import (
     AgentEvent,
     Cancelled,
-    CheckpointConflictError,
-    CheckpointDecodeError,
-    CheckpointNotFoundError,
     DoubtInfo,
     DoubtResult,
     Expired,
     MemoryCheckpointStore,
-    ModelError,
     ResumeParams,
     ToolEvent,
     ToolOutcome,
-    TopologyChangedError,
     approval_gate,
     idempotency_key,
-    mark_started,
     session_values,
 )
 from agents.core.codec import Json
+from agents.core.errors import (
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+    ModelError,
+    TopologyChangedError,
+)
 from agents.core.scope import AskAgain, StartingCall
 from agents.models import call, say
+from agents.tools import mark_started
 from agents.tools.base import CallText
 from tests.unit.agents.support import (
     Died,

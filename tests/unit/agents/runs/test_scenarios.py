@@ -14,30 +14,31 @@ from agents import (
     ApprovalInfo,
     ApprovalResult,
     CheckpointClosedError,
-    CheckpointConflictError,
-    CheckpointDecodeError,
-    CheckpointNotFoundError,
-    CheckpointVersionError,
     MemoryCheckpointStore,
-    NoCheckpointStoreError,
     ResumeDataError,
     Runner,
     ScriptedModel,
-    StepLimitError,
-    StoredCheckpoint,
     Tool,
     ToolEvent,
     ToolOutcome,
-    TopologyChangedError,
-    UnknownInterruptError,
     approval_gate,
     get_interrupt_state,
     get_resume_context,
     interrupt,
     stateful_interrupt,
 )
-from agents.core.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
+from agents.core.errors import (
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+    CheckpointVersionError,
+    NoCheckpointStoreError,
+    StepLimitError,
+    TopologyChangedError,
+    UnknownInterruptError,
+)
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     CountingStore,

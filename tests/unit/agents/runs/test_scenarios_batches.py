@@ -12,7 +12,6 @@ from agents import (
     AgentEvent,
     InterruptEvent,
     ResumeParams,
-    UnregisteredTypeError,
     approval_gate,
     get_interrupt_state,
     get_resume_context,
@@ -21,6 +20,7 @@ from agents import (
     stateful_interrupt,
 )
 from agents.core.codec import Json
+from agents.core.errors import UnregisteredTypeError
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     CountingStore,

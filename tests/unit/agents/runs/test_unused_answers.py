@@ -18,8 +18,6 @@ from agents import (
     RunCancelledError,
     Runner,
     ScriptedModel,
-    TopologyChangedError,
-    UnusedAnswerError,
     address_segment,
     approval_gate,
     composite_interrupt,
@@ -34,7 +32,7 @@ from agents.conversation import Conversation
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import interrupt_info
-from agents.core.errors import ResumeError
+from agents.core.errors import ResumeError, TopologyChangedError, UnusedAnswerError
 from agents.core.interrupt import Interrupted
 from agents.core.kinds import fits
 from agents.graph import START, GraphAgent, StateGraph, graph_tool

@@ -15,14 +15,9 @@ from agents import (
     AgentEvent,
     AgentInput,
     ChatModelAgent,
-    Deny,
-    GraphAgent,
     MemoryCheckpointStore,
-    Middleware,
-    ParallelAgent,
     Runner,
     ScriptedModel,
-    StateGraph,
     ToolEvent,
     approval_gate,
     make_message,
@@ -31,8 +26,12 @@ from agents import (
 from agents.core.component.exits import contained, contained_task
 from agents.core.errors import ProcessExitError
 from agents.core.observers import ToolOutcome
+from agents.graph import GraphAgent, StateGraph
+from agents.middlewares import Middleware
 from agents.models import call, say
+from agents.policy import Deny
 from agents.policy.base import PolicyCall, Ruling, ruling_of
+from agents.workflows import ParallelAgent
 from tests.unit.agents.support import yes
 
 

@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic_ai.models import Model
 
-from agents import (
-    Agent,
-    AgentTool,
-    ChatModelAgent,
-    ModelError,
-    ModelRefusedError,
-    approval_gate,
-    guard,
-    tool,
-)
+from agents import Agent, ChatModelAgent, approval_gate, tool
+from agents.core.errors import ModelError, ModelRefusedError
+from agents.gates import guard
 from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
+from agents.workflows import AgentTool
 from bot.commands.database import EMBEDDED, SHARED, remedy_for
 from bot.commands.doctor import Tools, examine
 from bot.commands.findings import Finding

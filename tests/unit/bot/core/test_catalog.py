@@ -9,21 +9,19 @@ import pytest
 
 from agents import (
     Agent,
-    AgentTool,
     ChatModelAgent,
-    CheckpointDecodeError,
-    CheckpointStatus,
-    InvalidArgumentsError,
     MemoryCheckpointStore,
     MessageEvent,
     Runner,
     ScriptedModel,
-    StoredCheckpoint,
     tool,
 )
 from agents.agent import function_agent
 from agents.core.address import Address
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.errors import CheckpointDecodeError, InvalidArgumentsError
 from agents.models import call
+from agents.workflows import AgentTool
 from bot.core.catalog import Catalog, nobody, tool_at
 from bot.errors import DirectoryError
 from bot.ports.tools import BatchWords, CheckedCall

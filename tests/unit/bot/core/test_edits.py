@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.gates import guard
 from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from agents import CheckpointConflictError
+from agents.core.errors import CheckpointConflictError
 from agents.models import call, say
 from bot.core.decisions.unseen import Surface
 from bot.core.work import ATTENDANCE, LEASE

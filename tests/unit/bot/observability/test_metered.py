@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from agents import CheckpointStatus, ToolEvent
+from agents import ToolEvent
+from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
 from bot.core.audit.acts import Act
 from bot.observability import events

@@ -17,7 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from prometheus_client import REGISTRY, generate_latest
 
-from agents import ToolCall, ToolEvent, ToolOutcome
+from agents import ToolEvent, ToolOutcome
+from agents.tools import ToolCall
 from bot.core.audit.acts import Act
 from bot.core.tasks import Tasks
 from bot.errors import SettingsError

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.gates import guard
 from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
 from bot.core.edits import Edits

@@ -13,7 +13,6 @@ import pytest
 from agents import (
     AgentEvent,
     ChatModelAgent,
-    CheckpointConflictError,
     ScriptedModel,
     approval_gate,
     complete_gate,
@@ -21,6 +20,7 @@ from agents import (
     make_message,
     tool,
 )
+from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.core.decisions.unseen import Surface
 from bot.errors import NotApproverError

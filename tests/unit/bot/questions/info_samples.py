@@ -9,15 +9,9 @@ from typing import Any
 
 import pytest
 
-from agents import (
-    Address,
-    Expired,
-    InterruptContext,
-    ResumeDataError,
-    call_digest,
-    register,
-)
+from agents import Address, Expired, InterruptContext, ResumeDataError, register
 from agents.core.asking.infos import CallInfo
+from agents.core.digest import call_digest
 from agents.gates.human import HumanInterrupt
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, FeedbackInfo, ParametersInfo
 from agents.graph.nodes.questions import Question

@@ -19,10 +19,9 @@ from agents import (
     FollowUpInfo,
     ResumeDataError,
     ReviewEditInfo,
-    Undecidable,
-    Withdrawn,
 )
 from agents.core.cancel import CancelInfo
+from agents.gates import Undecidable, Withdrawn
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of

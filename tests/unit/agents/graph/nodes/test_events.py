@@ -6,23 +6,21 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agents import (
-    AgentInput,
-    ChatModelAgent,
-    Exit,
-    GraphAgent,
-    OutsideRunError,
-    ScriptedModel,
+from agents import AgentInput, ChatModelAgent, ScriptedModel, function_agent, make_message
+from agents.agent import (
+    ActionEvent,
+    AgentEvent,
+    MessageEvent,
+    TextDelta,
+    ToolEvent,
     emit,
-    function_agent,
-    graph_tool,
     make_action,
-    make_message,
     run_agent,
 )
-from agents.agent import ActionEvent, AgentEvent, MessageEvent, TextDelta, ToolEvent
+from agents.core.calls import Exit
+from agents.core.errors import OutsideRunError
 from agents.core.messages import user_message
-from agents.graph import END, START, StateGraph, node_interrupt, once
+from agents.graph import END, START, GraphAgent, StateGraph, graph_tool, node_interrupt, once
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State
 from tests.unit.agents.support import Plain, Solo

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
 from bot.core.decisions.unseen import Surface
 from bot.errors import (

@@ -16,7 +16,8 @@ from pydantic_ai.exceptions import (
     ModelRequestRejectedError,
 )
 
-from agents import AgentEvent, Cancelled, CancelToken, CheckpointStatus, ResumeParams
+from agents import AgentEvent, Cancelled, CancelToken, ResumeParams
+from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import (
     CheckpointConflictError,
     ResumeDataError,

@@ -12,22 +12,22 @@ import pytest
 from agents import (
     Agent,
     AgentEvent,
-    AgentTool,
     Cancelled,
     CancelToken,
     ChatModelAgent,
-    CheckpointStatus,
     ResumeParams,
     ScriptedModel,
     get_resume_context,
     interrupt,
     tool,
 )
+from agents.core.checkpoint import CheckpointStatus
 from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
 from agents.runs.document import OpenRun
+from agents.workflows import AgentTool
 from bot.core.decisions.unseen import Surface
 from bot.core.runs.outcome import Run, RunState, lets_run, run_of
 from bot.questions.texts import texts_json

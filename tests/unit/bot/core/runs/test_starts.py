@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from agents import Agent, AskAgain, ChatModelAgent, ScriptedModel, StartingCall, guard, tool
-from agents.gates import approval_gate
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.core.scope import AskAgain, StartingCall
+from agents.gates import approval_gate, guard
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
 from bot.core.runs.outcome import Run, RunState, run_of

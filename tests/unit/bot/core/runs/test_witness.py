@@ -9,7 +9,8 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from agents import CallFinished, ToolOutcome, WorkStarted
+from agents import ToolOutcome
+from agents.core.observers import CallFinished, WorkStarted
 from agents.models import call
 from bot.core.decisions.unseen import Surface
 from bot.core.runs.witness import Witness
