@@ -112,3 +112,12 @@ def test_the_map_names_what_exists() -> None:
     assert sorted(set(places)) == sorted(places)
     assert {line.index(line.split(maxsplit=1)[1]) for line in lines} == {19}
     assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / ".pre-commit-config.yaml"], ids=lambda page: page.name
+)
+def test_programs_of_the_environment_are_in_it(page: Path) -> None:
+    named = set(re.findall(r"(?<!/)\.venv/bin/([\w-]+)", page.read_text(encoding="utf-8")))
+    there = {path.name for path in Path(sys.executable).parent.iterdir()}
+    assert named <= there | {"pip"}  # venv brings it, uv does not
