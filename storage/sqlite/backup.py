@@ -75,10 +75,13 @@ def copy_checked(source: Path, target: Path, *, mode: str = "rw", is_marked: boo
         closing(sqlite3.connect(target, timeout=timeout)) as copy,
     ):
         found.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-        if is_marked:
-            copy.execute(f"PRAGMA application_id = {COPY_ID}")
-        (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
+        try:
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+            if is_marked:
+                copy.execute(f"PRAGMA application_id = {COPY_ID}")
+            (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
+        except UnicodeDecodeError as error:  # SQLite's own message is not valid text
+            raise sqlite3.DatabaseError("the database file is damaged") from error
     if verdict != "ok":
         raise sqlite3.DatabaseError(f"the copy is damaged: {verdict}")
     with target.open("rb") as file:

@@ -11,6 +11,7 @@ import pytest
 from storage.errors import StoreUnavailableError
 from storage.records import AuditEntry
 from storage.sqlite import SqliteStorage, back_up
+from storage.sqlite.restore import restoring
 
 
 def _names(directory: Path) -> list[str]:
@@ -76,3 +77,28 @@ async def test_a_damaged_file_is_no_copy(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailableError, match="not a database"):
         await back_up(tmp_path, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+async def with_an_unreadable_schema(directory: Path) -> None:
+    """Make a database of which SQLite cannot even say in valid text what is wrong."""
+    storage = SqliteStorage(directory)
+    await storage.open()
+    await storage.close()
+    file = directory / "countersign.db"
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE", b"CREATE \x9e\x9e\x9eLE", 1))
+
+
+async def test_a_schema_that_is_no_text_is_said_to_be_damaged(tmp_path: Path) -> None:
+    await with_an_unreadable_schema(tmp_path / "data")
+    with pytest.raises(StoreUnavailableError, match="cannot be made: the database file is damaged"):
+        await back_up(tmp_path / "data", tmp_path / "copy")
+    assert _names(tmp_path) == ["data"]
+
+
+async def test_no_copy_with_such_a_schema_is_restored(tmp_path: Path) -> None:
+    await with_an_unreadable_schema(tmp_path / "data")
+    copy = (tmp_path / "data" / "countersign.db").rename(tmp_path / "copy")
+    with pytest.raises(StoreUnavailableError, match="cannot be used: the database file is damaged"):
+        async with restoring(tmp_path / "new", copy):
+            pytest.fail("it was opened")
+    assert not (tmp_path / "new" / "countersign.db").exists()
