@@ -20,21 +20,21 @@ MOST_NAMED = 20
 """Records that cannot be read are named up to this number."""
 
 _KEEP = "stop the bot and keep the files as they are"
+_GUIDE = "docs/how-to/repair.md"
 
 EMBEDDED: Mapping[Fault, str] = {
-    Fault.DAMAGED: f"{_KEEP}; then put your newest copy in their place (docs/operations.md, "
-    "“A damaged database”); do not start with an empty directory: all that waits would be unknown",
-    Fault.FOREIGN: f"{_KEEP}, and find out what was put in their place and by whom; then put the "
-    "right file, or your newest copy, there",
+    Fault.DAMAGED: f"{_KEEP}; then restore your newest backup ({_GUIDE}). Don't start with an "
+    "empty directory: every open request would be lost",
+    Fault.FOREIGN: f"{_KEEP}, and find out who replaced the database, and with what; then move the "
+    f"right file back, or restore your newest backup ({_GUIDE})",
     Fault.FULL: "free up disk space; the bot then continues on its own",
     Fault.READ_ONLY: "let this user write to that directory and its files; for a new bot, name a "
     "directory on a local disk that this user may write to",
-    Fault.MISSING: "find out where the file went; else move what is left of it away and go back to "
-    "your newest copy with `countersign restore`. To start with an empty database, which "
-    "forgets all open requests, delete countersign.lock",
+    Fault.MISSING: "find the file and move it back; else move its remaining parts away and restore "
+    "your newest backup with `countersign restore`. To start with an empty database and lose every "
+    "open request, delete countersign.lock",
     Fault.REPLACED: "don't stop the bot: the open file is lost when it exits. Save it first "
-    "(docs/operations.md, “A damaged database”), then find out who replaced "
-    "the file",
+    f"({_GUIDE}), then find out who replaced the file",
 }
 SHARED: Mapping[Fault, str] = {
     Fault.FULL: (

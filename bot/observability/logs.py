@@ -1,8 +1,8 @@
 """The log: text or lines of JSON, secrets masked, one line for each record whatever it contains.
 
-Every record of ours has an `action` (the table is in docs/operations.md), and the ids of what it is
-about where they are known (see `context.py`). What people and models write is not logged; an error
-that quotes its input is logged without it.
+Every record of ours has an `action` (docs/reference/log-actions.md has all), and the ids of what it
+is about where they are known (see `context.py`). What people and models write is not logged; an
+error that quotes its input is logged without it.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _compiled(entry: str) -> Pattern:
         pattern = Pattern(entry)
     except PatternError as error:
         raise RuleError(
-            f"{named} isn't valid: {error}", "see docs/configuration.md, Secrets"
+            f"{named} isn't valid: {error}", "see docs/how-to/manage-secrets.md"
         ) from error
     if pattern.matches("") or all(pattern.matches(char) for char in "a0 -"):
         raise RuleError(f"{named} matches nothing, or everything", "say what the secret looks like")

@@ -261,10 +261,10 @@ async def emptied(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "remedy"),
     [
-        (damaged, "put your newest copy in their place"),
-        (foreign, "find out what was put in their place"),
+        (damaged, "restore your newest backup"),
+        (foreign, "find out who replaced the database"),
         (newer, "start the newer release that wrote it"),
-        (linked, "find out what was put in their place"),
+        (linked, "find out who replaced the database"),
     ],
 )
 async def test_nobody_is_told_to_take_an_empty_directory(
