@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.pages.operated import make_data_directory
 
 
 @pytest.fixture
@@ -16,3 +20,11 @@ def module() -> Iterator[ModuleType]:
     sys.modules[made.__name__] = made
     yield made
     del sys.modules[made.__name__]
+
+
+@pytest.fixture(scope="session")
+def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory to copy; see `make_data_directory`."""
+    directory = tmp_path_factory.mktemp("operated") / ".countersign"
+    asyncio.run(make_data_directory(directory))
+    return directory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +26,17 @@ def name_of(page: Path) -> str:
 
 
 CONSOLES = [page for page in PAGES if any(fence.kind == "console" for fence in fences(page))]
+ON_A_DATABASE = re.compile(r"^\$ countersign (audit|backup|forget|pending|prune|restore)\b", re.M)
+OPERATING = [page for page in CONSOLES if ON_A_DATABASE.search(page.read_text("utf-8"))]
+"""Pages that begin with a data directory."""
 
 
 @pytest.mark.parametrize("page", CONSOLES, ids=name_of)
-def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+def test_commands_print_what_the_page_shows(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if page in OPERATING:
+        shutil.copytree(request.getfixturevalue("data_directory"), tmp_path / ".countersign")
     script: list[str] = []
     expected: list[tuple[str, str]] = []
     for fence in fences(page):
