@@ -80,7 +80,7 @@ def test_the_settings_of_a_page_are_ours(page: Path) -> None:
 
 def test_they_are_found() -> None:
     assert len(CALLS) > 20
-    assert ["doctor"] in typed(ROOT / "docs" / "quickstart.md")
+    assert ["doctor"] in typed(ROOT / "docs" / "how-to" / "connect-slack.md")
 
 
 def test_the_targets_of_make_are_there() -> None:

@@ -82,13 +82,13 @@ def test_each_page_outside_of_the_site_is_on_the_map() -> None:
     assert {str(page) for page in pages if page.parts[0] != "docs"} - linked == set()
 
 
-def test_the_quickstart_has_ten_steps_and_says_how_to_decide_alone_no_more() -> None:
-    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
-    steps = re.findall(r"^\*\*(\d+)\. ", text, re.MULTILINE)
-    assert steps == [str(number) for number in range(1, 11)]
-    before, _, after = text.partition("## Now for more than one")
+def test_the_first_bot_decides_alone_until_its_last_step() -> None:
+    text = (ROOT / "docs" / "how-to" / "connect-slack.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^## (\d+)\. ", text, re.MULTILINE)
+    assert steps == [str(number) for number in range(1, len(steps) + 1)]
+    before, _, after = text.partition(f"## {len(steps)}. Require another person")
     assert "\nCOUNTERSIGN_SELF_APPROVAL=yes\n" in before
-    assert "Delete the line `COUNTERSIGN_SELF_APPROVAL=yes`" in after
+    assert "delete the line `COUNTERSIGN_SELF_APPROVAL=yes`" in after
 
 
 def test_the_readme_is_short() -> None:

@@ -143,7 +143,7 @@ FEWEST = 20
 """Writes of a scene; there are more."""
 ALWAYS = frozenset({"grants.add"})
 LATE = frozenset({("taken_back", "U0ADA")})
-"""Put into the audit after the record, which is right without it: docs/reliability.md says so."""
+"""Put into the audit after the record: a process that dies in between leaves no entry."""
 
 
 @pytest.mark.parametrize("scene", SCENES)
