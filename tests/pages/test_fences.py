@@ -91,7 +91,7 @@ def run(script: str, folder: Path) -> str:
         env=environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done.stdout.decode()
