@@ -94,6 +94,13 @@ def test_its_policy_has_no_faults(importable: None) -> None:
     assert main(argv, environ=environ, say=said.append) == 0, said
 
 
+def test_the_guide_replaces_each_id_that_the_policy_leaves_open() -> None:
+    guide = (ROOT / "docs" / "how-to" / "run-in-docker.md").read_text("utf-8")
+    left_open = set(re.findall(r"U0REPLACE\d", read("policy.yaml")))
+    assert len(left_open) > 1, "the requester can't decide"
+    assert set(re.findall(r"U0REPLACE\d", guide)) == left_open
+
+
 def test_the_image_starts_the_agent_that_it_carries(importable: None) -> None:
     given = environment(EXAMPLE / "Dockerfile")
     (target,) = {
