@@ -15,7 +15,7 @@ from bot.commands.parser import parse
 from bot.config.settings import FOR_TESTS, variables
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 FENCE = re.compile(r"^\s*```sh\n(.*?)^\s*```$", re.MULTILINE | re.DOTALL)
 
 

@@ -16,7 +16,7 @@ PAGES = [
             *ROOT.glob("docs/**/*.md"),
             *ROOT.glob("docs/explanation/*.md"),
             *ROOT.glob("docs/contributing/*.md"),
-            *ROOT.glob("examples/*/*.md"),
+            *ROOT.glob("examples/**/*.md"),
         ]
     )
     if page.name != "CHANGELOG.md"  # tells how it was

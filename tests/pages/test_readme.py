@@ -12,7 +12,7 @@ from tests.support.stage import a_stage
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 
 
 def code_of(page: str, language: str) -> str:

@@ -18,7 +18,7 @@ from bot.core.talk.roster import read_roster
 from bot.observability.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 FENCE = re.compile(r"^```(sh|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BASE = {
     "SLACK_BOT_TOKEN": "xoxb-1-2-abc",
