@@ -57,6 +57,23 @@ def test_commands_print_what_the_page_shows(
         )
 
 
+POLICIES = [page for page in PAGES if any(fence.name == "policy.yaml" for fence in fences(page))]
+
+
+@pytest.mark.parametrize("page", POLICIES, ids=name_of)
+def test_a_policy_of_a_guide_is_checked_and_its_cases_are_run(page: Path) -> None:
+    found = list(fences(page))
+    blocks = [commands(fence.text) for fence in found if fence.kind == "console"]
+    typed = [command for block in blocks for command, _ in block]
+    assert any(re.search(r"countersign policy (check|test) policy.yaml", one) for one in typed)
+    has_cases = any(fence.name == "cases.yaml" for fence in found)
+    assert has_cases == any("policy test policy.yaml cases.yaml" in one for one in typed)
+
+
+def test_there_are_guides_with_policies() -> None:
+    assert len(POLICIES) >= 12
+
+
 def save(fence: Fence, page: Path, folder: Path, script: list[str]) -> None:
     """Add the commands that write a file which the page gives to the script."""
     if fence.kind == "{literalinclude}":

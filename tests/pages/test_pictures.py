@@ -5,41 +5,55 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.pages.site import fences, written_pages
-from tests.pictures.scenes import FOLDER, SCENES, VIEWERS
+from tests.pages.site import ROOT, fences, prose, written_pages
+from tests.pictures.scenes import FOLDER, SCENES
 
-ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-MADE = {viewer.file_of(scene) for scene in SCENES for viewer in VIEWERS}
+MADE = {viewer.file_of(scene) for scene in SCENES for viewer in scene.viewers}
+MOST_WORDS = 30
+
+Shown = dict[tuple[Path, str], str]
+"""The text that replaces a picture, by the page and the name of the file."""
 
 
-def test_the_pictures_are_those_that_are_made() -> None:
-    assert {file.name for file in FOLDER.iterdir() if file.is_file()} == MADE
-
-
-def test_the_readme_shows_what_is_made_in_light_and_in_dark() -> None:
+def readme_pictures() -> Shown:
+    """Return the pictures of the README."""
     (part,) = re.findall(r"<picture>\n(.*?)</picture>", README.read_text("utf-8"), re.DOTALL)
-    (dark,) = re.findall(r'scheme: dark\)" srcset="[\w/]*images/([\w.-]+)"', part)
-    (light,) = re.findall(r'<img src="[\w/]*images/([\w.-]+)"', part)
-    assert light.replace("-light.", "-dark.") == dark
-    assert {light, dark} <= MADE
-    (words,) = re.findall(r'alt="([^"]+)"', part)
-    assert len(words) > 40
+    (dark,) = re.findall(r'scheme: dark\)" srcset="docs/images/([\w.-]+)"', part)
+    (light,) = re.findall(r'<img src="docs/images/([\w.-]+)"', part)
+    (text,) = re.findall(r'alt="([^"]+)"', part)
+    return {(README, light): text, (README, dark): text}
 
 
-def test_the_site_shows_what_is_made_in_light_and_in_dark_with_its_words() -> None:
-    shown: dict[tuple[Path, str], dict[str, str]] = {}
+def site_pictures() -> Shown:
+    """Return the pictures of the site."""
+    found: Shown = {}
     for page in written_pages():
         for fence in fences(page):
             if fence.kind == "{image}":
                 name = Path(fence.argument).name
-                assert name in MADE
                 options = dict(re.findall(r"^:(\w+): (.+)$", fence.text, re.MULTILINE))
-                assert len(options["alt"]) > 40, name
-                for theme in ("light", "dark"):
-                    if name.endswith(f"-{theme}.png"):
-                        assert options["class"] == f"only-{theme}"
-                        pair = (page, name.removesuffix(f"-{theme}.png"))
-                        shown.setdefault(pair, {})[theme] = options["alt"]
-    assert len(shown) >= 2
-    assert all(len(texts) == 2 and len({*texts.values()}) == 1 for texts in shown.values())
+                assert options["class"] == f"only-{name.removesuffix('.png').rpartition('-')[2]}"
+                found[page, name] = options["alt"]
+        assert "![" not in prose(page), page
+    return found
+
+
+SHOWN = {**readme_pictures(), **site_pictures()}
+
+
+def test_the_pictures_are_those_that_are_made_and_shown() -> None:
+    assert {file.name for file in FOLDER.iterdir() if file.is_file()} == MADE
+    assert {name for _, name in SHOWN} == MADE
+
+
+def test_each_picture_is_there_in_light_and_in_dark_with_the_same_text() -> None:
+    for (page, name), text in SHOWN.items():
+        both = (re.sub(r"(light|dark)\.png", f"{theme}.png", name) for theme in ("light", "dark"))
+        assert [SHOWN[page, one] for one in both] == [text, text]
+
+
+def test_each_picture_says_in_words_what_it_shows() -> None:
+    for (_, name), text in SHOWN.items():
+        assert len(text) > 40, name
+        assert len(text.split()) <= MOST_WORDS, name

@@ -51,6 +51,7 @@ ROSTERS = {name: block for name, block in blocks("yaml") if "\nagents:\n" in f"\
 @pytest.mark.parametrize("found", SET.values(), ids=SET)
 def test_settings_to_copy_are_taken(found: dict[str, str]) -> None:
     given = {name: value for name, value in found.items() if "…" not in value}
+    given.pop("COUNTERSIGN_LANGUAGE", "")  # of a translation that the reader writes
     both = {**BASE, **given}
     if "COUNTERSIGN_POLICY" in both:  # takes the place of approvers
         del both["COUNTERSIGN_APPROVERS"]

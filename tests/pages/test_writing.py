@@ -72,6 +72,7 @@ def messages(page: Path) -> list[str]:
 def sources() -> str:
     """All that the program can say, with one blank between words."""
     files = [ROOT / "bot" / "words" / "en.json", ROOT / "Makefile"]
+    files.append(ROOT / "tests" / "unit" / "bot" / "words" / "test_translations.py")
     for folder in ("agents", "bot", "storage"):
         files += (ROOT / folder).rglob("*.py")
     text = " ".join(file.read_text("utf-8") for file in files)

@@ -1,6 +1,6 @@
 """Makes the pictures of the README and of docs/ from the demo: `make pictures`.
 
-Each scene is played once; then each viewer takes a picture: on a desk and on a phone, in light and
+Each scene is played once; then each viewer takes a picture: on a desk or on a phone, in light and
 in dark. `make pictures ONLY=card` takes one scene alone.
 """
 
@@ -19,7 +19,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from bot import main
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
-from tests.pictures.scenes import FOLDER, SCENES, VIEWERS, Scene
+from tests.pictures.scenes import FOLDER, SCENES, Scene
 
 IN_THE_WAY = 'button[aria-label="Hide this panel"], button.jump:not([hidden])'
 """Buttons that close the demo's greeting, and go to the newest messages; where there are any."""
@@ -41,7 +41,7 @@ async def photograph(scene: Scene, browser: Browser) -> list[Path]:
     files = []
     async with a_demo() as url:
         thread = await scene.play(await browser.new_page(), url)
-        for viewer in VIEWERS:
+        for viewer in scene.viewers:
             async with await browser.new_context(
                 viewport={"width": viewer.width, "height": viewer.height},
                 color_scheme=viewer.scheme,

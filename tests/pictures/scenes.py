@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SETTLED_MS = 1_000
 """After that a page has shown all that is there."""
 PANE = '[data-testid="thread-pane"]'
+FORM = '[role="dialog"][aria-modal="true"]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Scene:
         ends_with: A text of the thread, which is there when all is.
         looks: Who looks at it.
         open: What they open before the picture is taken.
+        widths: Widths of the screens that pages show.
     """
 
     name: str
@@ -58,6 +60,12 @@ class Scene:
     ends_with: str
     looks: str = ADA
     open: Callable[[Page], Awaitable[None]] = nothing
+    widths: tuple[int, ...] = (390,)
+
+    @property
+    def viewers(self) -> list[Viewer]:
+        """The screens of which a picture is taken."""
+        return [viewer for viewer in VIEWERS if viewer.width in self.widths]
 
     def address(self, url: str, thread: str) -> str:
         return f"{url}?as={self.looks}&channel={OPS}&thread={thread}"
@@ -90,18 +98,27 @@ async def decided(page: Page, url: str) -> str:
     return thread
 
 
-async def edit(page: Page) -> None:
-    """Open the form that changes the arguments, unless another window of Ada's has opened it."""
-    form = page.locator('[role="dialog"][aria-modal="true"]')
-    button = page.locator(f'{PANE} [data-action-id="countersign:edit"]')
+async def review(page: Page) -> None:
+    """Open *Details*, unless another window of Ada's has opened it."""
+    form = page.locator(FORM)
     await page.wait_for_timeout(SETTLED_MS)
     if not await form.is_visible():
-        await button.click()
+        await page.locator(f'{PANE} [data-action-id="countersign:more"]').click()
+        await page.get_by_role("menuitem", name="Details").click()
     await expect(form).to_be_visible()
 
 
+async def home(page: Page) -> None:
+    """Open Ada's Home tab."""
+    url = page.url.partition("?")[0]
+    await page.goto(f"{url}?as={ADA}&channel=D{ADA[1:]}&tab=home")
+    await expect(page.get_by_text("1 waiting for you")).to_be_visible()
+    await expect(page.get_by_text("Your settings")).to_be_visible()
+
+
 SCENES = (
-    Scene(name="card", play=waiting, ends_with="payments"),
+    Scene(name="card", play=waiting, ends_with="payments", widths=(1280, 390)),
     Scene(name="decided", play=decided, ends_with="payments 1.4.2 is live"),
-    Scene(name="edit", play=waiting, ends_with="payments", open=edit),
+    Scene(name="home", play=waiting, ends_with="payments", open=home),
+    Scene(name="review", play=waiting, ends_with="payments", open=review),
 )

@@ -76,11 +76,7 @@ class Absences:
 
 @dataclass(frozen=True, slots=True)
 class Lookout:
-    """Finds out whether anybody can decide: at steps, when a vote was refused, and while stuck.
-
-    Source:
-        policies.md, 4.7.
-    """
+    """Finds out whether anybody can decide: at steps, when a vote was refused, and while stuck."""
 
     _asked_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _asked: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))

@@ -45,20 +45,22 @@ def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> Non
     assert set(room.members) == {person.id for person in cast.people}
 
 
-def test_the_welcome_and_the_page_about_patterns_name_every_channel() -> None:
+def test_the_welcome_and_the_page_name_every_channel() -> None:
     told = welcome("http://127.0.0.1:8900", policy=POLICY)
     assert f"The policy is in {POLICY}\n" in told
     told = told.replace(str(POLICY), "policy.yaml")
-    page = (Path(__file__).parents[4] / "docs" / "patterns.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "sandbox.md").read_text(
+        encoding="utf-8"
+    )
     assert max(len(line) for line in told.splitlines()) <= 80
     for pattern in PATTERNS:
         assert pattern.channel in told
-        assert f"| {pattern.channel} | @countersign {pattern.example} |" in page
+        assert f"| {pattern.channel} | `{pattern.example}` |" in page
     for rule in RULES:
         assert rule.channel in told
-        assert f"| {rule.channel} | @countersign {rule.example} |" in page
+        assert f"| {rule.channel} | `{rule.example}` |" in page
     for example in graphs.EXAMPLES:
-        assert f"| #graph | @countersign {example} |" in page
+        assert f"| #graph | `{example}` |" in page
 
 
 def test_only_the_policy_of_the_demo_is_explained() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp.web import RouteDef
 
 from bot.sandbox import ADA, BEN, BOT_USER, FINANCE, MIA, ONCALL, OPS, ROSA, Sandbox
+from bot.sandbox.web.control import Control
 from bot.sandbox.web.panel import SWITCHES
 from tests.unit.bot.sandbox.conftest import Slack
 
@@ -279,3 +284,24 @@ async def test_panel_tells_of_rules_from_elsewhere(
     assert (await get(web, "panel"))["others"] == 1
     async with web.get("/sandbox/state") as response:
         assert (await response.json())["troubles"] == 2
+
+
+PAGE = Path(__file__).parents[5] / "docs" / "reference" / "sandbox.md"
+ROW = re.compile(r"^\| `(GET|POST|DELETE) /control/(\w+)` \| (?:`(\{.*?\})` )?\|", re.MULTILINE)
+
+
+async def test_each_request_of_the_page_works(web: aiohttp.ClientSession, sandbox: Sandbox) -> None:
+    sandbox.time = FakeTime()
+    rows = ROW.findall(PAGE.read_text("utf-8"))
+    control = Control(sandbox, list)
+    assert {(method, f"/control/{name}") for method, name, _ in rows} == {
+        (route.method, route.path)
+        for route in control.routes()
+        if isinstance(route, RouteDef) and "{" not in route.path
+    }
+    for method, name, body in rows:
+        given = json.loads(body or "{}")
+        if name == "delete":
+            given = {"channel": OPS, "ts": await sandbox.say(ROSA, OPS, "x")}
+        async with web.request(method, f"/control/{name}", json=given) as response:
+            assert (await response.json())["ok"], (method, name)
