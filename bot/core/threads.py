@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 6
 MAX_CRASHES = 3
-"""A turn during which the process ended so often is given up."""
+"""Maximum number of attempts of a turn during which the process dies."""
 MAX_CRASHES_AT_END = 3
 """A thread is set aside if the process ended so often while its turn was given up, too."""
 CRASH_PATIENCE_S = 30.0

@@ -45,7 +45,7 @@ from storage.records import Approval, Decision, Kind, Message, MessageStatus, St
 logger = logging.getLogger(__name__)
 
 _MOST = 50
-"""New messages that are looked at in one go."""
+"""Maximum number of new messages that an agent reads in one turn."""
 _MOST_OFFERED = 10
 """Requests of a thread of which it is looked up whether the writer of a reply can decide them."""
 

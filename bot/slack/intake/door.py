@@ -20,7 +20,7 @@ from aiohttp.typedefs import Handler, Middleware
 logger = logging.getLogger(__name__)
 
 MOST = 512
-"""Connections at once, where the system has room for so many."""
+"""Maximum number of open HTTP connections, or half of the files that the system allows."""
 SILENCE_S = 60.0
 """Seconds from one line in the log about too many connections to the next."""
 
