@@ -22,7 +22,7 @@ from bot.slack.cards.buttons import Sight, choices
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.dialog import dialog
 from bot.slack.cards.status import pending_status
-from bot.slack.cards.who import small_print, vote_notes
+from bot.slack.cards.who import note_quotes, notes_given, small_print
 from bot.words import say
 from bot.words.mrkdwn import mention
 from storage.records import Approval, Kind
@@ -46,7 +46,7 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     guessed = guesses(approval)
     about = replace(about, guessed=bool(guessed))
     blocks: list[Block] = [*anew(approval), *joined([*about.blocks, *_why(approval)])]
-    blocks += [*dialog(approval), *wrote_since(approval), *vote_notes(approval)]
+    blocks += [*dialog(approval), *wrote_since(approval), *note_quotes(notes_given(approval))]
     is_too_long = question.needs_all() and not fits_details(question)
     row = choices(question, Sight.of_card(about), is_too_long=is_too_long)
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)

@@ -48,7 +48,7 @@ from bot.slack.cards.batch_items import (
 from bot.slack.cards.decided import next_words, third_words
 from bot.slack.cards.listed import takes_line
 from bot.slack.cards.status import backups_words, risk_marks, spoken_risk
-from bot.slack.cards.who import small_print
+from bot.slack.cards.who import note_quotes, small_print
 from bot.words import say
 from bot.words.mrkdwn import clock
 from storage.records import Approval, Status
@@ -97,6 +97,7 @@ def _open(
     first, stuck = waiting[0], [one for one in waiting if one.stuck]
     state, text = _waiting_state(items, waiting, title)
     blocks = [*_listed(items, waiting, told), *_why(waiting), *wrote_since(first)]
+    blocks += note_quotes([*dict.fromkeys(_notes_of_yes(items))])
     small = small_print(first, approvers_text, shown_question(first).who_can, lead)
     blocks += small_lines([*(stuck_words(one) for one in stuck[:1]), *small])
     blocks.append(actions(*_buttons(items, waiting, title, told)))
@@ -247,12 +248,16 @@ def _third(items: Sequence[Approval]) -> Block:
 
 def _notes(items: Sequence[Approval]) -> list[str]:
     """The notes beside a yes, each once; the reason of the others, where all have the same."""
-    found = [one.decision for one in items if one.decision is not None and one.decision.by]
-    notes = [one.reason for one in found if one.status in _YES and one.reason.strip()]
-    if notes:
+    if notes := _notes_of_yes(items):
         return [*dict.fromkeys(notes)][:_THIRDS]
+    found = [one.decision for one in items if one.decision is not None and one.decision.by]
     shared = {one.reason.strip() for one in found}
     return [*shared] if len(shared) == 1 and len(found) == len(items) and "" not in shared else []
+
+
+def _notes_of_yes(items: Sequence[Approval]) -> list[str]:
+    found = [one.decision for one in items if one.decision is not None and one.decision.by]
+    return [one.reason for one in found if one.status in _YES and one.reason.strip()]
 
 
 def _odd(items: Sequence[Approval]) -> Iterator[str]:

@@ -323,9 +323,13 @@ def _deadline(approval: Approval) -> str:
     return say("line.expires_end" if ends_then(approval) else "line.expires_run", when=when)
 
 
-def vote_notes(approval: Approval) -> list[Block]:
+def notes_given(approval: Approval) -> list[str]:
+    """The notes of the votes so far, the oldest first."""
+    return [one.note for one in progress_of(approval).votes if one.note.strip()]
+
+
+def note_quotes(notes: Sequence[str]) -> list[Block]:
     """The newest notes, word for word."""
-    found = [one.note for one in progress_of(approval).votes if one.note.strip()]
-    views = [show(mask_text(one), _NOTE, lines=3) for one in found[-_MOST_NOTES:]]
+    views = [show(mask_text(one), _NOTE, lines=3) for one in notes[-_MOST_NOTES:]]
     quotes = [quote(literal(f"“{one.text}{'…' if one.hidden else ''}”")) for one in views]
     return [rich(*quotes)] if quotes else []

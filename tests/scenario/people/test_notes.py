@@ -148,6 +148,18 @@ async def test_both_reasons_of_an_override_are_in_its_history(tmp_path: Path) ->
         await told_to_people_alone(stage, "the shop is down", "customers are waiting")
 
 
+async def test_the_note_of_a_batch_is_shown_while_one_waits(tmp_path: Path) -> None:
+    agent = "tests.scenario.calls.batch_agents:clerk"
+    async with asked(tmp_path, "edit: false", agent=agent, say="refund 3") as stage:
+        card = await stage.card(word="need approval", within=60)
+        await stage.click("Ada", card, ActionId.BATCH)
+        view = await stage.modal("Ada")
+        assert "errors" not in await stage.sandbox.submit(
+            ADA, view, ticked(view, "1234", "1240", note=NOTE)
+        )
+        assert str(await stage.card(word="1 needs approval", within=20)).count(NOTE) == 1
+
+
 @pytest.mark.parametrize("count", [2, 4])
 async def test_the_note_of_a_batch_is_shown_to_people(tmp_path: Path, count: int) -> None:
     agent = "tests.scenario.calls.batch_agents:clerk"
