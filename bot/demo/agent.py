@@ -79,7 +79,7 @@ class DemoServices:
         """Look up what runs of a service, and whether it is healthy. Changes nothing.
 
         Args:
-            service: Name of the service, in lower case.
+            service: The service, in lowercase letters, digits and hyphens, such as payments.
         """
         found = [
             f"{releases[-1].version} in {environment} with {_replicas(releases[-1].replicas)}"
@@ -101,9 +101,9 @@ class DemoServices:
         """Put a version of a service live. People are asked first.
 
         Args:
-            service: Name of the service, in lower case.
-            version: The version to put live, such as 1.4.2.
-            environment: Where to.
+            service: The service, in lowercase letters, digits and hyphens, such as payments.
+            version: The version to deploy, such as 1.4.2.
+            environment: The environment to deploy to.
             replicas: How many copies run at the same time.
         """
         release = RunningRelease(version, replicas)
@@ -116,8 +116,8 @@ class DemoServices:
         """Go back to the version of a service that ran before. People are asked first.
 
         Args:
-            service: Name of the service, in lower case.
-            environment: Where.
+            service: The service, in lowercase letters, digits and hyphens, such as payments.
+            environment: The environment to roll back in.
         """
         releases = self._running.get((service, environment), [])
         if len(releases) < 2:
@@ -151,7 +151,7 @@ class DemoServices:
         """Plan the restart of a service. People are asked first.
 
         Args:
-            service: Name of the service, in lower case.
+            service: The service, in lowercase letters, digits and hyphens, such as payments.
             day: On which day.
             at: The exact time, when it matters; on that day.
         """
@@ -170,8 +170,8 @@ class DemoServices:
         """Tell people something in channels of theirs. People are asked first.
 
         Args:
-            message: What to tell; may have several lines.
-            channels: Where to.
+            message: The text, which may have several lines.
+            channels: The channels to post in.
         """
         where = ", ".join(channels)
         return self._did("announce", f"the message of {len(message)} characters is in {where}")

@@ -231,7 +231,7 @@ def offset(text: object) -> timedelta:
     """
     found = _OFFSET.fullmatch(str(text))
     if found is None:
-        raise CaseError(f"{text!r} is no time since the start; write it as +1h30m")
+        raise CaseError(f"{text!r} isn't a time since the start; write it as +1h30m")
     days, hours, minutes, seconds = (int(one) for one in found.groups(default="0"))
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 

@@ -702,7 +702,7 @@ def _line(fault: ErrorDetails, place: str, model: type[Written]) -> str:
         case "value_error":
             return f"{where}: {fault['ctx']['error']}"
         case "string_pattern_mismatch":
-            return f"{where}: {fault['input']!r} is no time since the start; write it as +1h30m"
+            return f"{where}: {fault['input']!r} isn't a time since the start; write it as +1h30m"
         case _:
             told = fault["msg"].removeprefix("Input ")
             return f"{where}: {told}, not {fault['input']!r}"

@@ -223,7 +223,7 @@ def a_flow(*events: dict[str, Any], **more: Any) -> dict[str, Any]:
         ),
         (
             a_flow({"at": "1m", "request": REQUEST}),
-            "case F0, timeline[0].at: '1m' is no time since the start; write it as +1h30m",
+            "case F0, timeline[0].at: '1m' isn't a time since the start; write it as +1h30m",
         ),
         (
             a_flow(
