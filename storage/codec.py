@@ -125,7 +125,9 @@ class Codec(Generic[Record]):
             try:
                 found.append(self.decode(row))
             except RecordFormatError as error:
-                logger.warning("passed over: %s", error, extra={"action": "storage"})
+                logger.warning(
+                    "skipped an unreadable record: %s", error, extra={"action": "storage"}
+                )
         return found
 
 

@@ -193,7 +193,7 @@ class Catalog:
             rest = title if len(waiting) == len(items) else _title(tool, spec, waiting)
         except Exception as error:  # noqa: BLE001 - the card can do without
             logger.warning(
-                "no words for several calls: %s",
+                "could not describe several calls together, leaving it out: %s",
                 type(error).__name__,
                 extra={"action": "describe_failed"},
             )

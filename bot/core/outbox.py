@@ -236,7 +236,11 @@ class Outbox:
             try:
                 found.append(await self.storage.approvals.get(str(approval_id)))
             except (RecordNotFoundError, RecordFormatError) as error:
-                logger.info("no button: %s", error, extra={"action": "whisper_without_button"})
+                logger.info(
+                    "could not read a request, leaving its button out: %s",
+                    error,
+                    extra={"action": "whisper_without_button"},
+                )
         return found
 
     async def _known(self, post: Post) -> Post:
@@ -281,7 +285,11 @@ class Outbox:
         try:
             await self.notifier.lose(thread, reason)
         except DeliveryError as error:
-            logger.warning("not told: %s", error, extra={"action": "place_lost"})
+            logger.warning(
+                "could not tell requesters that a channel is unreachable: %s",
+                error,
+                extra={"action": "place_lost"},
+            )
 
     async def _record(self, ephemeral: Whisper) -> bool | None:
         """Keep it; False when it is known, None when it cannot be kept."""
@@ -289,7 +297,11 @@ class Outbox:
             async with asyncio.timeout(RECORD_PATIENCE.total_seconds()):
                 return await self.storage.whispers.add(ephemeral)
         except (StorageError, TimeoutError) as error:
-            logger.warning("not on record: %s", error, extra={"action": "whisper_unrecorded"})
+            logger.warning(
+                "could not record a private message, sending it once: %s",
+                error,
+                extra={"action": "whisper_unrecorded"},
+            )
             return None
 
     async def _tell(

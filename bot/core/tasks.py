@@ -205,7 +205,11 @@ class Closings:
         results = await asyncio.gather(*(one() for one in self._closings), return_exceptions=True)
         errors = [error for error in results if error is not None]
         for error in errors[1:]:
-            logger.error("not closed", exc_info=error, extra={"action": "stopping"})
+            logger.error(
+                "could not close a resource at shutdown",
+                exc_info=error,
+                extra={"action": "stopping"},
+            )
         if errors:
             raise errors[0]
 

@@ -212,7 +212,7 @@ class SlackPresence:
             try:
                 await self._ask(line, text)
             except DeliveryError as error:
-                logger.info("no status: %s", error, extra={"action": "status_failed"})
+                logger.info("agent status not shown: %s", error, extra={"action": "status_failed"})
                 channel_id = line.thread.channel_id
                 used = self._unsupported.get(self.way(channel_id))
                 if used is not None and used.learn(error.reason, channel_id):

@@ -123,7 +123,7 @@ class Digests:
         try:
             overview = await self.overviews.of(actor, team_id=self.team_id)
         except NotApproverError as error:
-            logger.info("no list: %s", error, extra={"action": "digest_failed"})
+            logger.info("daily list not sent: %s", error, extra={"action": "digest_failed"})
             return await self._keep(person, next_ms=None)
         waiting = overview.waiting
         day = await self.plans.day(person, waiting)

@@ -206,7 +206,11 @@ class Drawing:
         try:
             await self.notifier.lose(approval, reason)
         except DeliveryError as error:
-            logger.warning("not told: %s", error, extra={"action": "place_lost"})
+            logger.warning(
+                "could not tell requesters that a channel is unreachable: %s",
+                error,
+                extra={"action": "place_lost"},
+            )
 
 
 def is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:

@@ -129,7 +129,11 @@ class Messages:
                 if not error.is_permanent:
                     fault = error
                     break
-                logger.warning("not told: %s", error, extra={"action": "nudge_failed"})
+                logger.warning(
+                    "could not deliver a message about a request: %s",
+                    error,
+                    extra={"action": "nudge_failed"},
+                )
                 found = None
             place = kept.index(message)
             kept[place : place + 1] = [] if found is None else [found]

@@ -75,7 +75,7 @@ class ListPlans:
             try:
                 await self._plan(person, approvals)
             except (DirectoryError, TermsError) as error:
-                logger.info("no list is planned: %s", error, extra={"action": "digest_failed"})
+                logger.info("daily list not planned: %s", error, extra={"action": "digest_failed"})
         self._few = {name: ids for name, ids in self._few.items() if name in named}
 
     async def day(self, person: PersonRecord, approvals: Iterable[Approval]) -> PersonDay:
@@ -229,7 +229,11 @@ class ListPlans:
         try:
             return await self.wishes.access.directory.group_members(name)
         except DirectoryError as error:
-            logger.info("no list for a group: %s", error, extra={"action": "digest_failed"})
+            logger.info(
+                "could not look up a group, its members get no daily list now: %s",
+                error,
+                extra={"action": "digest_failed"},
+            )
             return frozenset()
 
 

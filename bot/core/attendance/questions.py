@@ -68,7 +68,11 @@ class BackQuestions:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("not asked: %s", error, extra={"action": "question_undeliverable"})
+            logger.warning(
+                "could not post a question to the thread: %s",
+                error,
+                extra={"action": "question_undeliverable"},
+            )
             ts = UNKNOWN_TS
         return replace(one, ts=ts)
 
@@ -80,7 +84,11 @@ class BackQuestions:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("not closed: %s", error, extra={"action": "question_undeliverable"})
+            logger.warning(
+                "could not close a question in the thread: %s",
+                error,
+                extra={"action": "question_undeliverable"},
+            )
         return replace(one, closed="yes")
 
     async def _keep(self, changed: Approval) -> bool:

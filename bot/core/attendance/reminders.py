@@ -180,7 +180,11 @@ class Nudges:
         try:
             await self.notifier.take_back(replace(approval, reminder_ts=ts), reminder=True)
         except DeliveryError as error:
-            logger.warning("not removed: %s", error, extra={"action": "removal_failed"})
+            logger.warning(
+                "could not remove a message below a card, it stays: %s",
+                error,
+                extra={"action": "removal_failed"},
+            )
 
     async def conclude(self, approval: Approval) -> None:
         """Remove the messages below a card: the card says how it ended.
@@ -202,7 +206,11 @@ class Nudges:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("not removed: %s", error, extra={"action": "reminder_failed"})
+            logger.warning(
+                "could not remove a message below a card, it stays: %s",
+                error,
+                extra={"action": "reminder_failed"},
+            )
         await self._forget(approval, reminder=reminder, escalation=not reminder)
 
     async def _forget(self, approval: Approval, *, reminder: bool, escalation: bool) -> None:

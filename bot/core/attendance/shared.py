@@ -277,7 +277,7 @@ class SharedCards:
             if not error.is_permanent and error.reason != "missing_scope":
                 raise
             logger.warning(
-                "no card for %s: %s",
+                "could not deliver a combined card to %s: %s",
                 copy.user,
                 error,
                 extra={"action": "copy_failed", "approval_id": keeper.approval_id},

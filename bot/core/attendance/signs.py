@@ -127,7 +127,11 @@ class Signs:
             async with asyncio.timeout(SIGN_PATIENCE.total_seconds()):
                 return await self._change(approval, visit)
         except (DeliveryError, TimeoutError) as error:
-            logger.info("no sign: %s", error, extra={"action": "sign_failed"})
+            logger.info(
+                "reaction on a thread not updated, will retry: %s",
+                error,
+                extra={"action": "sign_failed"},
+            )
             return None, self.clock() + milliseconds(LATER)
 
     async def _change(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:

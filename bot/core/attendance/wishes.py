@@ -180,7 +180,11 @@ class Wishes:
         try:
             known = await self._wishing(approval.team_id)
         except StorageError as error:
-            logger.warning("no cards beside: %s", error, extra={"action": "wishes_failed"})
+            logger.warning(
+                "could not read notification preferences, sending no cards by direct message: %s",
+                error,
+                extra={"action": "wishes_failed"},
+            )
             return frozenset()
         return frozenset(one for one in people if one in known and known[one].has_copies)
 
@@ -195,7 +199,11 @@ class Wishes:
             async with asyncio.timeout(PATIENCE_S):
                 now = (await self.access.directory.person(person.user_id)).timezone
         except (DirectoryError, TimeoutError) as error:
-            logger.info("no zone: %s", error, extra={"action": "wishes_failed"})
+            logger.info(
+                "could not look up a time zone, using the last one known: %s",
+                error,
+                extra={"action": "wishes_failed"},
+            )
         return known_zone(one for one in (now, person.timezone, self.policy.timezone) if one)
 
     async def _wishing(self, team_id: str) -> Mapping[str, PersonRecord]:

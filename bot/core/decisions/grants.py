@@ -268,7 +268,11 @@ class Grants:
         try:
             await self.show(grant_id)
         except (DeliveryError, RecordNotFoundError) as error:
-            logger.warning("a grant is not shown: %s", error, extra={"action": "grant_not_shown"})
+            logger.warning(
+                "could not update the card of a standing permission: %s",
+                error,
+                extra={"action": "grant_not_shown"},
+            )
 
 
 def grant_id_of(approval: Approval) -> str:

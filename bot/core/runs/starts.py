@@ -106,7 +106,9 @@ class Starts:
         max_age = min(map(self._max_age, approvals))
         if _age(self.clock(), max(times)) > milliseconds(max_age):
             return False
-        logger.warning("a call cannot be judged", extra={"action": "start_waits"})
+        logger.warning(
+            "could not evaluate the policy for a call, will retry", extra={"action": "start_waits"}
+        )
         await self._pause(tries)
         return True
 

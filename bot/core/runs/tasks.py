@@ -137,7 +137,7 @@ class TaskUpdates:
         try:
             await work
         except (DeliveryError, StorageError) as error:
-            logger.info("no tasks: %s", error, extra={"action": "agent_view_failed"})
+            logger.info("task list not updated: %s", error, extra={"action": "agent_view_failed"})
 
 
 class NoBoard:
@@ -167,7 +167,7 @@ async def end_tasks(posts: PostStore, board: TaskBoard, thread: Thread, post: Po
         try:
             await board.end(thread, post.ts, keep=False)
         except DeliveryError as error:
-            logger.info("no tasks: %s", error, extra={"action": "agent_view_failed"})
+            logger.info("task list not updated: %s", error, extra={"action": "agent_view_failed"})
     await posts.fail(post.post_id, reason="its process died")
 
 

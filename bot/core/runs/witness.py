@@ -175,7 +175,11 @@ class Witness:
         try:
             await self._take(turn, news)
         except StorageError as error:
-            logger.warning("not on the card: %s", error, extra={"action": "run_untold"})
+            logger.warning(
+                "could not record the start of a call for its card: %s",
+                error,
+                extra={"action": "run_untold"},
+            )
 
     async def _take(self, turn: _Watched, news: News, *, closes: bool = False) -> None:
         for approval in turn.at(news.at):

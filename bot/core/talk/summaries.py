@@ -85,7 +85,9 @@ class Summaries:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            logger.warning("no summary: %s", error, extra={"action": "summary_failed"})
+            logger.warning(
+                "summary of a turn not posted: %s", error, extra={"action": "summary_failed"}
+            )
             await posts.fail(post.post_id, reason=error.reason)
             return
         if ts != known.ts or not known.posted:

@@ -92,4 +92,8 @@ class ClockWatch:
         except StoreBrokenError as error:
             logger.error("%s", error, extra={"action": "clock_differs"})  # noqa: TRY400 - said whole
         except StorageError as error:
-            logger.warning("clocks not compared: %s", error, extra={"action": "clock_differs"})
+            logger.warning(
+                "could not compare the clock with the database's: %s",
+                error,
+                extra={"action": "clock_differs"},
+            )

@@ -261,7 +261,11 @@ class Retention:
         try:
             await self._step(now)
         except StorageError as error:
-            logger.warning("not forgotten: %s", error, extra={"action": "retention_failed"})
+            logger.warning(
+                "deleting old threads failed, will retry: %s",
+                error,
+                extra={"action": "retention_failed"},
+            )
             self._next_ms = now + milliseconds(self.pause) // 10
         finally:
             self._is_busy = False

@@ -90,6 +90,6 @@ class OptionalMethod:
         try:
             await self.call(self.name, channel_id, arguments)
         except DeliveryError as error:
-            logger.info("not shown: %s", error, extra={"action": "agent_view_failed"})
+            logger.info("agent view not updated: %s", error, extra={"action": "agent_view_failed"})
             return None if self.unsupported.learn(error.reason, channel_id) else error
         return None

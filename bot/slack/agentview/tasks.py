@@ -72,7 +72,9 @@ class SlackTaskBoard:
         try:
             await self.call("chat.stopStream", thread.channel_id, place)
         except DeliveryError as error:  # Slack's stop button has ended it, too
-            logger.info("not ended: %s", error, extra={"action": "agent_view_failed"})
+            logger.info(
+                "task list could not be ended: %s", error, extra={"action": "agent_view_failed"}
+            )
         if not keep:
             await self.call("chat.delete", thread.channel_id, place)
 

@@ -211,7 +211,11 @@ async def _show_seen(
         try:
             await notices.show_seen(approval, seen_by, channel_id=click.channel_id, ts=click.ts)
         except DeliveryError as error:
-            logger.warning("not shown: %s", error, extra={"action": "seen_not_shown"})
+            logger.warning(
+                "could not show who has seen an override alert: %s",
+                error,
+                extra={"action": "seen_not_shown"},
+            )
             return
         before, seen_by = seen_by, await desk.means.seen_by(approval)
         is_old = seen_by != before

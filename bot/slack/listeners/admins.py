@@ -50,7 +50,11 @@ async def _tell(desk: ListenerContext, approval: Approval, *, to: str, by: str, 
     try:
         await desk.grants.notices.ask_admin(approval, to=to, by=by, text=text)
     except DeliveryError as error:
-        logger.warning("not told: %s", error, extra={"action": "admin_not_told"})
+        logger.warning(
+            "could not message an admin, telling the requester: %s",
+            error,
+            extra={"action": "admin_not_told"},
+        )
         words = say("error.admin_not_told", who=mention(to))
         await desk.outbox.send_ephemeral(
             channel_id=approval.channel_id,

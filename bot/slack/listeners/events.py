@@ -132,7 +132,9 @@ async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) ->
     try:
         found = await facts(incoming.channel_id)
     except DirectoryError as error:
-        logger.warning("no introduction: %s", error, extra={"action": "whisper_failed"})
+        logger.warning(
+            "introduction of the agent not sent: %s", error, extra={"action": "whisper_failed"}
+        )
         return
     terms_text = desk.approvals.policy.defaults(incoming.channel_id)
     is_root = incoming.thread_ts == incoming.ts

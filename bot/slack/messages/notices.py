@@ -209,7 +209,11 @@ class SlackBatchCards:
         try:
             await self.poster.delete(_putting(keeper, ts))
         except DeliveryError as error:
-            logger.warning("not removed: %s", error, extra={"action": "removal_failed"})
+            logger.warning(
+                "could not remove a combined card, it stays: %s",
+                error,
+                extra={"action": "removal_failed"},
+            )
 
     def _made(self, items: Items, copy: SideMessage | None = None) -> MakeCard:
         async def make() -> Card:

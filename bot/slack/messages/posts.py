@@ -203,7 +203,11 @@ class Posts(PacedCalls):
         try:
             link = str((await self._call("chat.getPermalink", place)).get("permalink") or "")
         except DeliveryError as error:
-            logger.info("no link: %s", error, extra={"action": "link_failed"})
+            logger.info(
+                "could not get the link of a message, leaving it out: %s",
+                error,
+                extra={"action": "link_failed"},
+            )
             return ""
         if link:
             self._links[channel_id, ts] = link

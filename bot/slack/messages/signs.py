@@ -110,7 +110,9 @@ class SlackRootSigns:
                 self._has_reactions = False
             elif _may_pass(error):
                 raise
-            logger.info("no reaction: %s", error, extra={"action": "sign_failed"})
+            logger.info(
+                "reaction on a thread not updated: %s", error, extra={"action": "sign_failed"}
+            )
 
     async def _write(self, approval: Approval, sign: str, *, look_first: bool) -> None:
         """Write the line, or edit it; none where the card itself stands in the channel."""
@@ -131,7 +133,11 @@ class SlackRootSigns:
         except DeliveryError as error:
             if _may_pass(error):
                 raise
-            logger.info("no line: %s", error, extra={"action": "sign_failed"})
+            logger.info(
+                "message about how a thread ended not updated: %s",
+                error,
+                extra={"action": "sign_failed"},
+            )
 
 
 def _may_pass(error: DeliveryError) -> bool:

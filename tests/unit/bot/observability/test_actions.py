@@ -37,6 +37,14 @@ def test_no_record_quotes_people_models_or_requests() -> None:
     assert wrong == []
 
 
+def test_every_record_names_what_it_is_about() -> None:
+    """“not told: …” says nothing to who searches the log for what failed."""
+    riddles = re.compile(r"(not|no|nobody|nothing) ")
+    found = {place: call.args[0] for place, call, _ in calls()}
+    texts = {place: one.value for place, one in found.items() if isinstance(one, ast.Constant)}
+    assert {place: text for place, text in texts.items() if riddles.match(str(text))} == {}
+
+
 def test_nothing_else_writes_to_the_log() -> None:
     """A logger under another name would escape the walk above."""
     for package in ("agents", "bot", "storage"):

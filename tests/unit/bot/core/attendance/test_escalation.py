@@ -478,7 +478,9 @@ async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStorage) -> No
     assert office.notifier.escalations == [approval.approval_id]
 
 
-async def test_a_card_that_waits_does_not_delay_the_escalation(storage: SqliteStorage) -> None:
+async def test_a_card_that_waits_does_not_delay_the_escalation(
+    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+) -> None:
     office = an_office(storage)
     soon = DeliveryError("card", "has to wait its turn", retry_after=timedelta(hours=5))
     office.notifier.failing.add("card")
@@ -487,6 +489,11 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(storage: SqliteSt
     assert approval.due_ms == approval.escalate_ms
     await tick(office, hours=1)
     assert (await office.the_approval()).escalated_ms == office.clock()
+    # A call that only waits for its turn is no failure; one that Slack refused is.
+    assert [one.message for one in caplog.records if one.levelname == "WARNING"] == []
+    office.notifier.faults["card"] = DeliveryError("chat.postMessage", "fatal_error")
+    await tick(office, hours=5)
+    assert "card update failed, will retry: " in caplog.text
 
 
 async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage) -> None:
