@@ -48,6 +48,9 @@ class Person:
         timezone: Name of the zone that they have chosen; empty when Slack does not say.
         locale: Their language and region, such as `de-DE`; empty when Slack does not say.
         is_admin: An admin or owner of the workspace.
+        enterprise_id: Their organization on Enterprise Grid; empty without one.
+        own_team_id: The workspace that Slack says is theirs. On Enterprise Grid it may be another
+            than `team_id`, in which they are at home, too. Empty when Slack does not say.
     """
 
     user_id: str
@@ -61,6 +64,7 @@ class Person:
     locale: str = ""
     is_admin: bool = False
     enterprise_id: str = ""
+    own_team_id: str = ""
 
     def is_home(self, actor: Actor, team_id: str) -> bool:
         """Whether somebody is of a workspace, by their payload and by what Slack says of them."""

@@ -26,6 +26,7 @@ from bot.slack.beside.copies import Sees
 from bot.slack.calls import Poster
 from bot.slack.directory import MAX_AGE, SlackDirectory
 from bot.slack.messages.addressing import NameOf
+from bot.slack.messages.posts import TeamOf
 from bot.slack.messages.signs import SignCalls
 from bot.slack.ratelimit import Pacer
 from storage.records import Approval
@@ -95,10 +96,12 @@ class Messenger(Notifier, Poster, SignCalls, Protocol):
     Attributes:
         sees: Whether somebody may read all of a request now.
         name_of: Looks up the names of people who are spoken of; None leaves mentions of them.
+        team_of: Looks up the workspaces of people; None takes the app's for theirs.
     """
 
     sees: Sees
     name_of: NameOf | None
+    team_of: TeamOf | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

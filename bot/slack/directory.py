@@ -302,6 +302,7 @@ class SlackDirectory:
             timezone=str(user.get("tz") or ""),
             locale=str(user.get("locale") or ""),
             enterprise_id=str(grid.get("enterprise_id") or ""),
+            own_team_id=str(team_id),
             is_admin=bool(user.get("is_admin") or user.get("is_owner")),
         )
 

@@ -57,6 +57,14 @@ class ListParts:
             return await directory.group_name(slack_id)
         return (await directory.person(slack_id)).name
 
+    async def team_of(self, user_id: str) -> str:
+        """The workspace that Slack says is a person's; empty where it does not say.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        return (await self.slack.directory.person(user_id)).own_team_id
+
     @cached_property
     def wishes(self) -> Wishes:
         """When people are not to be messaged."""

@@ -129,6 +129,7 @@ class Parts:
         storage, clock = self.storage, self.process.clock
         self.slack.notifier.sees = self.lists.sees
         self.slack.notifier.name_of = self.lists.name_of
+        self.slack.notifier.team_of = self.lists.team_of
         return Attendance(
             storage=storage,
             directory=self.slack.directory,

@@ -84,7 +84,8 @@ def _check_recipient(workspace: Workspace, channel: SlackChannel, args: Args) ->
         raise RefusedError("missing_recipient_team_id")
     if not args.text("recipient_user_id"):
         raise RefusedError("missing_recipient_user_id")
-    workspace.person(args.text("recipient_user_id"))
+    if workspace.person(args.text("recipient_user_id")).team_id != args.text("recipient_team_id"):
+        raise RefusedError("team_not_found")
 
 
 def _stream(workspace: Workspace, args: Args) -> SlackMessage:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from cachetools import LRUCache
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card
 from bot.ports.notifier import SideMessage
 from bot.redaction.mask import mask_text
@@ -29,6 +29,9 @@ from bot.words.mrkdwn import is_person
 from storage.records import Approval, Thread
 
 logger = logging.getLogger(__name__)
+
+TeamOf = Callable[[str], Awaitable[str]]
+"""Looks up the workspace of a person by Slack id; raises `DirectoryError`."""
 
 _REMEMBERED = 1_000
 """Messages of which this process knows the address."""
@@ -49,6 +52,7 @@ class Posts(PacedCalls):
     def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
         super().__init__(client, pacer, healed)
         self.name_of: NameOf | None = None
+        self.team_of: TeamOf | None = None
         self._links: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
 
     async def put(self, putting: Putting, card: Card) -> str:
@@ -212,6 +216,23 @@ class Posts(PacedCalls):
         if link:
             self._links[channel_id, ts] = link
         return link
+
+    async def try_call(
+        self, method: str, channel_id: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return await super().try_call(method, channel_id, await self.to_recipient(arguments))
+
+    async def to_recipient(self, arguments: Mapping[str, Any]) -> Arguments:
+        """Return the arguments of a call; of a stream, with the workspace of its reader.
+
+        On Enterprise Grid that may be another workspace than the one where the app is.
+        """
+        found = dict(arguments)
+        if self.team_of is not None and "recipient_user_id" in found:
+            with suppress(DirectoryError):
+                team_id = await self.team_of(found["recipient_user_id"])
+                found["recipient_team_id"] = team_id or found["recipient_team_id"]
+        return found
 
     async def addressed(self, card: Card, mentions: Sequence[str], channel_id: str) -> Card:
         """A card that calls the people whom it is for, and nobody else; see `addressing`.

@@ -162,4 +162,4 @@ class AgentTexts(Posts):
     async def _call_stream(self, method: str, **arguments: Any) -> dict[str, Any]:
         """A piece that would have to wait comes with the next one; only the end is waited for."""
         patience = TEXT_PATIENCE if method == "chat.stopStream" else NO_PATIENCE
-        return await self._call(method, arguments, patience=patience)
+        return await self._call(method, await self.to_recipient(arguments), patience=patience)

@@ -115,6 +115,7 @@ async def test_a_person_of_an_organisation_is_at_home_in_each_of_its_workspaces(
     person = await directory.person("WADA")
     assert not person.is_external
     assert (person.team_id, person.enterprise_id) == ("T1", "E1")
+    assert person.own_team_id == "T2"
 
 
 async def test_members_of_all_pages() -> None:

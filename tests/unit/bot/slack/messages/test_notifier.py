@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.titles import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
+from bot.ports.tools import ToolTask
 from bot.sandbox.server import Sandbox
+from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.cards.choose import card_for
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.messages.streams import BRIEF
@@ -559,3 +561,34 @@ async def test_without_a_link_a_reminder_still_says_what_waits(scene: Scene) -> 
     assert "Still waiting for you: " in message["text"]
     assert "'link'" not in str(message["blocks"])
     assert await scene.notifier.remind(scene.approval, look_first=False, go=no) == ""
+
+
+async def test_a_stream_names_the_workspace_of_its_reader(scene: Scene) -> None:
+    """On Enterprise Grid; Slack takes no other, and nothing is streamed anywhere for an hour."""
+    grid = {"enterprise_id": "E1", "teams": ("T0OTHERONE", scene.thread.team_id)}
+    zoe = scene.sandbox.add_person("zoe", team_id="T0OTHERONE", **grid)
+    scene.sandbox.join(zoe.id, scene.thread.channel_id)
+    asked: list[str] = []
+
+    async def team_of(user_id: str) -> str:
+        asked.append(user_id)
+        return scene.sandbox.workspace.person(user_id).team_id
+
+    scene.notifier.team_of = team_of
+    scene.thread = replace(scene.thread, requester_id=zoe.id)
+    await scene.stream("p1").append("Deploying payments ")
+    board = SlackTaskBoard(scene.notifier.try_call)
+    assert await board.begin(scene.thread, [ToolTask(task_id="c1", title="Search")])
+    begun = [one for one in scene.sandbox.calls if one.method == "chat.startStream"]
+    assert [one.error for one in begun] == [None, None]
+    assert asked == [zoe.id, zoe.id]
+
+
+async def test_a_reader_who_cannot_be_looked_up_has_the_workspace_of_the_app(scene: Scene) -> None:
+    async def team_of(_: str) -> str:
+        raise DirectoryError("users.info: fatal_error")
+
+    scene.notifier.team_of = team_of
+    await scene.stream("p1").append("Deploying payments ")
+    assert scene.methods()[-1] == "chat.startStream"
+    assert scene.sandbox.calls[-1].error is None
