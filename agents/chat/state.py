@@ -177,6 +177,7 @@ class ChatRun:
     def recall(self, note: Mapping[str, Json], session: SessionValues) -> None:
         """Repeat what `note` wrote."""
         self.messages += load_messages(note["messages"])
+        self.draft = None
         self.rounds += 1
         session.apply_changes(cast("dict[str, Json]", note.get("session", {})))
         self.values.apply_changes(cast("dict[str, Json]", note.get("values", {})))

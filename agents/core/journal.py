@@ -140,6 +140,11 @@ class Journal:
         for one in [one for one in self._kept if one[0] == kind and _is_below(one[1], at)]:
             del self._kept[one]
 
+    def forget_starts(self, prefix: str) -> None:
+        """Forget the starts that a process before this one noted, where an address begins so."""
+        for one in [one for one in self._known if one[0] == STARTED and one[1].startswith(prefix)]:
+            del self._known[one]
+
     def knows_below(self, at: str) -> bool:
         """Whether a process before this one noted anything of components below an address."""
         return any(_is_below(known, at) for _, known in self._known)

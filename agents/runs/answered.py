@@ -62,9 +62,16 @@ class HookAnswers:
 
     def passed(self, *hooks: str) -> None:
         """Forget what was answered to some hooks: when they run again, it is another place."""
-        run = current_scope("a hook").run
-        for slot in [slot for slot in self.by_slot if slot.split(":", 1)[0] in hooks]:
-            run.claimed.update(self.by_slot.pop(slot))
+        scope = current_scope("a hook")
+        for slot in [slot for slot in self.by_slot if _hook_of(slot) in hooks]:
+            scope.run.claimed.update(self.by_slot.pop(slot))
+        # After a crash the journal may know what they led to: then they did not run here again,
+        # and neither their answers nor their starts are for another place.
+        for point in scope.run.unclaimed(scope.address):
+            if _hook_of(point.slot) in hooks:
+                scope.run.claimed.add(point.id)
+        for hook in hooks:
+            scope.run.journal.forget_starts(f"{scope.address}/{hook}:")
 
     @contextmanager
     def found_again(self, slot: str) -> Iterator[None]:
@@ -96,6 +103,10 @@ class HookAnswers:
         run.claimed.add(point.id)
         own = {point.id: run.answers[point.id]} if point.id in run.answers else {}
         kept[point.id] = point, own
+
+
+def _hook_of(slot: str) -> str:
+    return slot.split(":", 1)[0]
 
 
 def _place(point: Point) -> tuple[Address, str]:

@@ -16,7 +16,9 @@ TWICE = {"in_parts", "in_loop", "in_before_model", "in_around_model", "in_after_
 """What asks two times in a run, and acts on both answers."""
 
 
-async def play(runner: Runner, store: MemoryCheckpointStore, choice: str) -> int:
+async def play(
+    runner: Runner, store: MemoryCheckpointStore, choice: str, answered: set[str]
+) -> int:
     """Answer "yes" to all questions until the run has ended; return how many doubts there were."""
     doubts = 0
     for _ in range(20):
@@ -32,6 +34,7 @@ async def play(runner: Runner, store: MemoryCheckpointStore, choice: str) -> int
             in_doubt = {one.id for one in asked if isinstance(one.info, DoubtInfo)}
             doubts += len(in_doubt)
             targets: dict[str, object] = dict.fromkeys((one.id for one in asked), "yes")
+            answered |= {one.id for one in asked if one.is_root_cause} - in_doubt
             targets |= dict.fromkeys(in_doubt, DoubtResult(choice=choice))  # type: ignore[arg-type]
             await collect(runner.resume_with_params("1", ResumeParams(targets=targets)))
     pytest.fail("the run did not end")
@@ -47,12 +50,14 @@ async def test_i5_what_acts_on_an_answer_acts_once_or_people_are_asked(
     questions = 2 if asker.__name__ in TWICE else 1
     for at in itertools.count(1):
         office, store, has_died = Office(str), MemoryCheckpointStore(), False
+        answered: set[str] = set()
         dying = DyingStore(store, at=at, before=before)
         try:
-            doubts = await play(_runner(asker(office), dying, durability), store, choice)
+            doubts = await play(_runner(asker(office), dying, durability), store, choice, answered)
         except Died:
             has_died = True
-            doubts = await play(_runner(asker(office), store, durability), store, choice)
+            doubts = await play(_runner(asker(office), store, durability), store, choice, answered)
+        assert len(answered) >= questions, f"write {at}: one answer was taken for another"
         acts = office.acted.count("deleted")
         if choice == "again":
             assert questions <= acts <= questions * (1 + doubts), f"write {at}"
