@@ -21,15 +21,20 @@ from pydantic_ai.messages import (
 
 from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, check_bools, check_texts
 from agents.core.asking.infos import wrong_answer
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json, register
 from agents.core.component.context import current_checkpoint_id
+from agents.core.component.held import has_new_answer
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import call_digest
 from agents.core.errors import AgentConfigError, ResumeDataError
 from agents.core.interrupt import check_answer, keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
-from agents.core.scope import current_address
+from agents.core.scope import AskAgain, current_address, current_scope
 from agents.middlewares.base import CallNext, Middleware, ModelCall
+from agents.middlewares.wrapper import ToolWrapper
+from agents.tools.base import Tool
+from agents.tools.starting import mark_started, may_start
 
 Stage = Literal["agent", "tools"]
 When = Literal["before", "after"]
@@ -69,6 +74,7 @@ class StageInfo:
         calls: The calls that the model wants, with `id`, `name` and `args` as it wrote them.
         said: What the model said beside them; may be empty. Untrusted.
         digest: Digest of all this, its address and its thread.
+        asked_again: Why people are asked anew; empty when they are not.
     """
 
     agent_name: str
@@ -77,6 +83,7 @@ class StageInfo:
     calls: tuple[dict[str, Json], ...]
     said: str
     digest: str
+    asked_again: str = ""
 
     def __str__(self) -> str:
         names = ", ".join(str(call["name"]) for call in self.calls)
@@ -131,6 +138,12 @@ class StageMiddleware(Middleware):
         """It acts on nothing: it lets the agent go on, or not."""
         return True
 
+    def wrap_tool(self, tool: Tool) -> Tool:
+        """Have calls that people let run start at most once, like gated ones."""
+        lets_run = (self._stage, self._when) in {("tools", "before"), ("agent", "after")}
+        is_free = not tool.definition.gates and not tool.definition.idempotent
+        return _StartedOnce(tool) if lets_run and is_free else tool
+
     @property
     def name(self) -> str:
         """See `Middleware.name`."""
@@ -142,7 +155,7 @@ class StageMiddleware(Middleware):
         after_tools = (self._stage, self._when) == ("tools", "after") and _ends_with_results(
             call.messages
         )
-        stopped = self._settle([], "") if before_agent or after_tools else ""
+        stopped = await self._settle([], "") if before_agent or after_tools else ""
         if stopped:
             return ModelResponse(parts=[TextPart(stopped)])
         return await call_next(call)
@@ -156,14 +169,14 @@ class StageMiddleware(Middleware):
         after_agent = (self._stage, self._when) == ("agent", "after")
         before_tools = (self._stage, self._when) == ("tools", "before") and calls
         said = "\n\n".join(part.content for part in response.parts if isinstance(part, TextPart))
-        stopped = self._settle(calls, said) if after_agent or before_tools else ""
+        stopped = await self._settle(calls, said) if after_agent or before_tools else ""
         if not stopped:
             return response
         # Its calls go, so that none of them runs, and none is left without a result.
         left = [part for part in response.parts if not isinstance(part, ToolCallPart | TextPart)]
         return replace(response, parts=[*left, TextPart(stopped)])
 
-    def _settle(self, calls: Sequence[dict[str, Json]], said: str) -> str:
+    async def _settle(self, calls: Sequence[dict[str, Json]], said: str) -> str:
         """Ask, or find out what was answered.
 
         Returns:
@@ -179,7 +192,22 @@ class StageMiddleware(Middleware):
         if not is_target:
             stateful_interrupt(info, info)
         check_answer(info, answer)
-        return _ending(answer)
+        stopped = _ending(answer)
+        again = "" if stopped else await self._lapsed()
+        if again:
+            anew = replace(info, asked_again=again)
+            stateful_interrupt(anew, anew)
+        return stopped
+
+    async def _lapsed(self) -> str:
+        """Why what people have just decided does not count any more; empty when it does."""
+        scope = current_scope("a stage")
+        run, point = scope.run, scope.point
+        has_begun = run.journal.knows_below(str(scope.address))
+        if point is None or has_begun or not has_new_answer(run, point):
+            return ""
+        said = await may_start(self.name, {}, decisions=(point.id,))
+        return said.reason if isinstance(said, AskAgain) else ""
 
     def _info(self, calls: Sequence[dict[str, Json]], said: str) -> StageInfo:
         address = current_address()
@@ -201,6 +229,18 @@ class StageMiddleware(Middleware):
 
     def _refuse(self, fault: str) -> NoReturn:
         keep_waiting(ResumeDataError(f"the agent did not go on: {fault}"))
+
+
+@dataclass(frozen=True, slots=True)
+class _StartedOnce(ToolWrapper):
+    """A tool whose calls people let run at a stage: each start is noted, and none repeated."""
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        """Note that the call starts, unless something around it has; see `Tool.call`."""
+        scope = current_scope("a tool")
+        if scope.run.journal.started(str(scope.address)) is None:
+            await mark_started(arguments, masks=self.definition.masks)
+        return await self.tool.call(arguments)
 
 
 def _ending(answer: object) -> str:

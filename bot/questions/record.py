@@ -14,6 +14,7 @@ from agents import InterruptContext
 from agents.core.asking.infos import CallInfo, DoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
+from agents.prebuilt.stages import StageInfo
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
@@ -191,7 +192,7 @@ def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
             ruled = replace(approval, **_under_ruling(info, rules))
             terms, now_ms = info.terms, approval.created_ms
             return under_terms(ruled, terms, now_ms=now_ms) if terms else ruled
-        case Question(asked_again=why):
+        case Question(asked_again=why) | StageInfo(asked_again=why):
             return replace(approval, asked_again=why)
         case DoubtInfo(frozen=frozen, asked_again=why):
             asked = deciders_from(approval, frozen, now_ms=approval.created_ms)

@@ -19,6 +19,7 @@ from agents.core.interrupt import interrupt
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.middlewares import Middleware
 from agents.models import AnsweringModel, call, say
+from agents.prebuilt import create_react_agent
 from tests.scenario.asking import State
 
 ASKED = "Delete record 42?"
@@ -97,6 +98,19 @@ def asking_tool(_: Model) -> Agent:
     return ChatModelAgent(
         name="clerk", model=AnsweringModel(_calls_once, name="clerk"), tools=[delete]
     )
+
+
+def stage(_: Model) -> Agent:
+    """An agent that people let go on before its tools run."""
+
+    @tool
+    def delete() -> str:
+        """Delete."""
+        _acts()
+        return "deleted"
+
+    model = AnsweringModel(_calls_once, name="clerk")
+    return create_react_agent(model, [delete], name="clerk", interrupt_before=["tools"])
 
 
 def function(_: Model) -> Agent:

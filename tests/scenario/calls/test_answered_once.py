@@ -17,6 +17,7 @@ from tests.support.fakes import FakeClock
 from tests.support.pace import brisk_seconds
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
+APPROVE = "countersign:approve"
 AGAIN, LEAVE = "countersign:again", "countersign:give_up"
 
 
@@ -45,7 +46,8 @@ async def message_with(stage: Stage, action_id: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("choice", [AGAIN, LEAVE])
 @pytest.mark.parametrize(
-    "agent", ["approved_node", "answered_node", "old_node", "asking_tool", "function", "hook"]
+    "agent",
+    ["approved_node", "answered_node", "old_node", "asking_tool", "stage", "function", "hook"],
 )
 async def test_i5_what_acted_on_an_answer_before_a_crash_is_in_doubt(
     tmp_path: Path, stage: Stage, agent: str, choice: str
@@ -59,9 +61,9 @@ async def test_i5_what_acted_on_an_answer_before_a_crash_is_in_doubt(
     try:
         await process.start()
         await stage.say("Rosa", "@countersign go")
-        asked = await stage.card(word=ASKED)
-        if agent == "approved_node":
-            await stage.click("Ada", asked, "countersign:approve")
+        asked = await stage.card(word=APPROVE if agent == "stage" else ASKED)
+        if agent in {"approved_node", "stage"}:
+            await stage.click("Ada", asked, APPROVE)
         else:
             await stage.say("Ada", "yes", thread_ts=asked.get("thread_ts"))
         assert process.child is not None

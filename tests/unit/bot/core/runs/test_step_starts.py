@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 
-from agents import Agent, ScriptedModel
+from agents import Agent, ScriptedModel, tool
 from agents.core.asking.answers import ApprovalResult
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
+from agents.models import AnsweringModel, call, say
+from agents.prebuilt import create_react_agent
 from storage.records import Kind
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ADA, BEN, KilledError, Office
@@ -60,7 +63,22 @@ def after(_: ScriptedModel) -> Agent:
     return GraphAgent(graph.compile(interrupt_after=["write"]), "clerk")
 
 
-ASKERS = [a_node, before, after]
+def a_stage(_: ScriptedModel) -> Agent:
+    @tool
+    def delete() -> str:
+        """Delete."""
+        _deletes({})
+        return "deleted"
+
+    def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
+        is_done = any(isinstance(one, ModelResponse) for one in messages)
+        return [say("It is gone.") if is_done else call("delete", id="c1")]
+
+    model = AnsweringModel(answer, name="clerk")
+    return create_react_agent(model, [delete], name="clerk", interrupt_before=["tools"])
+
+
+ASKERS = [a_node, before, after, a_stage]
 
 
 async def approved_earlier(
