@@ -359,6 +359,9 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
     sure = {"sure": {"countersign:value": {"selected_options": [{"value": "yes"}]}}}
     why = {**typed("what", "All is on fire."), **typed("why_now", "It burns right now."), **sure}
     note = typed("reason", "fine")
+    given = json.loads(approval.arguments_json)
+    texts = ["changed", given["effect"], json.dumps(given["more"])]
+    edited = {k: v for n, one in enumerate(texts) for k, v in typed(f"argument_{n}", one).items()}
     review = a_submission(approval, ActionId.REVIEW_MODAL, note, page="technical")
     return {
         "a private answer": (Surface.ELSEWHERE, private),
@@ -384,7 +387,7 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
         ),
         "the form of an edit": (
             Surface.EDIT_FORM,
-            a_submission(approval, ActionId.EDIT_MODAL, typed("/memo", "changed")),
+            a_submission(approval, ActionId.EDIT_MODAL, edited),
         ),
         "a page of the review": (Surface.ELSEWHERE, review),
     }
@@ -406,6 +409,7 @@ async def play(given: dict[str, Any], way: str) -> None:
         found = await storage.approvals.get(approval.approval_id)
         assert found.status is Status.PENDING
         assert json.loads(found.votes_json) == []
+        assert found.digest == approval.digest
         assert given["memo"] not in RAN
     finally:
         await storage.close()
@@ -446,6 +450,29 @@ def test_no_button_opens_a_form_that_says_yes_without_the_whole_call(
     button: ActionId, memo: str, effect: str, more: dict[str, Any]
 ) -> None:
     asyncio.run(press({"memo": memo, "effect": effect, "more": more}, button))
+
+
+COUNTING = [
+    *("the card", "the form of several", "the form of a permission", "the form of an override"),
+    "the form of an edit",
+]
+
+
+@pytest.mark.parametrize("way", COUNTING)
+async def test_a_yes_from_what_shows_all_counts(way: str) -> None:
+    """So what the test below sends is refused for what is not shown, and for nothing else."""
+    storage = SqliteStorage(None)
+    await storage.open()
+    try:
+        counter = await asked(storage, {"memo": "soon", "effect": "", "more": {"to": "acme"}})
+        waiting = await counter.office.open_approvals()
+        approval, other = sorted(waiting, key=lambda one: one.position)
+        _, payload = forged(approval, other)[way]
+        await counter.send(payload)
+        found = await storage.approvals.get(approval.approval_id)
+        assert found.status is Status.APPROVED or found.digest != approval.digest
+    finally:
+        await storage.close()
 
 
 WAYS = [

@@ -9,12 +9,21 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import BEN, FINANCE, ONCALL
 from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL
 from bot.slack.home.view import MESSAGES
+from bot.words import say
 from tests.scenario.calls.batch_agents import RAN
 from tests.support.stage import Stage, a_stage, buttons
 
 ADA = "U0ADALINDQ"
+POLICY = f"""
+version: 1
+groups:
+  team: {{usergroups: [{ONCALL}]}}
+rules: []
+default: {{ask: {{approve: [{{from: [team]}}]}}}}
+"""
 
 
 @pytest.fixture
@@ -97,3 +106,28 @@ async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
     shown = [*stage.cards(), *direct(stage)]
     assert [buttons(one) for one in shown] == [[], []]
     assert sorted(RAN) == ["1234", "1240", "1251"]
+
+
+async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
+    tmp_path: Path,
+) -> None:
+    RAN.clear()
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY, encoding="utf-8")
+    agent = "tests.scenario.calls.batch_agents:clerk"
+    environ = {"COUNTERSIGN_AGENT": agent, "COUNTERSIGN_POLICY": str(policy)}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        stage.room = "finance"
+        stage.sandbox.workspace.channels[FINANCE].is_private = True
+        stage.sandbox.join(BEN, FINANCE)
+        await ask_for_cards(stage)
+        await stage.say("Mia", "@countersign refund 3")
+        card = await stage.card(word="3 need approval", within=60)
+        await copied(stage, "3 need approval")
+        stage.sandbox.leave_group(ADA, ONCALL)
+        stage.sandbox.leave(ADA, FINANCE)
+        await stage.click("Ben", card, ActionId.APPROVE_ALL)
+        await stage.said("All done", within=20)
+        lost = await copied(stage, say("line.withheld"))
+        assert "1234" not in str(lost)
+        assert buttons(lost) == []
