@@ -20,7 +20,7 @@ from agents.core.component.exits import contained_task
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
-from bot.core.scheduler import Scheduler, TimeLapse, give_back
+from bot.core.scheduler import Scheduler, TimeLapse
 from bot.core.talk.roster import Roster, load_roster
 from bot.core.tasks import Closings, Tasks
 from bot.core.upkeep.clocks import check_clock
@@ -365,9 +365,6 @@ async def _start(
     show: Callable[[Closings], Awaitable[None]],
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
-    left = Closings()
-    left.add("what was not begun", partial(give_back, countersign.sweep))
-    stack.push_async_callback(left.close)
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
     policy = countersign.policy
     scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.look)

@@ -434,7 +434,7 @@ class Approvals:
         waiting.
         """
         await self.tell([approval])
-        await self.attendance.attend(approval.approval_id, is_told=True)
+        await self.attendance.attend_decided(approval)
 
     async def tell(self, approvals: Sequence[Approval]) -> None:
         """Do what follows votes and decisions of one moment, but for the cards.

@@ -144,17 +144,8 @@ class Asking:
     async def _open(
         self, work: ThreadPass, waiting: Collection[str]
     ) -> tuple[frozenset[str], Sequence[Approval]]:
-        """Return the interrupts with open approvals; and those decided, or that nothing awaits.
-
-        What was decided here, and is handed on, is not read again: nobody has had the thread since.
-        """
+        """Return the interrupts with open approvals; and those decided, or that nothing awaits."""
         store, thread_id = self.storage.approvals, work.thread.thread_id
-        handed = self.attendance.decided.take(thread_id)  # of no use to a later pass, either
-        if work.left is None:
-            handed = ()
-        known = frozenset(one.interrupt_id for one in handed)
-        if waiting and known == set(waiting):
-            return known, handed
         if len(waiting) <= _FEW:
             approvals = await store.open_of(thread_id)
             self.attendance.saw(thread_id, approvals)
@@ -163,22 +154,9 @@ class Asking:
             heads = await store.heads_of(thread_id)
             self.attendance.saw(thread_id, heads)
             known = frozenset(head.interrupt_id for head in heads)
-            news = [head for head in heads if _has_news(head, waiting)]
-            approvals = await self._read(news, handed)
+            news = [head.approval_id for head in heads if _has_news(head, waiting)]
+            approvals = await store.get_all(news) if news else ()
         return known, [one for one in approvals if _has_news(one, waiting)]
-
-    async def _read(
-        self, heads: Sequence[ApprovalHead], handed: Sequence[Approval]
-    ) -> Sequence[Approval]:
-        """Read approvals whole, but for those that are as they were handed on."""
-        at = {one.approval_id: one for one in handed}
-        fresh = {
-            name: at[name]
-            for name, revision in ((head.approval_id, head.revision) for head in heads)
-            if name in at and at[name].revision == revision
-        }
-        rest = [head.approval_id for head in heads if head.approval_id not in fresh]
-        return [*fresh.values(), *(await self.storage.approvals.get_all(rest) if rest else ())]
 
     async def _made(
         self,

@@ -23,11 +23,10 @@ from bot.core.tasks import Tasks
 from bot.core.upkeep.clocks import ClockWatch
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import TakenLeases, ThreadWorker
+from bot.core.work import ThreadWorker
 from bot.ports.process import Clock, Spawn
 from storage.base import Storage
 from storage.errors import StorageError
-from storage.records import Approval, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -61,8 +60,6 @@ class Sweep:
         lists: Brings lists that people look at up to date; None where there are none.
         digests: Sends people lists of what waits; None where nobody is sent one.
         clocks: Compares clocks with the database's server; None where nobody has to.
-        taken: The leases of approvals that writes took along.
-        woken: Those of threads.
 
     Attributes:
         failing: The kinds of due work that the last tick could not read, and why.
@@ -80,8 +77,6 @@ class Sweep:
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
     digests: Digests | None = None
     clocks: ClockWatch | None = None
-    taken: TakenLeases[Approval] | None = None
-    woken: TakenLeases[Thread] | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
     async def seal(self) -> None:
@@ -98,7 +93,6 @@ class Sweep:
             StorageError: A kind could not be read; the next tick tries again.
         """
         now = self.clock()
-        self._use_leases()
         looks: dict[str, Callable[[int], Awaitable[int]]] = {
             "requests": self._attend,
             "threads": self._work,
@@ -146,35 +140,6 @@ class Sweep:
                 self.spawn(self.grants.attend(grant))
         return 0
 
-    def _use_leases(self) -> None:
-        """Start on what this process has a lease for, and nobody has come for."""
-        for approval_id in self.taken.unused() if self.taken else ():
-            self.spawn(self.attendance.attend(approval_id))
-        for thread_id in self.woken.unused() if self.woken else ():
-            self.spawn(self.threads.work(thread_id))
-
-    async def give_back(self) -> None:
-        """Give back the leases that no work here has come for, nor will: the bot stops.
-
-        Raises:
-            StorageError: The others end by themselves.
-        """
-        now = self.clock()
-        threads = self.woken.take_all() if self.woken else []
-        approvals = self.taken.take_all() if self.taken else []
-        await asyncio.gather(
-            *(
-                self.storage.threads.release(name, fence=one.fence, wakes=one.wakes - 1, now_ms=now)
-                for name, one in threads
-            ),
-            *(
-                self.storage.approvals.release(
-                    name, fence=one.fence, revision=one.revision, due_ms=now, now_ms=now
-                )
-                for name, one in approvals
-            ),
-        )
-
     def _tend(self) -> None:
         """Start on what goes by times of its own."""
         if self.retention is not None:
@@ -185,14 +150,6 @@ class Sweep:
             self.spawn(self.digests.step())
         if self.clocks is not None:
             self.spawn(self.clocks.step())
-
-
-async def give_back(sweep: Sweep) -> None:
-    """Give back what this process stops before it has begun; without the database, in vain."""
-    try:
-        await sweep.give_back()
-    except StorageError as error:  # it is due when the leases end
-        logger.warning("leases not released on shutdown: %s", error, extra={"action": "stopping"})
 
 
 class Scheduler:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -37,16 +36,6 @@ class _Place:
         if self.is_taken:
             self.is_taken = False
             self.places.release()
-
-
-_place: ContextVar[_Place | None] = ContextVar("place", default=None)
-
-
-def make_room() -> None:
-    """Give the place of the work that calls this to the next: from here on it waits for others."""
-    place = _place.get()
-    if place is not None:
-        place.give_back()
 
 
 class Tasks:
@@ -135,7 +124,6 @@ class Tasks:
     async def _work(self, work: Coroutine[Any, Any, None]) -> None:
         await self._places.acquire()
         place = _Place(self._places)
-        _place.set(place)
         timer = asyncio.get_running_loop().call_later(self._long_s, place.give_back)
         try:
             await work

@@ -40,7 +40,7 @@ from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.summaries import Summaries
 from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
-from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold, TakenLeases
+from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold
 from bot.errors import DeliveryError, DirectoryError, RunEndedError, TurnCrashedError
 from bot.observability.context import about
 from bot.people.passes import LeftOver, ThreadPass
@@ -111,7 +111,6 @@ class Threads:
         lease: How long a thread is taken for; prolonged while the work lasts.
         sleep: Waits for some seconds.
         beat: Waits before a lease is prolonged.
-        woken: The leases that come with a wake.
         summaries: Sum up what became of a thread's requests; None for never.
     """
 
@@ -124,7 +123,6 @@ class Threads:
     lease: timedelta = LEASE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     beat: Callable[[float], Awaitable[None]] = asyncio.sleep
-    woken: TakenLeases[Thread] | None = None
     summaries: Summaries | None = None
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -166,10 +164,9 @@ class Threads:
             return
         here = self._here[thread_id] = _WorkHere()
         try:
-            while here.is_wanted or self._has_lease(thread_id):
+            while here.is_wanted:
                 here.is_wanted = False
-                hold = await self._woken_hold(thread_id)
-                await self._claimed.do(thread_id, partial(self._visit, here), hold=hold)
+                await self._claimed.do(thread_id, partial(self._visit, here))
         finally:
             if self._here.get(thread_id) is here:
                 self._leave(thread_id)
@@ -177,22 +174,8 @@ class Threads:
     def _leave(self, thread_id: str) -> None:
         """End the work here; who came for more, and was not seen to, begins anew."""
         here = self._here.pop(thread_id, None)
-        if here is not None and (here.is_wanted or self._has_lease(thread_id)):
+        if here is not None and here.is_wanted:
             self.turns.spawn(self.work(thread_id))
-
-    def _has_lease(self, thread_id: str) -> bool:
-        """Whether a wake took a lease along that no work has used: a pass may have lost its own."""
-        return self.woken is not None and thread_id in self.woken
-
-    async def _woken_hold(self, thread_id: str) -> Hold[Thread] | None:
-        """The lease that a wake of this process took along, if enough of it is left."""
-        thread = self.woken.pop(thread_id) if self.woken is not None else None
-        hold = self._claimed.born(thread) if thread is not None else None
-        if thread is not None and hold is None:
-            await self.storage.threads.release(
-                thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
-            )
-        return hold
 
     @property
     def _claimed(self) -> ClaimedWork[Thread]:

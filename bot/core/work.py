@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any, Generic, Protocol, TypeVar
-
-from cachetools import LRUCache
+from typing import Generic, Protocol, TypeVar
 
 from bot.clock import backoff, milliseconds
 from bot.ports.process import Clock
-from storage.ports.threads import ThreadStore
-from storage.records import Approval, Lease, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +38,8 @@ LEASE = timedelta(seconds=15)
 """Longest time for which a process that has died blocks a record."""
 TEXT_PATIENCE = timedelta(seconds=20)
 """Longest time to post an agent's text, while the thread's lease is renewed."""
-UNUSED = timedelta(seconds=3)
-"""After this, a lease that a write took along is used by the next tick, if by nobody before."""
 FORGETTING_LEASE = timedelta(seconds=60)
 """The same for a thread that is deleted, piece by piece."""
-
-
-_REMEMBERED = 1_000
-"""The most leases that wait for their work; of others the end is waited for."""
 
 
 def check_order(*durations: timedelta) -> None:
@@ -63,7 +53,6 @@ def check_order(*durations: timedelta) -> None:
 
 
 check_order(RECORD_PATIENCE, LOOKUP_PATIENCE, CLICK_PATIENCE)
-check_order(CLICK_PATIENCE, UNUSED)
 check_order(LOOK_PATIENCE, TURN_PATIENCE, ATTENDANCE, LEASE, FORGETTING_LEASE)
 check_order(2 * BEAT, LEASE, TEXT_PATIENCE)  # one beat may fail; texts live on them
 
@@ -145,186 +134,11 @@ class Hold(Generic[R]):
     deadline: float
 
 
-T = TypeVar("T", Approval, Thread)
-
-
-def _never() -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class TakenLeases(Generic[T]):
-    """The leases that writes of this process took along: no claim is needed for them.
-
-    Args:
-        owner: Name of this process in leases.
-        clock: The time now.
-        is_stopping: Whether this process begins no more work: a lease would keep others from it.
-    """
-
-    owner: str
-    clock: Clock
-    is_stopping: Callable[[], bool] = _never
-    _records: LRUCache[str, T] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-
-    def offer(self) -> Lease | None:
-        """A lease from now on, for a write to take along; None when nobody would use it."""
-        if self.is_stopping():
-            return None
-        return Lease(self.owner, self.clock() + milliseconds(LEASE))
-
-    def keep(self, record_id: str, stored: T | None, lease: Lease | None) -> None:
-        """Remember the record that a write returned, if it is under a lease that was taken so.
-
-        Args:
-            record_id: Which.
-            stored: What the write returned.
-            lease: As offered to that write: an earlier one may have taken another along.
-        """
-        if stored is None or lease is None:
-            return
-        known: T | None = self._records.get(record_id)
-        is_known = known is not None and known.fence == stored.fence
-        if lease.is_on(stored) or (is_known and stored.leased_until_ms):
-            self._records[record_id] = stored
-
-    def unused(self) -> list[str]:
-        """Ids of records whose lease nobody has used for a while: who wanted it was cut off."""
-        since_ms = self.clock() - milliseconds(UNUSED)
-        left_ms = since_ms + milliseconds(LEASE)
-        return [name for name, one in self._records.items() if one.leased_until_ms <= left_ms]
-
-    def take_all(self) -> list[tuple[str, T]]:
-        """Return all that nobody has come for, once: who stops gives them back."""
-        found = list(self._records.items())
-        self._records.clear()
-        return found
-
-    def __contains__(self, record_id: object) -> bool:
-        """Whether there is a lease that nobody has come for."""
-        return record_id in self._records
-
-    def pop(self, record_id: str) -> T | None:
-        """Return the record as the last such write left it, once; None when none took a lease."""
-        record: T | None = self._records.pop(record_id, None)
-        return record
-
-
-async def set_within(event: asyncio.Event, patience_s: float) -> None:
-    """Wait until something has happened, or no longer than some seconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(patience_s):
-            await event.wait()
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedEnds:
-    """Approved calls that start here in this moment: what came of them is drawn with the approval.
-
-    Nothing is written for it, and no lease is held. That the card has to be drawn is on record with
-    the decision, so that whoever looks next draws it when this process dies.
-
-    Args:
-        patience: How long a card waits for the end of its call; none waits when that is zero.
-        wait: Waits for an event, for some seconds at most.
-        make_room: Lets others work meanwhile.
-    """
-
-    patience: timedelta = timedelta(0)
-    wait: Callable[[asyncio.Event, float], Awaitable[None]] = set_within
-    make_room: Callable[[], None] = lambda: None
-    _begun: LRUCache[str, asyncio.Event] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-
-    def expect(self, approval_id: str) -> None:
-        """Note that the run that follows a decision goes on here now."""
-        if self.patience:
-            self._begun[approval_id] = asyncio.Event()
-
-    def begin(self, approval_id: str) -> None:
-        """An attendance begins: it sees the decision, and draws the card."""
-        event: asyncio.Event | None = self._begun.pop(approval_id, None)
-        if event is not None:
-            event.set()
-
-    async def came(self, approval_id: str) -> bool:
-        """Wait for the end of a call, if it is expected; whether an attendance has begun by it."""
-        event: asyncio.Event | None = self._begun.get(approval_id)
-        if event is None:
-            return False
-        self.make_room()
-        await self.wait(event, self.patience.total_seconds())
-        return event.is_set()
-
-
-async def to_its_end(write: Coroutine[Any, Any, R_any]) -> R_any:
-    """Wait for a write that takes a lease along, and let it end though nobody waits any more.
-
-    Who takes a message is cut off when the time is over; the lease is known all the same.
-    """
-    task = asyncio.create_task(write)
-    _ending.add(task)
-    task.add_done_callback(_ended)
-    return await asyncio.shield(task)
-
-
-_ending: set[asyncio.Task[Any]] = set()
-
-
-def _ended(task: asyncio.Task[Any]) -> None:
-    _ending.discard(task)
-    if not task.cancelled():
-        task.exception()  # told to whoever waits; nobody may
-
-
 class ThreadWorker(Protocol):
     """The work of the agents in their threads: `bot.core.threads.Threads`."""
 
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread, under its lease."""
-
-
-async def wake_up(
-    threads: ThreadStore, woken: TakenLeases[Thread] | None, thread_id: str, *, now_ms: int
-) -> bool:
-    """Wake a thread; where nobody works on it, with a lease for who does it next here.
-
-    Args:
-        threads: Where it is.
-        woken: Where the lease is found then; None takes none.
-        thread_id: Which.
-        now_ms: The time.
-
-    Returns:
-        Whether the lease was taken: the thread's work begins here, with nobody else between.
-    """
-    lease = woken.offer() if woken is not None else None
-    thread = await threads.wake(thread_id, now_ms=now_ms, lease=lease)
-    if woken is not None:
-        woken.keep(thread_id, thread, lease)
-    return thread is not None and lease is not None and lease.is_on(thread)
-
-
-async def add_woken(
-    threads: ThreadStore, woken: TakenLeases[Thread] | None, thread: Thread, *, now_ms: int
-) -> None:
-    """Make a thread in which something is to be done; see `wake_up`, if somebody was quicker.
-
-    Args:
-        threads: Where it is to be.
-        woken: See `wake_up`.
-        thread: As it begins.
-        now_ms: The time.
-    """
-    lease = woken.offer() if woken is not None else None
-    thread = replace(thread, due_ms=now_ms, active_ms=now_ms, wakes=1)
-    if lease is not None:
-        until_ms = lease.until_ms
-        taken = replace(thread, leased_by=lease.owner, leased_until_ms=until_ms, due_ms=until_ms)
-        thread = replace(taken, fence=1)
-    if not await threads.add(thread):
-        await wake_up(threads, woken, thread.thread_id, now_ms=now_ms)
-    elif woken is not None:
-        woken.keep(thread.thread_id, thread, lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,21 +165,16 @@ class ClaimedWork(Generic[R]):
         self,
         record_id: str,
         work: Callable[[Hold[R]], Awaitable[bool]],
-        *,
-        hold: Hold[R] | None = None,
     ) -> None:
         """Do all that is due for a record; nothing when another process has it.
 
         Args:
             record_id: Which.
             work: Does what is due and gives the lease back; returns whether nothing more is due.
-            hold: The lease to begin with; None when it is still to be had.
 
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        if hold is not None and await work(hold):
-            return
         while True:
             asked = asyncio.get_running_loop().time()  # the work must end before its lease does
             now = self.clock()

@@ -31,7 +31,6 @@ from storage.records import (
     Approval,
     AuditEntry,
     DrawnCard,
-    Lease,
     Message,
     Status,
     Thread,
@@ -116,13 +115,6 @@ class _Leases:
         if record is not None and self._ended.pop(_id_of(record), None) == record.fence - 1:
             self._tell(events.LeaseTakenOver(self._record))
 
-    def taken_along(
-        self, record: Thread | Approval | None, *_: object, lease: Lease | None = None, **__: object
-    ) -> None:
-        """A write has taken a lease along, if the record is under it now."""
-        if record is not None and lease is not None and lease.is_on(record):
-            self.taken(record)
-
 
 class _MeteredInbox:
     """An inbox that tells of messages."""
@@ -151,7 +143,7 @@ class _MeteredThreads:
         self.count_crash = store.count_crash
         self.set_requesters = store.set_requesters
         self.add = _Write(store.add).kept(self._added)
-        self.wake = _Write(store.wake).told(self._leases.taken_along)
+        self.wake = store.wake
         self.due = _Write(store.due).told(self._leases.due)
         self.claim = _Write(store.claim).told(self._leases.taken)
         self.set_turn = _Write(store.set_turn).kept(self._turned)
@@ -292,10 +284,8 @@ class _MeteredApprovals:
         approval: Approval | None,
         *_: object,
         closes: bool = False,
-        lease: Lease | None = None,
         **__: object,
     ) -> None:
-        self._leases.taken_along(approval, lease=lease)
         if approval is not None and closes:
             self._closed(approval.approval_id)
 

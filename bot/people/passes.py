@@ -3,34 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-from cachetools import LRUCache
+from dataclasses import dataclass
 
 from storage.records import Approval, Message, Thread
-
-_MOST = 100
-"""Threads that were woken here and that nobody has worked on yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class JustDecided:
-    """The approvals that this process woke threads for, as their writes returned them.
-
-    Each is handed on to the pass that the wake has taken the lease for, once. What is decided does
-    not change any more, but for what became of it.
-    """
-
-    _by_thread: LRUCache[str, Sequence[Approval]] = field(default_factory=lambda: LRUCache(_MOST))
-
-    def keep(self, thread_id: str, approvals: Sequence[Approval]) -> None:
-        """Hand them on to the next pass over their thread."""
-        self._by_thread[thread_id] = approvals
-
-    def take(self, thread_id: str) -> Sequence[Approval]:
-        """Return what is handed on to this pass; nothing to the next one."""
-        found: Sequence[Approval] = self._by_thread.pop(thread_id, ())
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

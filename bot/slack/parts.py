@@ -35,13 +35,12 @@ from bot.core.scheduler import Sweep
 from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.roster import Roster
 from bot.core.talk.summaries import Summaries
-from bot.core.tasks import Tasks, make_room
+from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.clocks import ClockWatch
 from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.upkeep.sealing import Sealer
-from bot.core.work import ExpectedEnds, TakenLeases
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
 from bot.ports.tools import BatchWords, CheckedCall
@@ -57,12 +56,10 @@ from bot.slack.lists import ListParts
 from bot.slack.messages.signs import SlackRootSigns
 from bot.slack.presence import SlackPresence
 from storage.base import Storage
-from storage.records import Approval, Thread
+from storage.records import Approval
 
 QUICK_CALL = timedelta(milliseconds=300)
 """The length of a call up to which cards say only what came of it."""
-AT_ONCE = timedelta(milliseconds=150)
-"""After this, the card of an approved call that has just started is drawn without its end."""
 
 
 @dataclass(kw_only=True)
@@ -88,19 +85,6 @@ class Parts:
     policy: Callable[[], InForce] | None = None
 
     # What all of them share.
-
-    @cached_property
-    def taken(self) -> TakenLeases[Approval]:
-        """The leases of approvals that writes of this process took along."""
-        return self._leases()
-
-    @cached_property
-    def woken(self) -> TakenLeases[Thread]:
-        """The leases of threads that writes of this process took along."""
-        return self._leases()
-
-    def _leases(self) -> TakenLeases[Any]:
-        return TakenLeases(self.process.owner, self.process.clock, lambda: self.tasks.is_closed)
 
     @cached_property
     def policy_now(self) -> PolicyNow:
@@ -143,14 +127,11 @@ class Parts:
             signs=Signs(storage.approvals, SlackRootSigns(self.slack.notifier), clock),
             batches=self.slack.batches(self._batch_words),
             visited=self._visited,
-            taken=self.taken,
-            woken=self.woken,
             consideration=Consideration(
                 wishes=self.lists.wishes, plans=self.lists.plans if self.process.has_lists else None
             ),
             answers=self.agent_answers,
             grant=self.grants.complete,
-            ends=ExpectedEnds(AT_ONCE, make_room=make_room),
             pause=self.process.sleep,
         )
 
@@ -221,7 +202,6 @@ class Parts:
             self.process.clock,
             self._attend_soon,
             quick=QUICK_CALL,
-            taken=self.taken,
         )
 
     @cached_property
@@ -324,7 +304,6 @@ class Parts:
             clock=self.process.clock,
             stop=self.turns.stopping.stop,
             spoken_to=self.catalog.spoken_to,
-            woken=self.woken,
         )
 
     @cached_property
@@ -339,7 +318,6 @@ class Parts:
             owner=self.process.owner,
             sleep=self.process.sleep,
             beat=self.process.beat,
-            woken=self.woken,
             summaries=Summaries(self.storage, self.slack.notices, self.process.clock),
         )
 
@@ -408,8 +386,6 @@ class Parts:
             grants=self.grants,
             lists=self.lists.homes.refresh,
             digests=self.lists.digests if self.process.has_lists else None,
-            taken=self.taken,
-            woken=self.woken,
         )
 
     def _retention(self) -> Retention | None:

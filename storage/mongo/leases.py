@@ -13,7 +13,7 @@ from storage.codec import MAX_WHY, READER, Codec, Record
 from storage.errors import RecordFormatError
 from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update, put, to_record
-from storage.records import SCHEMA_VERSION, Lease, Unreadable
+from storage.records import SCHEMA_VERSION, Unreadable
 
 PAGE = 200
 
@@ -135,24 +135,6 @@ def _fault_of(codec: Codec[Record], document: Document) -> Unreadable | None:
 def held(key: str, fence: int) -> Filter:
     """The condition of everything that only the holder of the lease may do."""
     return {"_id": key, "fence": fence, "leased_until_ms": {"$gt": 0}}
-
-
-def free(where: Filter, now_ms: int) -> Filter:
-    """The same condition, while nobody has the lease and it was not set aside by this release."""
-    is_ours = {"aside_by": {"$nin": [READER]}, "v": SCHEMA_VERSION}
-    return {**where, "leased_until_ms": {"$lte": now_ms}, **is_ours}
-
-
-def taking(update: Update, lease: Lease) -> Update:
-    """The same update, which takes a lease along."""
-    until_ms = lease.until_ms
-    taken = {"leased_by": lease.owner, "leased_until_ms": until_ms, "due_ms": until_ms}
-    return {
-        **update,
-        "$set": {**update["$set"], **taken},
-        "$inc": {**update["$inc"], "fence": 1},
-        "$unset": {"aside_by": "", "aside_why": ""},
-    }
 
 
 def given_back(due_ms: int | None) -> Update:

@@ -8,8 +8,8 @@ from storage.codec import THREADS
 from storage.errors import RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.commands import Commands
-from storage.mongo.documents import Filter, Update, legible, to_document, to_record
-from storage.records import Lease, Thread, Unreadable
+from storage.mongo.documents import Update, legible, to_document, to_record
+from storage.records import Thread, Unreadable
 
 
 class MongoThreadStore:
@@ -44,21 +44,10 @@ class MongoThreadStore:
             raise RecordNotFoundError("thread", thread_id)
         return to_record(THREADS, found)
 
-    async def wake(
-        self, thread_id: str, *, now_ms: int, lease: Lease | None = None
-    ) -> Thread | None:
-        where: Filter = {"_id": thread_id}
+    async def wake(self, thread_id: str, *, now_ms: int) -> None:
         update: Update = {"$set": {"due_ms": now_ms, "active_ms": now_ms}, "$inc": {"wakes": 1}}
-        collection, found = self._collection, None
-        if lease is not None:
-            taking = leases.taking(update, lease)
-            found = await collection.update_and_get(leases.free(where, now_ms), taking)
-        found = found or await collection.update_and_get(where, update)
-        if found is None:
+        if not await self._collection.update({"_id": thread_id}, update):
             raise RecordNotFoundError("thread", thread_id)
-        if lease is None:
-            return None
-        return await leases.claimed(collection, THREADS, found, owner=lease.owner)
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
         return await leases.find_due(self._collection, THREADS, now_ms=now_ms, limit=limit)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from storage.ports.attendance import AttendanceStore
-from storage.records import Approval, ApprovalHead, AuditEntry, Decision, Lease
+from storage.records import Approval, ApprovalHead, AuditEntry, Decision
 
 
 class ApprovalStore(AttendanceStore, Protocol):
@@ -200,14 +200,12 @@ class ApprovalStore(AttendanceStore, Protocol):
         run_json: str,
         now_ms: int,
         closes: bool = False,
-        lease: Lease | None = None,
     ) -> Approval | None:
         """Record what has become of the call that was approved, or answered.
 
         One conditional write: the approval is approved or answered, and its `run_json` still is
         `was`. Sets `run_json`, adds one to `revision`, and sets `due_ms` to `now_ms`; unsets
-        `open`, too, if it `closes`. A lease is taken along where nobody has one, as by `claim`, and
-        `due_ms` is its end then.
+        `open`, too, if it `closes`.
 
         Returns:
             The approval as stored; None, and nothing written, otherwise.

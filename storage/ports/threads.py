@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from storage.records import Lease, Thread
+from storage.records import Thread
 
 
 class ThreadStore(Protocol):
@@ -27,17 +27,10 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def wake(
-        self, thread_id: str, *, now_ms: int, lease: Lease | None = None
-    ) -> Thread | None:
+    async def wake(self, thread_id: str, *, now_ms: int) -> None:
         """Ask for work: set `due_ms` and `active_ms` to `now_ms` and add one to `wakes`.
 
-        A lease is taken along where nobody has one, as by `claim`, and `due_ms` is its end then.
-
-        Returns:
-            The thread as stored; None when no lease was offered, or it cannot be read.
-
-        Whoever holds the lease.
+        It does not matter who holds the lease.
 
         Raises:
             RecordNotFoundError: No thread has this id.

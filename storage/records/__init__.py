@@ -23,7 +23,6 @@ from storage.records.approvals import (
 )
 from storage.records.audit import AuditEntry
 from storage.records.findings import Remark
-from storage.records.leases import Lease
 from storage.records.people import DelegationRecord, Grant, PersonRecord, PostedList
 from storage.records.threads import Message, MessageStatus, Post, Thread, Whisper
 
@@ -38,7 +37,6 @@ __all__ = [
     "DrawnCard",
     "Grant",
     "Kind",
-    "Lease",
     "Message",
     "MessageStatus",
     "PersonRecord",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from storage.codec import READER, Codec, Record, Row
 from storage.errors import RecordFormatError
-from storage.records import SCHEMA_VERSION, Lease, Unreadable
+from storage.records import SCHEMA_VERSION, Unreadable
 from storage.sqlite.database import Database
 from storage.sqlite.reading import Reading
 
@@ -19,30 +19,6 @@ IS_DUE = "due_ms <= :now AND leased_until_ms <= :now AND v = :v AND aside_by <> 
 
 HELD = "fence = :fence AND leased_until_ms > 0"
 """The condition, beside the key, of everything that only the holder of the lease may do."""
-
-
-_IS_TAKEN = (
-    ":lease_until IS NOT NULL AND leased_until_ms <= :now AND aside_by <> :reader AND v = :v"
-)
-
-TAKING = f"""
-    leased_by = CASE WHEN {_IS_TAKEN} THEN :lease_owner ELSE leased_by END,
-    leased_until_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE leased_until_ms END,
-    fence = CASE WHEN {_IS_TAKEN} THEN fence + 1 ELSE fence END,
-    due_ms = CASE WHEN {_IS_TAKEN} THEN :lease_until ELSE :now END,
-    aside_why = CASE WHEN {_IS_TAKEN} THEN '' ELSE aside_why END,
-    aside_by = CASE WHEN {_IS_TAKEN} THEN '' ELSE aside_by END"""
-"""The changes of a write that makes a record due, and takes its lease along if nobody has it."""
-
-
-def taking(lease: Lease | None) -> dict[str, object]:
-    """The values of `TAKING`."""
-    return {
-        "lease_owner": lease and lease.owner,
-        "lease_until": lease and lease.until_ms,
-        "reader": READER,
-        "v": SCHEMA_VERSION,
-    }
 
 
 def break_sql(table: str) -> str:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from storage.codec import MAX_WHY, READER, THREADS
 from storage.errors import RecordNotFoundError
-from storage.records import Lease, Thread
+from storage.records import Thread
 from storage.sqlite.database import Database, insert_sql
-from storage.sqlite.leases import HELD, TAKING, Leases, taking
+from storage.sqlite.leases import HELD, Leases
 
 _INSERT = insert_sql("threads", THREADS, returning="*")
 
 _SELECT = "SELECT * FROM threads WHERE thread_id = :id"
 
-_WAKE = f"""
-UPDATE threads SET active_ms = :now, wakes = wakes + 1, {TAKING}
-WHERE thread_id = :id RETURNING *
-"""  # noqa: S608
+_WAKE = """
+UPDATE threads SET due_ms = :now, active_ms = :now, wakes = wakes + 1
+WHERE thread_id = :id RETURNING 1
+"""
 
 _RUNNING = """
 SELECT * FROM threads
@@ -90,14 +90,9 @@ class SqliteThreadStore:
             raise RecordNotFoundError("thread", thread_id)
         return THREADS.decode(rows[0])
 
-    async def wake(
-        self, thread_id: str, *, now_ms: int, lease: Lease | None = None
-    ) -> Thread | None:
-        values = {**taking(lease), "id": thread_id, "now": now_ms}
-        rows = await self._database.fetch(_WAKE, values)
-        if not rows:
+    async def wake(self, thread_id: str, *, now_ms: int) -> None:
+        if not await self._database.fetch(_WAKE, {"id": thread_id, "now": now_ms}):
             raise RecordNotFoundError("thread", thread_id)
-        return await self.leases.claimed(rows[0], owner=lease.owner) if lease else None
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
         return await self.leases.due(now_ms=now_ms, limit=limit)

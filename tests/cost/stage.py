@@ -12,7 +12,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -356,7 +356,10 @@ async def _at_once(_: float) -> None:
 
 @asynccontextmanager
 async def a_turn_stage(
-    storage: Storage, *, model: Callable[[], Model] = payer
+    storage: Storage,
+    *,
+    model: Callable[[], Model] = payer,
+    sleep: Callable[[float], Awaitable[None]] = _at_once,
 ) -> AsyncIterator[TurnStage]:
     """A bot on a database, which is opened and closed with the block."""
     async with AsyncExitStack() as stack:
@@ -378,9 +381,7 @@ async def a_turn_stage(
             storage=noted,
             roster=Roster(agents={"*": agent}),
             rules=rules,
-            process=Process(
-                owner="bench", clock=system_clock, pacer=Pacer(limits={}), sleep=_at_once
-            ),
+            process=Process(owner="bench", clock=system_clock, pacer=Pacer(limits={}), sleep=sleep),
             policy=of_settings(APPROVERS="channel", CHANNELS=CHANNEL),
         )
         stack.push_async_callback(bot.tasks.drain, patience=timedelta(seconds=5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -23,7 +24,7 @@ TRIES = 3
 
 
 async def expect_few(kind: Kind, directory: Path, server: MongoServer | None) -> None:
-    async with a_turn_stage(make_database(kind, directory, server)) as stage:
+    async with a_turn_stage(make_database(kind, directory, server), sleep=asyncio.sleep) as stage:
         await stage.turn()
         counts = []
         for _ in range(TRIES):
@@ -59,7 +60,7 @@ async def expect_few_of_a_click(stage: TurnStage) -> None:
 
 
 async def test_a_click_of_many_costs_no_more_in_a_file(tmp_path: Path) -> None:
-    async with a_turn_stage(make_database("sqlite", tmp_path, None)) as stage:
+    async with a_turn_stage(make_database("sqlite", tmp_path, None), sleep=asyncio.sleep) as stage:
         await expect_few_of_a_click(stage)
 
 
@@ -67,7 +68,9 @@ async def test_a_click_of_many_costs_no_more_in_a_file(tmp_path: Path) -> None:
 async def test_a_click_of_many_costs_no_more_over_the_protocol(
     tmp_path: Path, mongo_server: MongoServer
 ) -> None:
-    async with a_turn_stage(make_database("pymongo", tmp_path, mongo_server)) as stage:
+    async with a_turn_stage(
+        make_database("pymongo", tmp_path, mongo_server), sleep=asyncio.sleep
+    ) as stage:
         await expect_few_of_a_click(stage)
 
 

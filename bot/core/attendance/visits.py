@@ -33,10 +33,6 @@ from bot.core.work import (
     CARD_RETRY,
     LEASE,
     ClaimedWork,
-    ExpectedEnds,
-    Hold,
-    TakenLeases,
-    wake_up,
 )
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
@@ -45,17 +41,18 @@ from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.meanwhile import read_claim
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
-from bot.people.passes import JustDecided
 from bot.ports.batches import BatchCards
 from bot.ports.notifier import Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
 from storage.base import Storage
 from storage.errors import RecordConflictError
-from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status, Thread
+from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status
 
 logger = logging.getLogger(__name__)
 
+RESULT_PATIENCE_S = 0.15
+"""The card of an approved call waits so long for its result, so that it is updated once."""
 MOST_AT_ONCE = 500
 """The most cards drawn again when Slack lets the app in; the others follow by themselves."""
 _REMEMBERED = 1_000
@@ -140,14 +137,10 @@ class Attendance:
         batches: Shows several approvals on one card; None shows each on its own.
         visited: Told that something about an approval may have changed.
         pause: Waits for some seconds.
-        taken: The leases that come with a write.
-        woken: Those of threads.
         consideration: Who is not to be told now.
         answers: Has agents answer what people ask them; None where nobody can ask one.
         grant: Gives the standing grant that goes with an approval, where it is missing; returns
             when to try again, if it has to be.
-        ends: Which approved calls are expected to end in a moment.
-        decided: Hands on what was decided to the passes that follow.
     """
 
     storage: Storage
@@ -162,13 +155,9 @@ class Attendance:
     signs: Signs | None = None
     batches: BatchCards | None = None
     visited: Callable[[], None] = _nothing
-    taken: TakenLeases[Approval] | None = None
-    woken: TakenLeases[Thread] | None = None
     consideration: Considerate = field(default_factory=Unasked)
     answers: AgentAnswers | None = None
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
-    ends: ExpectedEnds = field(default_factory=ExpectedEnds)
-    decided: JustDecided = field(default_factory=JustDecided)
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: Gathering = field(default_factory=Gathering)
@@ -306,7 +295,8 @@ class Attendance:
             await self.storage.audit.append_all(list(chain.from_iterable(entries)))
             for approval in decided:
                 await self.alert(approval)
-            await self._wake(thread_id, decided)
+            await self.storage.threads.wake(thread_id, now_ms=self.clock())
+            self.wake(thread_id)
         for one in approvals:
             if one.decision is not None:
                 self._told[one.approval_id] = one.decision.at_ms
@@ -315,16 +305,6 @@ class Attendance:
         """Take the open approvals of a thread as its pass has just read them."""
         if self.signs is not None:
             self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
-
-    async def _wake(self, thread_id: str, decided: Sequence[Approval]) -> None:
-        """Wake a thread for what was decided in it; what it lets run here may end at once."""
-        now = self.clock()
-        is_ours = await wake_up(self.storage.threads, self.woken, thread_id, now_ms=now)
-        if is_ours:
-            self.decided.keep(thread_id, decided)
-            for one in filter(lets_run, decided):
-                self.ends.expect(one.approval_id)
-        self.wake(thread_id)
 
     def _knows(self, approval: Approval, visit: Visit) -> bool:
         """Whether the thread was woken for how it was decided: by this process, once is enough."""
@@ -376,12 +356,20 @@ class Attendance:
         for approval in waiting:
             await self.redraw(approval.approval_id)
 
+    async def attend_decided(self, approval: Approval) -> None:
+        """Do what is due after a vote or a decision that the audit and the thread know.
+
+        The result of an approved call that ends at once is on the card before this looks at it.
+        """
+        if lets_run(approval):
+            await self.pause(RESULT_PATIENCE_S)
+        await self.attend(approval.approval_id, is_told=True)
+
     async def attend(self, approval_id: str, *, is_told: bool = False) -> None:
         """Do all that is due for one approval; nothing when another process has it.
 
         Of what this process does for an approval at a time, one goes on and the others wait for it:
-        it sees what they came for when it gives its lease back, or else looks again. Where an
-        approved call starts here at once, its card is drawn once, with its end, if that comes soon.
+        it sees what they came for when it gives its lease back, or else looks again.
 
         Args:
             approval_id: Which.
@@ -390,10 +378,6 @@ class Attendance:
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        if is_told and await self.ends.came(approval_id):
-            await self._is_over(approval_id)
-            return
-        self.ends.begin(approval_id)
         flight = self._flights.get(approval_id)
         if flight is not None:
             flight.is_wanted = True
@@ -401,25 +385,19 @@ class Attendance:
             return
         flight = self._flights[approval_id] = _Flight(is_wanted=True)
         try:
-            while flight.is_wanted or (self.taken is not None and approval_id in self.taken):
+            while flight.is_wanted:
                 flight.is_wanted = False
                 await self._work.do(
                     approval_id,
                     lambda hold: self._visit(
                         Visit(hold=hold, is_told=is_told, keepers=flight.keepers), flight
                     ),
-                    hold=await self._taken_hold(approval_id),
                 )
         finally:
             del self._flights[approval_id]
             flight.over.set()
         for name in flight.keepers - {approval_id}:
             await self._attend_together(name)
-
-    async def _is_over(self, approval_id: str) -> None:
-        """Wait for the end of an attendance that goes on."""
-        if (flight := self._flights.get(approval_id)) is not None:
-            await flight.over.wait()
 
     async def _attend_together(self, keeper: str) -> None:
         """Draw the card of several again: the first news at once, what follows soon after as one.
@@ -428,14 +406,6 @@ class Attendance:
         """
         if await self._gathering.wait(keeper, self.clock, self.pause):
             await self.attend(keeper)
-
-    async def _taken_hold(self, approval_id: str) -> Hold[Approval] | None:
-        """The lease that a write of this process took along, if enough of it is left."""
-        record = self.taken.pop(approval_id) if self.taken is not None else None
-        hold = self._work.born(record) if record is not None else None
-        if record is not None and hold is None:
-            await self._give_back(record)
-        return hold
 
     @property
     def _work(self) -> ClaimedWork[Approval]:

@@ -27,7 +27,6 @@ from agents.core.observers import (
 )
 from bot.core.audit.entries import TakesEntries, note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
-from bot.core.work import TakenLeases
 from bot.ports.process import Clock
 from bot.questions.base import question_of
 from bot.questions.form import ask_of
@@ -93,7 +92,6 @@ class Witness:
         redraw: Starts to draw the card of an approval again, without waiting for it.
         quick: Of a call that takes no longer, only what came of it is put on its approval. That it
             runs says its journal in any case.
-        taken: The leases that come with what is put on record: the card is drawn next.
     """
 
     approvals: ApprovalStore
@@ -101,7 +99,6 @@ class Witness:
     clock: Clock
     redraw: Callable[[str], None]
     quick: timedelta = timedelta(0)
-    taken: TakenLeases[Approval] | None = None
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
     async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
@@ -242,12 +239,9 @@ class Witness:
             text = _shown(approval, news.text)
             new = Run(state=news.state, text=text, at_ms=now).to_text()
             name = approval.approval_id
-            lease = self.taken.offer() if self.taken else None
             kept = await self.approvals.mark_run(
-                name, was=approval.run_json, run_json=new, now_ms=now, closes=closes, lease=lease
+                name, was=approval.run_json, run_json=new, now_ms=now, closes=closes
             )
-            if self.taken:
-                self.taken.keep(name, kept, lease)
             newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest
             if kept is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.core.approvals import Approvals
 from bot.core.audit.acts import Act
@@ -22,7 +22,6 @@ from bot.core.talk.incoming import (
     written_at,
 )
 from bot.core.talk.stops import Stops, looks_like_stop
-from bot.core.work import TakenLeases, add_woken, to_its_end, wake_up
 from bot.errors import (
     ApprovalClosedError,
     NotApproverError,
@@ -71,7 +70,6 @@ class ThreadInbox:
         clock: The time now.
         stop: Stops what goes on in a thread, where that is in this process.
         spoken_to: Tells by its name which agent words are for, and what they say to it.
-        woken: The leases that come with a wake.
     """
 
     storage: Storage
@@ -81,7 +79,6 @@ class ThreadInbox:
     clock: Clock
     stop: Callable[[str], None] = _nothing
     spoken_to: Callable[[str], tuple[str, str]] = _to_nobody
-    woken: TakenLeases[Thread] | None = None
 
     @property
     def stops(self) -> Stops:
@@ -116,11 +113,10 @@ class ThreadInbox:
             await self._ensure(thread, known)
             return None
         now, threads = self.clock(), self.storage.threads
-        await self.storage.inbox.add(self._message(incoming, words, now))
-        if known is None:  # the message is there: who finds the thread finds it
-            await to_its_end(add_woken(threads, self.woken, thread, now_ms=now))
-        else:
-            await to_its_end(wake_up(threads, self.woken, thread.thread_id, now_ms=now))
+        await self.storage.inbox.add(self._message(incoming, words, now))  # before its thread
+        new = replace(thread, due_ms=now, active_ms=now, wakes=1)
+        if known is not None or not await threads.add(new):
+            await threads.wake(thread.thread_id, now_ms=now)
         if pending and not asks:
             await self._note_words(incoming, words, pending)
         return thread.thread_id
@@ -215,7 +211,7 @@ class ThreadInbox:
             return None
         now = self.clock()
         await self.storage.inbox.add(self._message(incoming, words, now))
-        await wake_up(self.storage.threads, self.woken, thread.thread_id, now_ms=now)
+        await self.storage.threads.wake(thread.thread_id, now_ms=now)
         self.stop(thread.thread_id)
         return thread.thread_id
 

@@ -275,7 +275,7 @@ async def _followed(desk: ListenerContext, recorded: Sequence[Approval]) -> None
     """Tell the thread of all of them at once, then see to each."""
     await desk.approvals.tell(recorded)
     for stored in recorded:
-        desk.spawn(desk.approvals.attendance.attend(stored.approval_id, is_told=True))
+        desk.spawn(desk.approvals.attendance.attend_decided(stored))
 
 
 def _at_once(desk: ListenerContext) -> ListenerContext:

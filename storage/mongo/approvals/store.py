@@ -26,7 +26,6 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
-    Lease,
     Status,
 )
 
@@ -182,7 +181,6 @@ class MongoApprovalStore(MongoAttendanceStore):
         run_json: str,
         now_ms: int,
         closes: bool = False,
-        lease: Lease | None = None,
     ) -> Approval | None:
         where: Filter = {
             "_id": approval_id,
@@ -197,7 +195,7 @@ class MongoApprovalStore(MongoAttendanceStore):
         }
         if closes:
             update["$set"]["open"] = False
-        return await self._taken(where, update, now_ms, lease)
+        return await self._changed(where, update)
 
     async def close(self, approval_id: str) -> None:
         await self._collection.update({"_id": approval_id}, {"$set": {"open": False}})
@@ -249,16 +247,6 @@ class MongoApprovalStore(MongoAttendanceStore):
         """Never returns: the error says whether there is such an approval at all."""
         await self.get(approval_id)
         raise RecordConflictError("approval", approval_id)
-
-    async def _taken(
-        self, where: Filter, update: Update, now_ms: int, lease: Lease | None
-    ) -> Approval | None:
-        """Change it, and take the lease along where nobody has it; see `_changed`."""
-        if lease is not None:
-            taking = leases.taking(update, lease)
-            if taken := await self._changed(leases.free(where, now_ms), taking):
-                return taken
-        return await self._changed(where, update)
 
 
 def _new(approval: Approval) -> Document:

@@ -21,13 +21,11 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
-    Lease,
     Status,
 )
 from storage.sqlite.approvals.attendance import SqliteAttendanceStore
 from storage.sqlite.audit.store import appends
 from storage.sqlite.database import insert_sql, inserts, set_sql
-from storage.sqlite.leases import TAKING, taking
 
 _INSERT = insert_sql("approvals", APPROVALS)
 
@@ -116,12 +114,12 @@ _OF_TURN = """
 SELECT * FROM approvals WHERE checkpoint_id = :checkpoint_id ORDER BY created_ms, position
 """
 
-_MARK_RUN = f"""
-UPDATE approvals SET run_json = :run, revision = revision + 1, {TAKING},
+_MARK_RUN = """
+UPDATE approvals SET run_json = :run, revision = revision + 1, due_ms = :now,
     open = CASE WHEN :closes THEN 0 ELSE open END
 WHERE approval_id = :id AND run_json = :was AND status IN ('approved', 'answered') AND v = :v
 RETURNING *
-"""  # noqa: S608
+"""
 
 _CLOSE = """
 UPDATE approvals SET open = 0
@@ -265,10 +263,8 @@ class SqliteApprovalStore(SqliteAttendanceStore):
         run_json: str,
         now_ms: int,
         closes: bool = False,
-        lease: Lease | None = None,
     ) -> Approval | None:
         values = {
-            **taking(lease),
             "id": approval_id,
             "was": was,
             "run": run_json,

@@ -175,7 +175,6 @@ class Hall:
             directory=directory,
             make_agent=lambda _: self._agent,
             rules=self._rules,
-            expects_ends=True,
         )
         directory.people.update(kept[0])  # an office puts people in
         directory.channels.update(kept[1])

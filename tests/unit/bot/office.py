@@ -49,7 +49,6 @@ from bot.core.talk.incoming import Incoming
 from bot.core.talk.summaries import Summaries
 from bot.core.threads import Threads
 from bot.core.turns import Turns
-from bot.core.work import ExpectedEnds, TakenLeases
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.in_force import PolicyNow
@@ -136,8 +135,6 @@ class Office:
     batches: BatchCards | None = None
     paused: list[float] = field(default_factory=list)
     explain_patience: timedelta = EXPLAIN_PATIENCE
-    expects_ends: bool = False
-    ends: ExpectedEnds | None = None
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -156,15 +153,7 @@ class Office:
     @cached_property
     def witness(self) -> Witness:
         storage = self.storage
-        return Witness(storage.approvals, storage.audit, self.clock, self._attend, taken=self.taken)
-
-    @cached_property
-    def taken(self) -> TakenLeases[Approval]:
-        return TakenLeases(self.owner, self.clock)
-
-    @cached_property
-    def woken(self) -> TakenLeases[Thread]:
-        return TakenLeases(self.owner, self.clock)
+        return Witness(storage.approvals, storage.audit, self.clock, self._attend)
 
     @cached_property
     def cards(self) -> PolicyNow:
@@ -227,8 +216,6 @@ class Office:
             policy=self.cards,
             alarm=Alarm(lambda: self.approvals.votes, self.notices, self.queue.spawn),
             signs=Signs(self.storage.approvals, self.roots, self.clock),
-            taken=self.taken,
-            woken=self.woken,
             batches=self.batches,
             pause=self._sleep_not,
             consideration=Consideration(
@@ -243,8 +230,6 @@ class Office:
                 patience=self.explain_patience,
             ),
             grant=self.grants.complete,
-            ends=self.ends
-            or ExpectedEnds(timedelta(seconds=self.expects_ends), wait=self._do_the_rest),
         )
 
     @cached_property
@@ -304,7 +289,6 @@ class Office:
             outbox=self.outbox,
             clock=self.clock,
             stop=self.turns.stopping.stop,
-            woken=self.woken,
         )
 
     @cached_property
@@ -332,7 +316,6 @@ class Office:
             outbox=self.outbox,
             clock=self.clock,
             owner=self.owner,
-            woken=self.woken,
             summaries=Summaries(self.storage, self.notices, self.clock),
         )
 
@@ -347,14 +330,7 @@ class Office:
             spawn=self.queue.spawn,
             grants=self.grants,
             digests=self.digests if self.has_lists else None,
-            taken=self.taken,
-            woken=self.woken,
         )
-
-    async def _do_the_rest(self, event: asyncio.Event, patience_s: float) -> None:
-        """Wait as long as anything goes on here."""
-        self.paused.append(patience_s)
-        await self.queue.run()
 
     def _attend(self, approval_id: str) -> None:
         self.queue.spawn(self.attendance.attend(approval_id))

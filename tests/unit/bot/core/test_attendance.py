@@ -102,13 +102,11 @@ async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
 
 
 async def marked(office: Office, approval: Approval) -> Approval:
-    """A run has noted its end on the record, under the lease that came with that."""
-    lease = office.taken.offer()
+    """A run has noted its end on the record."""
     stored = await office.storage.approvals.mark_run(
-        approval.approval_id, was="", run_json=RAN, now_ms=office.clock(), lease=lease
+        approval.approval_id, was="", run_json=RAN, now_ms=office.clock()
     )
     assert stored is not None
-    office.taken.keep(approval.approval_id, stored, lease)
     return stored
 
 
@@ -122,29 +120,6 @@ async def an_approved(storage: SqliteStorage) -> tuple[Office, SlowNotifier, App
     )
     decided = await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
     return office, notifier, decided
-
-
-async def test_a_card_is_drawn_under_the_lease_that_its_last_write_took_along(
-    storage: SqliteStorage,
-) -> None:
-    office, notifier, approval = await an_approved(storage)
-    stored = await marked(office, approval)
-    await office.attendance.attend(approval.approval_id, is_told=True)
-    assert notifier.sent == [1, stored.revision]
-    assert (await storage.approvals.get(approval.approval_id)).fence == stored.fence
-    assert await is_at_rest(office, approval)
-
-
-async def test_i4_whoever_comes_late_to_a_lease_that_a_write_took_along_gets_another(
-    storage: SqliteStorage,
-) -> None:
-    office, notifier, approval = await an_approved(storage)
-    stored = await marked(office, approval)
-    office.clock.forward(seconds=(LEASE - ATTENDANCE).total_seconds() + 1)
-    await office.attendance.attend(approval.approval_id, is_told=True)
-    assert notifier.sent == [1, stored.revision]
-    assert (await storage.approvals.get(approval.approval_id)).fence == stored.fence + 1
-    assert await is_at_rest(office, approval)
 
 
 async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_others(
@@ -262,9 +237,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         await approvals.release(
             name, fence=taken.fence, revision=taken.revision, due_ms=None, now_ms=now
         )
-        lease, was = office.taken.offer(), taken.run_json
-        ran = await approvals.mark_run(name, was=was, run_json=RAN, now_ms=now, lease=lease)
-        office.taken.keep(name, ran, lease)
+        await approvals.mark_run(name, was=taken.run_json, run_json=RAN, now_ms=now)
         others.append(asyncio.create_task(office.attendance.attend(name)))
         await asyncio.sleep(0)
 

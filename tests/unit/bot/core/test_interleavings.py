@@ -300,7 +300,10 @@ async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_
     await first.inbox.receive(an_incoming("Be quick", ts="1800000000.000002"))
     storage.approvals.open_of = asleep  # type: ignore[method-assign]
     if gives_up:
-        held = first.woken.pop(THREAD_ID)  # its lease came with the wake
+        now = first.clock()
+        held = await storage.threads.claim(
+            THREAD_ID, owner=first.owner, now_ms=now, until_ms=now + 15_000
+        )
         assert held is not None
         with pytest.raises(CheckpointConflictError):
             await first.turns.ending.abandon(held, "It is over.")

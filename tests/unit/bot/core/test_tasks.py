@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.core.tasks import AT_ONCE, Closings, Tasks, close_in_time, make_room
+from bot.core.tasks import AT_ONCE, Closings, Tasks, close_in_time
 
 
 async def test_idle_waits_for_all_work_and_what_it_starts() -> None:
@@ -198,31 +198,6 @@ async def test_work_that_waits_for_others_gives_its_place_to_the_next() -> None:
     await pieces.until(10)
     assert pieces.running == 10
     pieces.gate.set()
-    await tasks.idle()
-
-
-async def test_work_that_says_that_it_waits_gives_its_place_at_once() -> None:
-    tasks, pieces = Tasks(2, long_s=60), Pieces()
-
-    async def waiting() -> None:
-        make_room()
-        make_room()  # one place it is all the same
-        await pieces.piece()
-
-    for _ in range(10):
-        tasks.spawn(waiting())
-    await pieces.until(10)
-    assert pieces.running == 10
-    pieces.gate.set()
-    await tasks.idle()
-    make_room()  # where nobody has a place, nothing happens
-    busy = Pieces()
-    for _ in range(10):
-        tasks.spawn(busy.piece())
-    await busy.until(2)
-    await asyncio.sleep(0)
-    assert busy.begun == 2
-    busy.gate.set()
     await tasks.idle()
 
 

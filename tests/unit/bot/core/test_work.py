@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -14,16 +14,11 @@ from bot.core.work import (
     EPHEMERAL_RETRY,
     LEASE,
     THREAD_RETRY,
-    UNUSED,
     ClaimedWork,
     Hold,
     Retry,
-    TakenLeases,
     check_order,
-    to_its_end,
 )
-from storage.records import Approval
-from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 
 
@@ -127,99 +122,3 @@ def test_durations_out_of_order_are_refused(durations: tuple[int, ...]) -> None:
 
 def test_durations_in_order() -> None:
     check_order(timedelta(seconds=1), timedelta(seconds=2), timedelta(minutes=1))
-
-
-def marked(office_clock: FakeClock, taken: TakenLeases[Approval], *, revision: int = 1) -> Approval:
-    """What a write returns that took along the lease that is offered now."""
-    lease = taken.offer()
-    assert lease is not None
-    stored = replace(
-        an_approval(revision=revision, fence=1),
-        leased_by=lease.owner,
-        leased_until_ms=lease.until_ms,
-        due_ms=lease.until_ms,
-    )
-    assert lease.until_ms == office_clock() + LEASE.total_seconds() * 1000
-    taken.keep(stored.approval_id, stored, lease)
-    return stored
-
-
-def test_a_lease_that_a_write_took_along_is_had_once() -> None:
-    clock = FakeClock()
-    taken: TakenLeases[Approval] = TakenLeases("me", clock)
-    stored = marked(clock, taken)
-    assert taken.pop(stored.approval_id) == stored
-    assert taken.pop(stored.approval_id) is None
-
-
-def test_under_a_taken_lease_the_newest_record_is_the_one() -> None:
-    clock = FakeClock()
-    taken: TakenLeases[Approval] = TakenLeases("me", clock)
-    stored = marked(clock, taken)
-    clock.forward(seconds=1)
-    newer = replace(stored, revision=2, due_ms=clock())
-    taken.keep(newer.approval_id, newer, taken.offer())
-    assert taken.pop(stored.approval_id) == newer
-
-
-def test_a_lease_that_somebody_else_has_is_not_ours() -> None:
-    clock = FakeClock()
-    taken: TakenLeases[Approval] = TakenLeases("me", clock)
-    first = marked(clock, taken)
-    others = replace(first, leased_by="other", fence=2)
-    taken.keep(others.approval_id, others, taken.offer())
-    assert taken.pop(first.approval_id) == first  # the fence keeps it from writing
-    taken.keep(others.approval_id, others, taken.offer())
-    assert taken.pop(first.approval_id) is None
-
-
-def test_a_process_that_stops_takes_no_lease_that_others_would_wait_for() -> None:
-    taken: TakenLeases[Approval] = TakenLeases("me", FakeClock(), lambda: True)
-    assert taken.offer() is None
-
-
-async def test_work_begins_with_the_lease_that_it_is_given() -> None:
-    shelf, clock = Shelf(1), FakeClock()
-    given = Hold(Parcel(7, 1), 0, 1.0)
-    fences: list[int] = []
-
-    async def work(hold: Hold[Parcel]) -> bool:
-        fences.append(hold.record.fence)
-        return len(fences) == 2
-
-    await working(shelf, clock).do("p", work, hold=given)
-    assert fences == [7, 1]  # there was more to do: claimed as ever
-
-
-async def test_a_lease_that_nobody_has_come_for_is_known_after_a_while() -> None:
-    clock = FakeClock()
-    taken: TakenLeases[Approval] = TakenLeases("me", clock)
-    lease = taken.offer()
-    assert lease is not None
-    until_ms = lease.until_ms
-    record = an_approval(leased_by="me", leased_until_ms=until_ms, due_ms=until_ms, fence=1)
-    taken.keep(record.approval_id, record, lease)
-    assert taken.unused() == []
-    clock.forward(seconds=UNUSED.total_seconds())
-    assert taken.unused() == [record.approval_id]
-    taken.pop(record.approval_id)
-    assert taken.unused() == []
-
-
-async def test_a_write_comes_to_its_end_though_nobody_waits() -> None:
-    gate, ended = asyncio.Event(), asyncio.Event()
-
-    async def write() -> None:
-        await gate.wait()
-        ended.set()
-        raise ValueError("told to nobody")
-
-    waiting = asyncio.create_task(to_its_end(write()))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    gate.set()
-    await ended.wait()
-    with pytest.raises(ValueError, match="told"):
-        await to_its_end(write())

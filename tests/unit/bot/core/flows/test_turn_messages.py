@@ -39,8 +39,11 @@ class Held:
 
 
 async def claimed(office: Office) -> tuple[ThreadPass, list[str]]:
-    """The thread as this process has it since the wake, and the messages that it may work on."""
-    thread = office.woken.pop(THREAD_ID)
+    """The thread as this process has claimed it, and the messages that it may work on."""
+    now = office.clock()
+    thread = await office.storage.threads.claim(
+        THREAD_ID, owner=office.owner, now_ms=now, until_ms=now + 15_000
+    )
     assert thread is not None
     work = ThreadPass(thread=thread)
     return work, list(await office.inbox.sort(work))

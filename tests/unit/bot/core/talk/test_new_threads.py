@@ -1,11 +1,10 @@
-"""A message that begins a thread: it is there before the thread is, which is born with a lease."""
+"""A message that begins a thread is stored before the thread."""
 
 from __future__ import annotations
 
 import pytest
 
 from agents.models import say
-from bot.core.work import LEASE
 from storage.errors import RecordNotFoundError
 from storage.records import Thread
 from storage.sqlite import SqliteStorage
@@ -21,43 +20,14 @@ async def answered(office: Office) -> int:
     return found
 
 
-async def test_who_takes_a_message_has_the_lease_at_once(storage: SqliteStorage) -> None:
-    office = Office(storage, [say("Hello.")])
-    assert await office.inbox.receive(an_incoming(ASK)) == THREAD_ID
-    other = Office(storage, [say("Hello.")], clock=office.clock, owner="other")
-    await other.threads.work(THREAD_ID)
-    assert other.shown() == []
-    await office.threads.work(THREAD_ID)
-    assert office.shown() == ["Hello."]
-    thread = await storage.threads.get(THREAD_ID)
-    assert (thread.fence, thread.due_ms, thread.turn_open) == (1, None, False)
-
-
-async def test_a_process_that_dies_with_a_message_leaves_it_for_a_lease(
-    storage: SqliteStorage,
-) -> None:
-    office = Office(storage, [])
-    await office.inbox.receive(an_incoming(ASK))
-    other = Office(storage, [say("Hello.")], clock=office.clock, owner="other")
-    other.clock.forward(seconds=LEASE.total_seconds() - 1)
-    assert await answered(other) == 0
-    other.clock.forward(seconds=1)
-    await answered(other)
-    assert other.shown() == ["Hello."]
-
-
-async def test_a_process_that_dies_with_a_later_message_leaves_it_for_a_lease(
-    storage: SqliteStorage,
-) -> None:
+async def test_another_process_finds_the_messages_of_one_that_died(storage: SqliteStorage) -> None:
     office = Office(storage, [say("Hello.")])
     await office.hear(ASK)
     await office.inbox.receive(an_incoming("and?", ts="1800000000.000002"))
     other = Office(
         storage, [say("That is it.")], clock=office.clock, notifier=office.notifier, owner="other"
     )
-    assert await answered(other) == 0
-    other.clock.forward(seconds=LEASE.total_seconds())
-    await answered(other)
+    assert await answered(other) == 1
     assert other.shown() == ["Hello.", "That is it."]
 
 
