@@ -27,7 +27,7 @@ from agents.core.errors import (
     OutsideRunError,
     SwallowedInterruptError,
 )
-from agents.core.interrupt import Interrupted, ungrouped
+from agents.core.interrupt import InterruptSignal, ungrouped
 from agents.core.messages import Cut
 from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, passes_on, telling
@@ -232,7 +232,7 @@ class Agent(Protocol):
         """Begin.
 
         Raises:
-            Interrupted: People are needed.
+            InterruptSignal: People are needed.
         """
         ...
 
@@ -243,7 +243,7 @@ class Agent(Protocol):
             input: The same that `run` got.
 
         Raises:
-            Interrupted: People are needed, again or still.
+            InterruptSignal: People are needed, again or still.
         """
         ...
 
@@ -383,7 +383,7 @@ async def run_agent(
         outer: Where it stands; the current scope when it is left out.
 
     Raises:
-        Interrupted: People are needed in it.
+        InterruptSignal: People are needed in it.
         SwallowedInterruptError: It caught a signal and went on.
         AgentConfigError: It is no agent.
     """
@@ -393,7 +393,7 @@ async def run_agent(
     untouched = outer.run.untouched(scope.address)
     if untouched is not None:
         outer.watch.raised = True
-        raise Interrupted(untouched)
+        raise InterruptSignal(untouched)
     if is_resumed:
         outer.run.entered.add(scope.address)
         if not getattr(agent, "idempotent", False) and not await _begins(agent, scope, outer):
@@ -412,7 +412,7 @@ async def run_agent(
                 emit_inner(event)
             yield event
         await task
-    except Interrupted:
+    except InterruptSignal:
         outer.watch.raised = True
         raise
     finally:
@@ -430,7 +430,7 @@ async def _begins(agent: Agent, scope: Scope, outer: Scope) -> bool:
                 slot=_DOUBT,
                 has_answer=acts_on_answer(scope.run, scope.address),
             )
-    except Interrupted:
+    except InterruptSignal:
         outer.watch.raised = True
         raise
 

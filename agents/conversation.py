@@ -20,6 +20,7 @@ from agents.core.cancel import CancelMode, CancelToken
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
 from agents.core.codec import Json, check_version, decode, encode, from_text, read_back, to_text
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointBusyError,
     CheckpointConflictError,
@@ -28,10 +29,9 @@ from agents.core.errors import (
     NothingPendingError,
     ResumeError,
     RunCancelledError,
-    TopologyChangedError,
     UnknownInterruptError,
 )
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, InterruptNode
 from agents.runner import Events, Runner
 from agents.runs.document import (
     Claim,
@@ -307,7 +307,7 @@ class Conversation:
                     yield event
         except RunCancelledError:
             return  # `stop` was called; the checkpoint knows where
-        except TopologyChangedError:
+        except AgentChangedError:
             raise  # the answers count as soon as the version that asked is back
         except ResumeError:
             await self._drop(answers)
@@ -333,7 +333,7 @@ class Conversation:
             lambda inbox: replace(inbox, taken=(), answers={}) if inbox.turn == turn else inbox
         )
 
-    async def _waiting(self, turn: int) -> tuple[Point, Mapping[str, object]]:
+    async def _waiting(self, turn: int) -> tuple[InterruptNode, Mapping[str, object]]:
         """Return the open turn's last questions, and the answers since."""
         turn_id = self._turn_id(turn)
         stored = await self._store.load(turn_id)
@@ -389,13 +389,15 @@ def _take(inbox: Inbox) -> Inbox:
     return Inbox(turn=inbox.turn + 1, taken=inbox.queue)
 
 
-def _asked(turn_id: str, stored: StoredCheckpoint) -> Point | None:
+def _asked(turn_id: str, stored: StoredCheckpoint) -> InterruptNode | None:
     """Return what a turn waits for, with what changed since its document was written."""
     document = OpenRun.of(turn_id, stored).document
     return document.waiting if document is not None else None
 
 
-def _still_waiting(waiting: Point | None, answers: Mapping[str, object]) -> dict[str, object]:
+def _still_waiting(
+    waiting: InterruptNode | None, answers: Mapping[str, object]
+) -> dict[str, object]:
     ids = {point.id for point in waiting.walk()} if waiting else set()
     return {key: answer for key, answer in answers.items() if key in ids}
 

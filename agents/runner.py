@@ -30,6 +30,7 @@ from agents.core.checkpoint import (
 )
 from agents.core.codec import read_back
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointClosedError,
     CheckpointError,
@@ -38,18 +39,17 @@ from agents.core.errors import (
     NothingPendingError,
     ResumeError,
     RunCancelledError,
-    TopologyChangedError,
 )
 from agents.core.events import RunResumed, RunStarted
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.core.journal import RECOVERED
 from agents.core.messages import user_message
 from agents.core.observers import Observer, Observers, Recorder
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, Scope
 from agents.gates.house import house
 from agents.gates.rulings import Judgement
-from agents.policy.house import HousePolicy
+from agents.policy.house import ApplicationPolicy
 from agents.runs.declared import check_rules
 from agents.runs.document import (
     Claim,
@@ -92,7 +92,7 @@ class Runner:
         recorder: Puts on record what people let run: its start before it starts, and what became of
             it; see `agents.core.observers`.
         policy: The application's: it judges every call of every tool, with or without a gate in
-            code, and what it says is combined with what code says; see `HousePolicy`.
+            code, and what it says is combined with what code says; see `ApplicationPolicy`.
         era: Give another name whenever the store went back to a copy, and ids of runs and calls may
             come again: it enters `idempotency_key()` of all calls but those that waited in it.
 
@@ -114,7 +114,7 @@ class Runner:
         before_start: BeforeStart | None = None,
         model_timeout: timedelta | None = None,
         recorder: Recorder | None = None,
-        policy: HousePolicy | None = None,
+        policy: ApplicationPolicy | None = None,
         era: str = "",
     ) -> None:
         check_agent(agent)
@@ -329,7 +329,7 @@ class Runner:
             AgentConfigError: Another run was opened.
             CheckpointError: There is no such checkpoint, it cannot be read, its run has ended, or
                 somebody else recovers it.
-            TopologyChangedError: What asked is not what it was. Nothing ran, nothing was written.
+            AgentChangedError: What asked is not what it was. Nothing ran, nothing was written.
             RunCancelledError: See `run`.
             AgentError: The run cannot go on.
         """
@@ -432,12 +432,12 @@ class Runner:
         history = segment.opened.history or ()
         agent_input = AgentInput(messages=segment.document.messages, history=history)
         events = run_agent(self._setup.agent, agent_input, outer=Scope(run=segment.run))
-        signal: Interrupted | None = None
+        signal: InterruptSignal | None = None
         try:
             async with contextlib.aclosing(events):
                 async for event in events:
                     yield event
-        except Interrupted as raised:
+        except InterruptSignal as raised:
             signal = raised.with_traceback(None)  # else its frames keep the run alive
         except Exception as error:
             await segment.fail(error)
@@ -552,7 +552,7 @@ class Runner:
             raise CheckpointNotFoundError(checkpoint_id)
         return run
 
-    def _pending(self, run: OpenRun) -> tuple[RunDocument, Point]:
+    def _pending(self, run: OpenRun) -> tuple[RunDocument, InterruptNode]:
         check_free(run.checkpoint_id, run.stored)
         document = self._document(run)
         if document.waiting is None:
@@ -565,7 +565,7 @@ class Runner:
             raise CheckpointClosedError(run.checkpoint_id)
         if document.agent != self._setup.agent.name:
             was, now = f"the agent {document.agent!r}", f"the agent {self._setup.agent.name!r}"
-            raise TopologyChangedError("the run", was, now)
+            raise AgentChangedError("the run", was, now)
         return document
 
 

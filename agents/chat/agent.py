@@ -37,6 +37,7 @@ from agents.core.codec import Json
 from agents.core.component.context import publish
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     AgentError,
     ArgumentError,
@@ -45,9 +46,13 @@ from agents.core.errors import (
     InvalidArgumentsError,
     ResumeDataError,
     StepLimitError,
-    TopologyChangedError,
 )
-from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.core.interrupt import (
+    InterruptSignal,
+    composite_interrupt,
+    keep_waiting,
+    stateful_interrupt,
+)
 from agents.core.journal import MODEL
 from agents.core.messages import (
     PlannedCall,
@@ -62,7 +67,7 @@ from agents.core.observers import ToolOutcome
 from agents.core.scope import current_scope
 from agents.middlewares.base import Middleware, ModelCall, TextStream
 from agents.middlewares.chain import Chain
-from agents.middlewares.history import HistoryModifier, MessagesFunction
+from agents.middlewares.history import HistoryProcessor, MessagesFunction
 from agents.models import model_error
 from agents.runs.answered import use_answers
 from agents.runs.topology import Component, Key, tool_component
@@ -121,7 +126,7 @@ class ChatModelAgent:
         self.description = description
         self._model = model
         self._instruction = instruction
-        inner = [HistoryModifier(history_modifier)] if history_modifier else []
+        inner = [HistoryProcessor(history_modifier)] if history_modifier else []
         self._chain = Chain([*middlewares, *inner])
         self._tools = _by_name(name, self._chain.wrap(tools))
         self._components: Mapping[Key, Component] | None = None
@@ -227,7 +232,7 @@ class ChatModelAgent:
         address = current_scope("ChatModelAgent").address
         try:
             yield
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             if (signal.point.address, signal.point.slot) == (address, ""):
                 raise
             work.hooks.keep_early(self._chain.slots)
@@ -358,7 +363,7 @@ class ChatModelAgent:
         text = well_formed(direct[0].text) if direct else ""
         return Ending(text, ran[0].action if ran else None), bool(direct)
 
-    def _wait(self, work: ChatRun, *signals: Interrupted) -> NoReturn:
+    def _wait(self, work: ChatRun, *signals: InterruptSignal) -> NoReturn:
         composite_interrupt(ChatInterruptInfo(agent_name=self.name), work.freeze(), *signals)
 
     def _stop_here(self, mode: str, work: ChatRun) -> NoReturn:
@@ -380,12 +385,12 @@ class ChatModelAgent:
             address = call_address(planned.call)
             if scope.run.untouched(address) is None:
                 was, told = (", ".join(gates) or "no gate" for gates in (before, now))
-                keep_waiting(TopologyChangedError(str(address), was, told))
+                keep_waiting(AgentChangedError(str(address), was, told))
         known = self._chain.slots | self._chain.doubt_slots
         for child in scope.point.children if scope.point else ():
             if child.address == scope.address and child.slot not in known:
                 was = f"the hook {child.slot!r}"
-                keep_waiting(TopologyChangedError(str(child.address), was, "no such hook"))
+                keep_waiting(AgentChangedError(str(child.address), was, "no such hook"))
 
     def _offer(self, work: ChatRun) -> ModelRequestParameters:
         """Return the model's instruction and tools."""
@@ -423,7 +428,7 @@ def _known(agent_name: str, names: Collection[str], tools: Mapping[str, Tool]) -
     return frozenset(wanted)
 
 
-def _kept_waiting(work: ChatRun) -> Iterator[Interrupted]:
+def _kept_waiting(work: ChatRun) -> Iterator[InterruptSignal]:
     """Calls that wait while a hook asks: all stay as they are; their answers come too early."""
     run = current_scope("ChatModelAgent").run
     for planned in planned_calls(work.answer) if work.answer else ():
@@ -432,4 +437,4 @@ def _kept_waiting(work: ChatRun) -> Iterator[Interrupted]:
             continue
         fault = "a middleware of its agent asks people first; answer that, then this again"
         refusals = (ResumeDataError(f"{point.address} waits on: {fault}", target=point.id),)
-        yield Interrupted(point, refusals if run.is_live(point) else ())
+        yield InterruptSignal(point, refusals if run.is_live(point) else ())

@@ -20,7 +20,7 @@ AgentError
     AmbiguousTargetError         one target could mean several interrupts
     ResumeDataError              wrong kind of answer: refuse, never run
     UnusedAnswerError            nobody looked at the answer
-    TopologyChangedError         the tool or its gates are not what they were
+    AgentChangedError         the tool or its gates are not what they were
   ToolError                      a tool failed; keeps __cause__
     InvalidArgumentsError        the arguments do not fit the tool's schema
     SwallowedInterruptError      a tool caught the signal that asks people
@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
+    "AgentChangedError",
     "AgentConfigError",
     "AgentError",
     "AmbiguousTargetError",
@@ -72,7 +73,6 @@ __all__ = [
     "StepLimitError",
     "SwallowedInterruptError",
     "ToolError",
-    "TopologyChangedError",
     "TransferLimitError",
     "UnknownInterruptError",
     "UnregisteredTypeError",
@@ -263,7 +263,7 @@ class UnusedAnswerError(ResumeError):
         self.target = target
 
 
-class TopologyChangedError(ResumeError):
+class AgentChangedError(ResumeError):
     """A tool or its gate changed after people were asked."""
 
     def __init__(self, address: str, was: str, now: str) -> None:

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from agents.core.codec import decode, encode
-from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, TopologyChangedError
-from agents.core.pending import Answerable, InterruptContext, Interrupted, Point
+from agents.core.errors import AgentChangedError, OutsideRunError, ResumeDataError, ResumeError
+from agents.core.pending import Answerable, InterruptContext, InterruptNode, InterruptSignal
 from agents.core.scope import Scope, current_scope
 
 __all__ = [
     "InterruptContext",
-    "Interrupted",
+    "InterruptSignal",
     "composite_interrupt",
     "interrupt",
     "keep_waiting",
@@ -33,7 +33,7 @@ def interrupt(info: object) -> NoReturn:
         info: What people see; storable.
 
     Raises:
-        Interrupted: Always. Let it pass.
+        InterruptSignal: Always. Let it pass.
         UnstorableValueError: The info cannot be stored; nobody is asked.
     """
     composite_interrupt(info, None)
@@ -47,13 +47,13 @@ def stateful_interrupt(info: object, state: object) -> NoReturn:
         state: What the component needs to go on; storable.
 
     Raises:
-        Interrupted: Always. Let it pass.
+        InterruptSignal: Always. Let it pass.
         UnstorableValueError: Info or state cannot be stored; nobody is asked.
     """
     composite_interrupt(info, state)
 
 
-def composite_interrupt(info: object, state: object, *signals: Interrupted) -> NoReturn:
+def composite_interrupt(info: object, state: object, *signals: InterruptSignal) -> NoReturn:
     """Pass on interrupts of components below as one, and keep a state.
 
     Args:
@@ -62,13 +62,13 @@ def composite_interrupt(info: object, state: object, *signals: Interrupted) -> N
         signals: What was caught from components below; none makes this the one who asks.
 
     Raises:
-        Interrupted: Always. Let it pass.
+        InterruptSignal: Always. Let it pass.
         UnstorableValueError: Info or state cannot be stored; nobody is asked.
     """
     _raise(info, state, signals, is_hidden=False)
 
 
-def pass_on(state: object, *signals: Interrupted) -> NoReturn:
+def pass_on(state: object, *signals: InterruptSignal) -> NoReturn:
     """Pass on interrupts of components below, and keep a state, without being seen.
 
     For parts of the runtime that people need not know of. Nobody can answer it.
@@ -78,7 +78,7 @@ def pass_on(state: object, *signals: Interrupted) -> NoReturn:
         signals: What was caught from components below; at least one.
 
     Raises:
-        Interrupted: Always. Let it pass.
+        InterruptSignal: Always. Let it pass.
         UnstorableValueError: The state cannot be stored; nobody is asked.
     """
     if not signals:
@@ -87,14 +87,14 @@ def pass_on(state: object, *signals: Interrupted) -> NoReturn:
 
 
 def _raise(
-    info: object, state: object, signals: tuple[Interrupted, ...], *, is_hidden: bool
+    info: object, state: object, signals: tuple[InterruptSignal, ...], *, is_hidden: bool
 ) -> NoReturn:
     scope = current_scope("interrupt()")
     written = encode(info)
     misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None
     if scope.point is not None and misfit is not None and not scope.point.children and not signals:
         raise_point(scope.point, misfit)  # the answer did not fit: nothing has changed
-    point = Point(
+    point = InterruptNode(
         id=_id(scope, is_composite=bool(signals)),
         address=scope.address,
         slot=scope.slot,
@@ -107,10 +107,10 @@ def _raise(
     raise_point(point.with_info(written), *refusals)
 
 
-def raise_point(point: Point, *refusals: ResumeError) -> NoReturn:
+def raise_point(point: InterruptNode, *refusals: ResumeError) -> NoReturn:
     """Raise the signal of a point. For parts of the runtime."""
     current_scope("interrupt()").watch.raised = True
-    raise Interrupted(point, refusals)
+    raise InterruptSignal(point, refusals)
 
 
 def keep_waiting(*refusals: ResumeError) -> NoReturn:
@@ -123,7 +123,7 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
             that the interrupt still waits.
 
     Raises:
-        Interrupted: The same as the last time.
+        InterruptSignal: The same as the last time.
         ResumeError: There is nothing to go on waiting for.
     """
     scope = current_scope("keep_waiting()")
@@ -137,7 +137,7 @@ def check_answer(info: Answerable, answer: object) -> None:
     """Go on only with an answer that fits; with another one, go on waiting: see `keep_waiting`.
 
     Raises:
-        Interrupted: It does not fit; whoever gave it is told.
+        InterruptSignal: It does not fit; whoever gave it is told.
     """
     try:
         info.check_answer(answer)
@@ -153,7 +153,7 @@ def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
         known: Slots of other gates around it.
 
     Raises:
-        Interrupted: One is: what ran is not what people were asked about. All waits on.
+        InterruptSignal: One is: what ran is not what people were asked about. All waits on.
     """
     try:
         scope = current_scope("a tool")
@@ -166,7 +166,7 @@ def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
             top = scope.run.topmost(scope.address)
             if point.slot not in known and top is not None:
                 at, was = str(scope.address), f"a question of {point.slot!r}"
-                raise_point(top, TopologyChangedError(at, was, "nothing that takes the answer"))
+                raise_point(top, AgentChangedError(at, was, "nothing that takes the answer"))
 
 
 def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
@@ -176,10 +176,10 @@ def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
         The errors in it.
 
     Raises:
-        Interrupted: There are only signals in it. What the component kept before, it keeps.
+        InterruptSignal: There are only signals in it. What the component kept before, it keeps.
         BaseExceptionGroup: There is more in it than signals and errors.
     """
-    signals, rest = group.split(Interrupted)
+    signals, rest = group.split(InterruptSignal)
     if signals is not None and rest is None:
         point = current_scope("a task group").point
         kept = decode(point.state) if point is not None else None
@@ -194,7 +194,7 @@ def ungrouped() -> Iterator[None]:
     """Do `unpack_group` with whatever group comes out of here.
 
     Raises:
-        Interrupted: There were only signals in it.
+        InterruptSignal: There were only signals in it.
         ExceptionGroup: The errors in it.
     """
     try:
@@ -203,8 +203,8 @@ def ungrouped() -> Iterator[None]:
         raise unpack_group(group) from None
 
 
-def _leaves(group: BaseExceptionGroup[Interrupted]) -> list[Interrupted]:
-    found: list[Interrupted] = []
+def _leaves(group: BaseExceptionGroup[InterruptSignal]) -> list[InterruptSignal]:
+    found: list[InterruptSignal] = []
     for item in group.exceptions:
         found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
     return found

@@ -72,7 +72,7 @@ class InterruptContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class InterruptNode:
     """An interrupt with all that is stored. Stored: version 1, must stay readable.
 
     Attributes:
@@ -90,12 +90,12 @@ class Point:
     slot: str = ""
     info: object = None
     state: Json = None
-    children: tuple[Point, ...] = ()
+    children: tuple[InterruptNode, ...] = ()
     is_hidden: bool = False
     _json: Json = field(default=None, init=False, compare=False, repr=False)
     _info: Json = field(default=None, init=False, compare=False, repr=False)
 
-    def walk(self) -> Iterator[Point]:
+    def walk(self) -> Iterator[InterruptNode]:
         """This point and all below, parents first."""
         left = [self]
         while left:
@@ -125,7 +125,7 @@ class Point:
         """Write it, with all below, as JSON data; what was read is written as it was."""
         return self._json if self._json is not None else self._written(self.children)
 
-    def with_info(self, written: Json) -> Point:
+    def with_info(self, written: Json) -> InterruptNode:
         """The same; its info was written already, and is stored as it was then.
 
         Args:
@@ -134,14 +134,14 @@ class Point:
         object.__setattr__(self, "_info", written)
         return self
 
-    def stored(self) -> Point:
+    def stored(self) -> InterruptNode:
         """Return it as `from_json` would read it, at the cost of what is new alone."""
         if self._json is not None:
             return self
         children = tuple([child.stored() for child in self.children])
         return self._read_back(children, self._written(children))
 
-    def renewed(self, ids: Container[str]) -> Point:
+    def renewed(self, ids: Container[str]) -> InterruptNode:
         """The same, with the infos of some points, and of all around them, read anew.
 
         Whoever got the infos of this tree may have changed them: what asked must not see that.
@@ -154,12 +154,12 @@ class Point:
             return self
         return self._read_back(children, cast("dict[str, Json]", self._json))
 
-    def anew(self) -> Point:
+    def anew(self) -> InterruptNode:
         """The same, all read anew; see `renewed`."""
-        return Point.from_json(self.to_json())
+        return InterruptNode.from_json(self.to_json())
 
     @classmethod
-    def from_json(cls, data: Json) -> Point:
+    def from_json(cls, data: Json) -> InterruptNode:
         """Read what `to_json` wrote.
 
         Raises:
@@ -182,7 +182,7 @@ class Point:
         object.__setattr__(point, "_json", data)
         return point
 
-    def _written(self, children: Iterable[Point]) -> dict[str, Json]:
+    def _written(self, children: Iterable[InterruptNode]) -> dict[str, Json]:
         return {
             "id": self.id,
             "at": str(self.address),
@@ -193,9 +193,11 @@ class Point:
             **({"hidden": True} if self.is_hidden else {}),
         }
 
-    def _read_back(self, children: tuple[Point, ...], data: dict[str, Json]) -> Point:
+    def _read_back(
+        self, children: tuple[InterruptNode, ...], data: dict[str, Json]
+    ) -> InterruptNode:
         """The same, with other children, and an info taken from what is written of the point."""
-        point = Point(
+        point = InterruptNode(
             id=self.id,
             address=self.address,
             slot=self.slot,
@@ -219,28 +221,28 @@ class PointIndex:
         live: Ids of points that are answered, or that have an answered one below.
     """
 
-    def __init__(self, root: Point | None, answered: Container[str]) -> None:
+    def __init__(self, root: InterruptNode | None, answered: Container[str]) -> None:
         self.live: set[str] = set()
-        self._topmost: dict[Path, Point] = {}
-        self._at: dict[tuple[Path, str], list[Point]] = {}
-        self._points: list[Point] = []
+        self._topmost: dict[Path, InterruptNode] = {}
+        self._at: dict[tuple[Path, str], list[InterruptNode]] = {}
+        self._points: list[InterruptNode] = []
         if root is not None:
             self._add(root)
             self._learn(root, answered)
 
-    def topmost(self, address: Address) -> Point | None:
+    def topmost(self, address: Address) -> InterruptNode | None:
         """The highest point at or below an address; the first, when several stand side by side."""
         return self._topmost.get(address.segments)
 
-    def at(self, address: Address, slot: str) -> list[Point]:
+    def at(self, address: Address, slot: str) -> list[InterruptNode]:
         """The points of one component, in order."""
         return self._at.get((address.segments, slot), [])
 
-    def all_at(self, address: Address) -> Iterator[Point]:
+    def all_at(self, address: Address) -> Iterator[InterruptNode]:
         """All points at an address, whichever component they belong to."""
         return (point for point in self._points if point.address == address)
 
-    def put(self, address: Address, point: Point | None, answered: Container[str]) -> None:
+    def put(self, address: Address, point: InterruptNode | None, answered: Container[str]) -> None:
         """Replace everything at and below an address."""
         rest = [other for other in self._points if not address.is_prefix_of(other.address)]
         self._topmost, self._at, self._points = {}, {}, []
@@ -250,17 +252,17 @@ class PointIndex:
             self._add(point)
             self._learn(point, answered)
 
-    def recall(self, point: Point) -> None:
+    def recall(self, point: InterruptNode) -> None:
         """Add an answered point that may be known already."""
         if point.id not in {found.id for found in self.at(point.address, point.slot)}:
             self._note(point)
         self.live.add(point.id)
 
-    def _add(self, root: Point) -> None:
+    def _add(self, root: InterruptNode) -> None:
         for point in root.walk():
             self._note(point)
 
-    def _note(self, point: Point) -> None:
+    def _note(self, point: InterruptNode) -> None:
         path = point.address.segments
         self._points.append(point)
         self._at.setdefault((path, point.slot), []).append(point)
@@ -269,7 +271,7 @@ class PointIndex:
             self._topmost[path] = point
             path = path[:-1]
 
-    def _learn(self, point: Point, answered: Container[str]) -> bool:
+    def _learn(self, point: InterruptNode, answered: Container[str]) -> bool:
         below = [self._learn(child, answered) for child in point.children]
         if point.id in answered or any(below):
             self.live.add(point.id)
@@ -277,7 +279,7 @@ class PointIndex:
         return False
 
 
-class Interrupted(BaseException):
+class InterruptSignal(BaseException):
     """The signal that people are needed. It passes through every `except Exception`.
 
     Raised by `interrupt` and its kind; it never leaves the runner.
@@ -287,7 +289,7 @@ class Interrupted(BaseException):
         refusals: Answers that were refused: their interrupts wait on.
     """
 
-    def __init__(self, point: Point, refusals: tuple[ResumeError, ...] = ()) -> None:
+    def __init__(self, point: InterruptNode, refusals: tuple[ResumeError, ...] = ()) -> None:
         super().__init__()
         self.point = point
         self.refusals = refusals

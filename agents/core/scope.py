@@ -21,7 +21,7 @@ from agents.core.codec import Json, decode, encode
 from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, UnusedAnswerError
 from agents.core.journal import Journal
 from agents.core.observers import Observers
-from agents.core.pending import Point, PointIndex
+from agents.core.pending import InterruptNode, PointIndex
 
 __all__ = ["AskAgain", "BeforeStart", "SessionValues", "StartingCall", "current_address"]
 
@@ -69,15 +69,17 @@ class SessionValues(MutableMapping[str, object]):
                 self._values[key] = cast("list[object]", decode(value))[0]
 
 
-def _tell_nobody(_: Point) -> None:
+def _tell_nobody(_: InterruptNode) -> None:
     return
 
 
-_on_claim: ContextVar[Callable[[Point], None]] = ContextVar("agents_on_claim", default=_tell_nobody)
+_on_claim: ContextVar[Callable[[InterruptNode], None]] = ContextVar(
+    "agents_on_claim", default=_tell_nobody
+)
 
 
 @contextmanager
-def watching_claims(tell: Callable[[Point], None]) -> Iterator[None]:
+def watching_claims(tell: Callable[[InterruptNode], None]) -> Iterator[None]:
     """Be told of each interrupt that somebody in here goes on from. For parts of the runtime."""
     token = _on_claim.set(tell)
     try:
@@ -121,7 +123,7 @@ class AskAgain:
 
 BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain]]
 """Looks at each gated call before it starts: gives what is noted with its start, and is given back
-if nobody knows whether it ran (`DoubtInfo.frozen`); or has people asked anew."""
+if nobody knows whether it ran (`InDoubtInfo.frozen`); or has people asked anew."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,7 +162,7 @@ class RunContext:
     new_id: Callable[[], str]
     journal: Journal
     session: SessionValues = field(default_factory=SessionValues)
-    waiting: Point | None = None
+    waiting: InterruptNode | None = None
     answers: Mapping[str, object] = field(default_factory=dict)
     checked: Container[str] = frozenset()
     untargeted: Untargeted = "preserve"
@@ -186,11 +188,11 @@ class RunContext:
         self._index = PointIndex(self.waiting, self.answers)
         self._has_past = self.journal.is_from_before
 
-    def topmost(self, address: Address) -> Point | None:
+    def topmost(self, address: Address) -> InterruptNode | None:
         """Return the points that wait at or below an address, as one tree."""
         return self._index.topmost(address)
 
-    def is_live(self, point: Point) -> bool:
+    def is_live(self, point: InterruptNode) -> bool:
         """Whether an answer is for this interrupt or for one below it."""
         return point.id in self._index.live
 
@@ -199,14 +201,14 @@ class RunContext:
         point = self.topmost(address)
         return point is not None and self.is_live(point)
 
-    def untouched(self, address: Address) -> Point | None:
+    def untouched(self, address: Address) -> InterruptNode | None:
         """Return the point at an address that must stay as it is: nothing in it was answered."""
         point = self.topmost(address)
         if point is None or self.untargeted == "reenter" or point.id in self.claimed:
             return None
         return None if self.is_live(point) else point
 
-    def claim(self, address: Address, slot: str) -> Point | None:
+    def claim(self, address: Address, slot: str) -> InterruptNode | None:
         """Give out the interrupt that belongs to a scope; only once."""
         for point in self._index.at(address, slot):
             # Only once: a component that runs again in this run must not use one answer twice.
@@ -216,7 +218,7 @@ class RunContext:
                 return point
         return None
 
-    def enter(self, address: Address, slot: str) -> Point | None:
+    def enter(self, address: Address, slot: str) -> InterruptNode | None:
         """Give out the interrupt that belongs to a scope, to who must look at it."""
         point = self.claim(address, slot)
         if point is not None and point.id in self.answers:
@@ -227,7 +229,7 @@ class RunContext:
         """Whether something waits in a slot of a component, or in what it wraps."""
         return bool(self._index.at(address, slot))
 
-    def unclaimed(self, address: Address) -> list[Point]:
+    def unclaimed(self, address: Address) -> list[InterruptNode]:
         """Return the live points at an address that nobody goes on from.
 
         A point is live when it, or one below it, was answered.
@@ -235,7 +237,7 @@ class RunContext:
         found = [point for point in self._index.all_at(address) if self.is_live(point)]
         return [point for point in found if point.id not in self.claimed]
 
-    def unused(self, waiting: Point | None) -> list[ResumeError]:
+    def unused(self, waiting: InterruptNode | None) -> list[ResumeError]:
         """Find answers that nobody used, when the run has come to its end or asks people again.
 
         Args:
@@ -251,14 +253,14 @@ class RunContext:
             if point.id in self.answers and point.id not in still and not self._is_used(point)
         ]
 
-    def _is_used(self, point: Point) -> bool:
+    def _is_used(self, point: InterruptNode) -> bool:
         if point.id in self.read or isinstance(point.info, CancelInfo):
             return True
         if point.children or point.id in self.misfits:
             return False  # those around a question are entered whenever it is answered
         return point.id in self.claimed and point.id not in self.unread
 
-    def recall(self, point: Point, answers: Mapping[str, object]) -> None:
+    def recall(self, point: InterruptNode, answers: Mapping[str, object]) -> None:
         """Let an interrupt be found once more, with the answer that it had.
 
         Args:
@@ -269,7 +271,9 @@ class RunContext:
         self.claimed.discard(point.id)
         self._index.recall(point)
 
-    def restore(self, address: Address, point: Point | None, answers: Mapping[str, object]) -> None:
+    def restore(
+        self, address: Address, point: InterruptNode | None, answers: Mapping[str, object]
+    ) -> None:
         """Let a component go on from an earlier interrupt of it, with the answers of that time.
 
         Args:
@@ -316,7 +320,7 @@ class Scope:
     run: RunContext
     address: Address = field(default_factory=Address)
     slot: str = ""
-    point: Point | None = None
+    point: InterruptNode | None = None
     watch: Watch = field(default_factory=Watch)
     granted: dict[str, Json] | None = None
     frozen: Mapping[str, Json] = field(default_factory=dict)

@@ -2,20 +2,26 @@
 
 from agents.core.asking.answers import (
     ApprovalResult,
-    AskedAnew,
     Cancelled,
     Denied,
-    DoubtResult,
     Expired,
+    InDoubtResult,
+    NoApprovers,
+    Reasked,
     ReviewEditResult,
-    Undecidable,
     Withdrawn,
 )
-from agents.core.asking.infos import ApprovalInfo, CallInfo, DoubtInfo, FollowUpInfo, ReviewEditInfo
+from agents.core.asking.infos import (
+    ApprovalInfo,
+    CallInfo,
+    FollowUpInfo,
+    InDoubtInfo,
+    ReviewEditInfo,
+)
 from agents.gates.approval import Gate, approval_gate, review_edit_gate
 from agents.gates.base import CallGate
-from agents.gates.choice import CHOOSE_NAME, ChooseTool, choice_gate, choose_tool
-from agents.gates.complete import complete_gate
+from agents.gates.choice import CHOOSE_NAME, ChooseTool, choose_argument, choose_tool
+from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
 from agents.gates.followup import FOLLOW_UP_NAME, FollowUpTool, follow_up_tool
 from agents.gates.human import (
@@ -47,7 +53,6 @@ __all__ = [
     "ActionRequest",
     "ApprovalInfo",
     "ApprovalResult",
-    "AskedAnew",
     "CallChoiceInfo",
     "CallGate",
     "CallInfo",
@@ -57,8 +62,6 @@ __all__ = [
     "ChoiceResult",
     "ChooseTool",
     "Denied",
-    "DoubtInfo",
-    "DoubtResult",
     "Expired",
     "FeedbackInfo",
     "FollowUpInfo",
@@ -68,20 +71,23 @@ __all__ = [
     "HumanInterrupt",
     "HumanInterruptConfig",
     "HumanResponse",
+    "InDoubtInfo",
+    "InDoubtResult",
     "Judgement",
+    "NoApprovers",
     "ParametersInfo",
     "ParametersResult",
     "PolicyGate",
+    "Reasked",
     "ReviewEditInfo",
     "ReviewEditResult",
-    "Undecidable",
     "Withdrawn",
     "accept",
     "approval_gate",
-    "choice_gate",
+    "choose_argument",
     "choose_tool",
-    "complete_gate",
     "edit",
+    "fill_arguments",
     "follow_up_tool",
     "guard",
     "human_gate",

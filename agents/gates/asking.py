@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from agents.core.asking.answers import ANY_OUTCOME, AskedAnew, Cancelled, Expired
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, Reasked
 from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
@@ -226,7 +226,7 @@ class AskingGate(BoundGate):
         match answer:
             case Expired():
                 return ToolReturn(expired_text(self._name, answer), ToolOutcome.EXPIRED)
-            case AskedAnew(reason=reason):
+            case Reasked(reason=reason):
                 return await self._asked_anew(state, info, reason)
             case Cancelled():
                 return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)

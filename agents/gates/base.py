@@ -17,7 +17,7 @@ from agents.core.codec import Json
 from agents.core.component.legacy import old_interrupts
 from agents.core.component.state import get_interrupt_state, state_slot
 from agents.core.errors import ToolError
-from agents.core.interrupt import Interrupted, composite_interrupt, pass_on, ungrouped
+from agents.core.interrupt import InterruptSignal, composite_interrupt, pass_on, ungrouped
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.scope import Scope, current_scope, entered
@@ -59,7 +59,7 @@ class CallGate(AskingGate):
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; nobody is asked.
-            Interrupted: People are asked, by the gate or by the tool in it.
+            InterruptSignal: People are asked, by the gate or by the tool in it.
         """
         granted = granted_arguments()
         with state_slot(self.slot):
@@ -95,7 +95,7 @@ class CallGate(AskingGate):
         try:
             with ungrouped(), old_interrupts(), inside(passed):
                 result = await tool.call(arguments)
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             with entered(scope):
                 if info is None:
                     pass_on(state, signal)

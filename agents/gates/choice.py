@@ -146,7 +146,7 @@ class ChoiceGate(CallGate):
         return completed_text(arguments, text)
 
 
-def choice_gate(
+def choose_argument(
     tool: Tool,
     *,
     parameter: str,
@@ -204,7 +204,7 @@ class ChooseTool:
         """Ask, and give the choice back; see `Tool.call`.
 
         Raises:
-            Interrupted: People are asked.
+            InterruptSignal: People are asked.
         """
         was_interrupted, _, info = get_interrupt_state(ChoiceInfo)
         if not was_interrupted:

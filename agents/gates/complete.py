@@ -133,7 +133,7 @@ class CompleteGate(CallGate):
         }
 
 
-def complete_gate(tool: Tool, missing: Sequence[str] = (), *, rule: str = DEFAULT_RULE) -> Tool:
+def fill_arguments(tool: Tool, missing: Sequence[str] = (), *, rule: str = DEFAULT_RULE) -> Tool:
     """Have people fill in arguments that the model left out; asks with `ParametersInfo`.
 
     A call that has all of them is not asked about. Giving the values lets the call run; put it

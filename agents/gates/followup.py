@@ -53,7 +53,7 @@ class FollowUpTool:
         """Ask, and give the answer back; see `Tool.call`.
 
         Raises:
-            Interrupted: People are asked.
+            InterruptSignal: People are asked.
         """
         questions = tuple(cast("list[str]", arguments["questions"]))
         info = FollowUpInfo(questions=questions, about=str(arguments.get("about") or ""))

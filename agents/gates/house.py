@@ -13,7 +13,7 @@ from agents.gates.approval import DecisionGate
 from agents.gates.base import CallGate, gates_in
 from agents.gates.rulings import GateState
 from agents.policy.base import Allow, Deny
-from agents.policy.house import HOUSE_SLOT, House, HousePolicy
+from agents.policy.house import HOUSE_SLOT, ApplicationPolicy, House
 from agents.tools.base import Tool, ToolSpec
 
 _ALLOWED = "house: allowed"
@@ -70,7 +70,7 @@ class HouseGate(DecisionGate):
         return info.rule if info else _ALLOWED
 
 
-def house(policy: HousePolicy) -> House:
+def house(policy: ApplicationPolicy) -> House:
     """Make what a run carries so that a policy judges all its calls.
 
     Args:

@@ -63,9 +63,9 @@ class Command:
         return (self.goto,) if isinstance(self.goto, str | Send) else tuple(self.goto)
 
 
-@register("countersign.graph_edit/1")
+@register("countersign.graph_state_update/1")
 @dataclass(frozen=True, slots=True)
-class StateEdit:
+class StateUpdate:
     """Answers a breakpoint: go on, with these keys of the state replaced.
 
     Stored: version 1, must stay readable.
@@ -77,9 +77,9 @@ class StateEdit:
     values: dict[str, object]
 
 
-@register("countersign.graph_answers/1")
+@register("countersign.graph_multiple_answers/1")
 @dataclass(frozen=True, slots=True)
-class Answers:
+class MultipleAnswers:
     """Answers several questions of one node, in the order in which it asks them.
 
     Stored: version 1, must stay readable.

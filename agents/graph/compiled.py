@@ -25,7 +25,7 @@ from agents.core.journal import RECOVERED
 from agents.core.outlet import telling
 from agents.core.scope import current_scope
 from agents.graph.drawing import mermaid
-from agents.graph.errors import NoGraphStoreError, ThreadBusyError
+from agents.graph.errors import NoCheckpointerError, ThreadBusyError
 from agents.graph.nodes.function import graph_number
 from agents.graph.nodes.once import kept
 from agents.graph.nodes.steps import GraphRun, read_state
@@ -107,7 +107,7 @@ class CompiledGraph(GraphThreads):
             The state, and what waits.
 
         Raises:
-            NoGraphStoreError: A resume needs a store and a thread id, and a graph with a store
+            NoCheckpointerError: A resume needs a store and a thread id, and a graph with a store
                 needs a thread id. Nothing ran.
             TypeError: There is no such argument. Nothing ran.
             ResumeError: An answer is for nothing that waits; nothing ran. Or some answers do not
@@ -186,7 +186,7 @@ class CompiledGraph(GraphThreads):
             The state at the end.
 
         Raises:
-            Interrupted: People are needed.
+            InterruptSignal: People are needed.
             OutsideRunError: No run is going on here.
             Exception: A node failed.
         """
@@ -253,7 +253,7 @@ class CompiledGraph(GraphThreads):
 
     async def _begin(self, given: Mapping[str, object] | BaseModel, call: _Call) -> GraphResult:
         if self._store is not None and not call.thread_id:
-            raise NoGraphStoreError(self.name, "invoke()")
+            raise NoCheckpointerError(self.name, "invoke()")
         thread = GraphThread(self._store, call.thread_id)
         head = await thread.load()
         thread.refuse_running()

@@ -6,13 +6,13 @@ AgentError
     OutsideRunError
       OutsideNodeError           a function for nodes was called elsewhere
     NoCheckpointStoreError
-      NoGraphStoreError          a graph without a store, or a call without a thread id
+      NoCheckpointerError          a graph without a store, or a call without a thread id
   CheckpointError
     CheckpointBusyError
       ThreadBusyError            somebody works on the thread, or died doing so
   ResumeError
-    TopologyChangedError
-      OtherGraphError            the thread is of a graph of another name
+    AgentChangedError
+      GraphMismatchError            the thread is of a graph of another name
       StateChangedError          what is stored does not fit the schema of the state
     UnknownInterruptError
       AlreadyAnsweredError       somebody answered before
@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     AgentError,
     AmbiguousTargetError,
@@ -42,7 +43,6 @@ from agents.core.errors import (
     ResumeError,
     StepLimitError,
     ToolError,
-    TopologyChangedError,
     UnknownInterruptError,
 )
 from agents.core.observers import ToolOutcome
@@ -64,7 +64,7 @@ class OutsideNodeError(OutsideRunError):
         self.what = what
 
 
-class NoGraphStoreError(NoCheckpointStoreError):
+class NoCheckpointerError(NoCheckpointStoreError):
     """The graph has no store, so a thread cannot be read or resumed."""
 
     def __init__(self, graph: str, what: str) -> None:
@@ -196,7 +196,7 @@ class ThreadBusyError(CheckpointBusyError):
         self.args = (told,)
 
 
-class OtherGraphError(TopologyChangedError):
+class GraphMismatchError(AgentChangedError):
     """The thread belongs to a graph with another name."""
 
     def __init__(self, thread_id: str, was: str, now: str) -> None:
@@ -208,7 +208,7 @@ class OtherGraphError(TopologyChangedError):
         self.args = (told,)
 
 
-class StateChangedError(TopologyChangedError):
+class StateChangedError(AgentChangedError):
     """The stored state does not fit its schema. Nothing ran."""
 
     def __init__(self, address: str, fault: str) -> None:

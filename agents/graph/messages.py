@@ -15,11 +15,11 @@ from agents.core.codec import register
 from agents.core.component.context import is_outside_of_tools
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     AgentError,
     DuplicateNameError,
     ResumeDataError,
-    TopologyChangedError,
 )
 from agents.core.interrupt import composite_interrupt, keep_waiting
 from agents.core.messages import (
@@ -170,7 +170,7 @@ class ToolsNode:
         """Run what is to run; see `StateGraph.add_node`.
 
         Raises:
-            Interrupted: People are needed for some of the calls.
+            InterruptSignal: People are needed for some of the calls.
             NothingToCallError: The newest message has no calls, or calls without ids of their own.
         """
         answer, calls = self._calls(state)
@@ -233,7 +233,7 @@ class ToolsNode:
             address = call_address(planned.call)
             if before is not None and before != now and run.untouched(address) is None:
                 was, told = (", ".join(gates) or "no gate" for gates in (before, now))
-                keep_waiting(TopologyChangedError(str(address), was, told))
+                keep_waiting(AgentChangedError(str(address), was, told))
 
 
 def _by_name(tools: Collection[Tool]) -> dict[str, Tool]:

@@ -1,7 +1,7 @@
 """Middlewares: what stands around the model and the tools of a chat model agent."""
 
 from agents.middlewares.base import CallNext, Middleware, ModelCall, TextStream
-from agents.middlewares.failover import FailoverModel
+from agents.middlewares.failover import ModelFallbackMiddleware
 from agents.middlewares.gates import (
     GateMiddleware,
     PolicyMiddleware,
@@ -9,23 +9,23 @@ from agents.middlewares.gates import (
     policy_middleware,
     review_middleware,
 )
-from agents.middlewares.history import HistoryModifier
-from agents.middlewares.retry import RetryModel, RetryTools
-from agents.middlewares.safe import SafeTools
+from agents.middlewares.history import HistoryProcessor
+from agents.middlewares.retry import ModelRetryMiddleware, ToolRetryMiddleware
+from agents.middlewares.safe import ToolErrorHandler
 from agents.middlewares.wrapper import ToolWrapper
 
 __all__ = [
     "CallNext",
-    "FailoverModel",
     "GateMiddleware",
-    "HistoryModifier",
+    "HistoryProcessor",
     "Middleware",
     "ModelCall",
+    "ModelFallbackMiddleware",
+    "ModelRetryMiddleware",
     "PolicyMiddleware",
-    "RetryModel",
-    "RetryTools",
-    "SafeTools",
     "TextStream",
+    "ToolErrorHandler",
+    "ToolRetryMiddleware",
     "ToolWrapper",
     "approval_middleware",
     "policy_middleware",

@@ -16,12 +16,12 @@ from agents.middlewares.retry import is_of_model
 logger = logging.getLogger(__name__)
 
 
-class FailoverModel(Middleware):
+class ModelFallbackMiddleware(Middleware):
     """Asks other models, one after the other, when the agent's model fails.
 
     Interrupts, cancellation and mistakes in the program pass through at once. So does the failure
-    of an answer of which people have seen a part. With `RetryModel` behind (inside) it, each model
-    is tried several times.
+    of an answer of which people have seen a part. With `ModelRetryMiddleware` behind (inside) it,
+    each model is tried several times.
 
     Args:
         models: In the order in which they are asked.
@@ -32,7 +32,7 @@ class FailoverModel(Middleware):
 
     def __init__(self, models: Sequence[Model]) -> None:
         if not models:
-            raise AgentConfigError("FailoverModel needs a model to fall back on")
+            raise AgentConfigError("ModelFallbackMiddleware needs a model to fall back on")
         self._models = tuple(models)
 
     async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:

@@ -16,7 +16,7 @@ MessagesFunction: TypeAlias = Callable[
 ResultsFunction: TypeAlias = Callable[[ModelRequest], ModelRequest | Awaitable[ModelRequest]]
 
 
-class HistoryModifier(Middleware):
+class HistoryProcessor(Middleware):
     """Changes what the model reads, by plain functions.
 
     Args:

@@ -50,7 +50,7 @@ def is_of_model(error: Exception) -> bool:
     return not isinstance(error, UserError)
 
 
-class RetryModel(Middleware):
+class ModelRetryMiddleware(Middleware):
     """Asks the model again when it fails.
 
     Interrupts, cancellation and mistakes in the program pass through at once. So does the failure
@@ -74,7 +74,7 @@ class RetryModel(Middleware):
         sleep: Sleep = asyncio.sleep,
         only: Callable[[Exception], bool] = is_temporary,
     ) -> None:
-        _check_attempts("RetryModel", attempts)
+        _check_attempts("ModelRetryMiddleware", attempts)
         self._attempts = attempts
         self._backoff = backoff
         self._sleep = sleep
@@ -95,14 +95,14 @@ class RetryModel(Middleware):
             await self._sleep(self._backoff(failures).total_seconds())
 
 
-class RetryTools(Middleware):
+class ToolRetryMiddleware(Middleware):
     """Runs a tool again when it raises an error; the last error counts.
 
     Interrupts and cancellation pass through at once, and so does an error after a part of the
     result was streamed. A call that people agreed to and that has started is not run again, unless
     its tool is idempotent; then people are not asked again.
 
-    Put it behind (inside) `SafeTools`: that leaves no errors to see.
+    Put it behind (inside) `ToolErrorHandler`: that leaves no errors to see.
 
     Args:
         attempts: How often a call runs at most.
@@ -124,9 +124,9 @@ class RetryTools(Middleware):
         backoff: Backoff = doubling,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        _check_attempts("RetryTools", attempts)
+        _check_attempts("ToolRetryMiddleware", attempts)
         self._plan = _Plan(attempts, only, backoff, sleep)
-        self._tools = ToolChoice("RetryTools", tools)
+        self._tools = ToolChoice("ToolRetryMiddleware", tools)
 
     def check_tools(self, names: Iterable[str]) -> None:
         """See `Middleware.check_tools`."""
@@ -150,7 +150,7 @@ class _RetriedTool(ToolWrapper):
     plan: _Plan
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        scope = current_scope("RetryTools")
+        scope = current_scope("ToolRetryMiddleware")
         begin = Beginning.of(scope)
         pieces: list[str] = []
         failures = 0

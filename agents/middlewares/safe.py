@@ -16,7 +16,7 @@ from agents.middlewares.wrapper import ToolWrapper, recording
 from agents.tools.base import Tool
 
 
-class SafeTools(Middleware):
+class ToolErrorHandler(Middleware):
     """Turns the error of a tool into the result `[tool error] …`, with the outcome `failed`.
 
     When the tool had streamed a part of its result, the model reads that part as well, and the
@@ -31,7 +31,7 @@ class SafeTools(Middleware):
     """
 
     def __init__(self, tools: str | Iterable[str] = "*") -> None:
-        self._tools = ToolChoice("SafeTools", tools)
+        self._tools = ToolChoice("ToolErrorHandler", tools)
 
     def check_tools(self, names: Iterable[str]) -> None:
         """See `Middleware.check_tools`."""
@@ -45,7 +45,7 @@ class SafeTools(Middleware):
 @dataclass(frozen=True, slots=True)
 class _SafeTool(ToolWrapper):
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        scope = current_scope("SafeTools")
+        scope = current_scope("ToolErrorHandler")
         pieces: list[str] = []
         try:
             with recording(scope, pieces):

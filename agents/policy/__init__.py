@@ -13,17 +13,17 @@ from agents.policy.base import (
 )
 from agents.policy.checks import NamesTools, check_names
 from agents.policy.combine import all_of, first_of, strictest
-from agents.policy.house import HousePolicy
+from agents.policy.house import ApplicationPolicy
 from agents.policy.rules import Condition, Rule, RulePolicy
 
 __all__ = [
     "Allow",
     "AllowList",
+    "ApplicationPolicy",
     "Ask",
     "BlockList",
     "Condition",
     "Deny",
-    "HousePolicy",
     "NamesTools",
     "Policy",
     "PolicyCall",

@@ -19,7 +19,7 @@ from agents.core.calls import Risk
 from agents.core.codec import Json, register
 from agents.core.component.exits import contained
 from agents.core.errors import AgentConfigError
-from agents.core.pending import Interrupted
+from agents.core.pending import InterruptSignal
 
 logger = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ async def in_time(
         async with limit:
             with contained():
                 ruling = await judge()
-    except Interrupted:
+    except InterruptSignal:
         return _failed("the policy tried to ask people itself; it has to return `Ask`")
     except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
         if limit.expired():

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from agents.core.component.exits import contained
 from agents.core.errors import AgentConfigError
-from agents.core.pending import Interrupted
+from agents.core.pending import InterruptSignal
 from agents.core.scope import current_scope
 from agents.policy.base import (
     TIME_LIMIT,
@@ -33,7 +33,7 @@ HOUSE_SLOT = "gate.house"
 """The slot of the house's own question about a call. Stored: never change it."""
 
 
-class HousePolicy(Protocol):
+class ApplicationPolicy(Protocol):
     """Judges every call of every tool of a run."""
 
     @property
@@ -119,7 +119,7 @@ class House:
         time_limit: How long a ruling may take, in seconds.
     """
 
-    policy: HousePolicy
+    policy: ApplicationPolicy
     guard: Callable[[object, bool], object]
     time_limit: float = TIME_LIMIT
 
@@ -178,7 +178,7 @@ class House:
             async with asyncio.timeout(self.time_limit):
                 with contained():
                     found = await self.policy.grant(call, terms)
-        except (Interrupted, Exception) as error:  # noqa: BLE001 - whatever it is, people decide
+        except (InterruptSignal, Exception) as error:  # noqa: BLE001 - whatever it is, people decide
             kind = type(error).__name__
             logger.warning(
                 "standing permission lookup failed for %r: %s; asking approvers", call.tool, kind

@@ -19,7 +19,7 @@ from agents.core.codec import Json, register
 from agents.core.component.context import session_values
 from agents.core.component.state import get_interrupt_state, state_slot
 from agents.core.errors import CheckpointDecodeError, ModelError
-from agents.core.interrupt import Interrupted, pass_on
+from agents.core.interrupt import InterruptSignal, pass_on
 from agents.core.messages import user_message
 from agents.core.observers import ToolOutcome
 from agents.runs.topology import Component, Described, Key
@@ -148,7 +148,7 @@ class _Part:
                     course.notes.take(event)
                     for passed in self._passed(event, course):
                         yield passed
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             state = PlanPartState(notes=course.notes.to_json(), plan=course.plan)
             with state_slot(_SLOT):
                 pass_on(state, signal)

@@ -17,7 +17,7 @@ from agents.core.address import Address
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import Scope, current_scope, watching_claims
 
 _OTHERS = {"agent", "tool", "runnable"}
@@ -33,7 +33,9 @@ class HookAnswers:
             id; without one when only something below was answered.
     """
 
-    by_slot: dict[str, dict[str, tuple[Point, dict[str, object]]]] = field(default_factory=dict)
+    by_slot: dict[str, dict[str, tuple[InterruptNode, dict[str, object]]]] = field(
+        default_factory=dict
+    )
 
     def to_json(self) -> dict[str, list[object]]:
         """Make data to store; with the answers, which may be of registered types."""
@@ -54,7 +56,7 @@ class HookAnswers:
             for slot, found in data.items():
                 for one in found:
                     stored, answers = cast("tuple[Json, dict[str, object]]", one)
-                    point = Point.from_json(stored)
+                    point = InterruptNode.from_json(stored)
                     read.by_slot.setdefault(slot, {})[point.id] = point, dict(answers)
         except (TypeError, ValueError) as error:
             raise CheckpointDecodeError(f"an answer to a hook is damaged: {error!r}") from error
@@ -90,7 +92,7 @@ class HookAnswers:
                 self._keep(scope, point.slot, point)
                 scope.run.read.add(point.id)
 
-    def _keep(self, scope: Scope, slot: str, point: Point) -> None:
+    def _keep(self, scope: Scope, slot: str, point: InterruptNode) -> None:
         run, below = scope.run, point.address.segments[len(scope.address) :]
         if not run.is_live(point) or isinstance(point.info, CallInfo):
             return
@@ -109,7 +111,7 @@ def _hook_of(slot: str) -> str:
     return slot.split(":", 1)[0]
 
 
-def _place(point: Point) -> tuple[Address, str]:
+def _place(point: InterruptNode) -> tuple[Address, str]:
     return point.address, point.slot
 
 

@@ -23,7 +23,7 @@ from agents.core.errors import (
 from agents.core.journal import notices_in
 from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice
-from agents.core.pending import InterruptContext, Point, is_answerable
+from agents.core.pending import InterruptContext, InterruptNode, is_answerable
 from agents.core.scope import Untargeted
 from agents.runs.changes import changed, difference
 
@@ -86,7 +86,7 @@ class RunDocument:
     session: Mapping[str, object] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     transcript: tuple[ModelMessage, ...] = ()
-    waiting: Point | None = None
+    waiting: InterruptNode | None = None
     topology: Mapping[str, str] = field(default_factory=dict)
     era: str = ""
     eras: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +147,9 @@ class RunDocument:
         return cls.from_json(from_text(text))
 
     @classmethod
-    def from_json(cls, data: dict[str, Json], *, waiting: Point | None = None) -> RunDocument:
+    def from_json(
+        cls, data: dict[str, Json], *, waiting: InterruptNode | None = None
+    ) -> RunDocument:
         """Read what `to_json` wrote.
 
         Args:
@@ -162,7 +164,7 @@ class RunDocument:
         try:
             log = cast("list[object] | None", data["log"])
             if waiting is None and data["waiting"] is not None:
-                waiting = Point.from_json(data["waiting"])
+                waiting = InterruptNode.from_json(data["waiting"])
             return cls(
                 agent=cast("str", data["agent"]),
                 messages=tuple(load_messages(data["messages"])),
@@ -362,7 +364,7 @@ def check_targets(targets: object) -> None:
             )
 
 
-def find_answers(waiting: Point, targets: Targets) -> dict[str, object]:
+def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
     """Find out for which interrupt each answer is, and whether it fits.
 
     Args:
@@ -379,7 +381,9 @@ def find_answers(waiting: Point, targets: Targets) -> dict[str, object]:
     return take_answers(waiting, targets)[1]
 
 
-def take_answers(waiting: Point, targets: Targets) -> tuple[Point, dict[str, object]]:
+def take_answers(
+    waiting: InterruptNode, targets: Targets
+) -> tuple[InterruptNode, dict[str, object]]:
     """Do what `find_answers` does, for who goes on with them.
 
     Returns:
@@ -408,7 +412,7 @@ def take_answers(waiting: Point, targets: Targets) -> tuple[Point, dict[str, obj
     return waiting, answers
 
 
-def find_stopped(waiting: Point) -> dict[str, object]:
+def find_stopped(waiting: InterruptNode) -> dict[str, object]:
     """Find what was stopped from outside: it goes on by itself, without an answer.
 
     Returns:
@@ -417,7 +421,7 @@ def find_stopped(waiting: Point) -> dict[str, object]:
     return {point.id: None for point in waiting.walk() if isinstance(point.info, CancelInfo)}
 
 
-def _at(points: Mapping[str, Point], target: str) -> Point:
+def _at(points: Mapping[str, InterruptNode], target: str) -> InterruptNode:
     """The one question at an address."""
     questions = [point for point in points.values() if not point.children]
     matches = [point for point in questions if str(point.address) == target]
@@ -428,7 +432,7 @@ def _at(points: Mapping[str, Point], target: str) -> Point:
     return matches[0]
 
 
-def _check(point: Point, target: str, answer: object) -> None:
+def _check(point: InterruptNode, target: str, answer: object) -> None:
     if point.children and isinstance(point.info, CallInfo):
         inside = ", ".join(one.id for one in point.contexts())
         raise ResumeDataError(

@@ -15,7 +15,7 @@ from agents.core.asking.infos import CallInfo
 from agents.core.codec import decode
 from agents.core.errors import ResumeDataError
 from agents.core.journal import Journal
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, SessionValues, entered
 from agents.gates.base import CallGate
 from agents.gates.house import pile_of
@@ -75,7 +75,7 @@ async def judge(
         return await here[0].judge(wanted)
 
 
-def _way(root: Point | None, interrupt_id: str) -> list[Point]:
+def _way(root: InterruptNode | None, interrupt_id: str) -> list[InterruptNode]:
     """The points from the root to an interrupt; empty when it does not wait."""
     if root is None:
         return []
@@ -88,7 +88,7 @@ def _way(root: Point | None, interrupt_id: str) -> list[Point]:
     return []
 
 
-def _around(gates: Sequence[CallGate], way: Sequence[Point]) -> Iterator[Around]:
+def _around(gates: Sequence[CallGate], way: Sequence[InterruptNode]) -> Iterator[Around]:
     """The gates that have let the call pass, with what they keep of it."""
     address = way[-1].address
     points = {point.slot: point for point in way[:-1] if point.address == address}

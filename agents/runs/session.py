@@ -35,7 +35,7 @@ from agents.core.events import RunCancelled, RunFailed, RunFinished, RunInterrup
 from agents.core.journal import Journal
 from agents.core.messages import dump_new, log_text, read_log
 from agents.core.observers import Observers, Recorder
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.policy.house import House
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
@@ -249,7 +249,7 @@ class RunSession:
         """The version of the checkpoint; 0 when there is none yet."""
         return self.opened.stored.version
 
-    async def keep(self, waiting: Point) -> Kept:
+    async def keep(self, waiting: InterruptNode) -> Kept:
         """Store what waits; only then may people see it, as it is read back."""
         with self._failures():
             waiting = waiting.stored()
@@ -289,7 +289,7 @@ class RunSession:
                 await store.close(self.checkpoint_id, expected_version=self.version)
         self.run.observers.tell(RunFinished(checkpoint_id=self.run.checkpoint_id))
 
-    async def _keep(self, waiting: Point) -> int:
+    async def _keep(self, waiting: InterruptNode) -> int:
         dump_new(self.run.transcript[len(self.document.transcript) :])
         document = replace(
             self.document,

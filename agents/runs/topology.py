@@ -14,8 +14,8 @@ from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from agents.agent import Agent
 from agents.core.address import Address, Segment
-from agents.core.errors import TopologyChangedError
-from agents.core.pending import Point
+from agents.core.errors import AgentChangedError
+from agents.core.pending import InterruptNode
 from agents.tools.base import Tool
 
 __all__ = ["Component", "Described", "agent_component", "tool_component"]
@@ -83,7 +83,7 @@ def component_at(agent: Agent, address: Address) -> object:
     return found[-1].inner if found and len(found) == len(address) else None
 
 
-def topology(agent: Agent, waiting: Point) -> dict[str, str]:
+def topology(agent: Agent, waiting: InterruptNode) -> dict[str, str]:
     """Return the declared components at the addresses of waiting points, and above them.
 
     Args:
@@ -110,7 +110,7 @@ def _text(way: tuple[Key, ...]) -> str:
     return str(Address(tuple(Segment(*key) for key in way)))
 
 
-def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None:
+def check_topology(agent: Agent, waiting: InterruptNode, was: Mapping[str, str]) -> None:
     """Refuse a resume into something else than what asked, also beside what is answered.
 
     Args:
@@ -119,12 +119,12 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
         was: What `topology` gave when people were asked.
 
     Raises:
-        TopologyChangedError: An agent, a tool or its gates have changed or are gone.
+        AgentChangedError: An agent, a tool or its gates have changed or are gone.
     """
     now = topology(agent, waiting)
     for at, kind in was.items():
         if now.get(at) != kind:
-            raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
+            raise AgentChangedError(at, kind, now.get(at, "nothing of that name"))
 
 
 def _declared(agent: Agent, way: Iterable[Key]) -> Iterator[Component]:

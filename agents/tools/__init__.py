@@ -16,7 +16,7 @@ from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import FunctionTool
 from agents.tools.schema import Multiline, Parameters, parameters
 from agents.tools.starting import granted_arguments, mark_started
-from agents.tools.tagged import tagged
+from agents.tools.tagged import with_tags
 
 __all__ = [
     "ActionTool",
@@ -41,6 +41,6 @@ __all__ = [
     "publish",
     "session_values",
     "stream_text",
-    "tagged",
     "transfer_tool",
+    "with_tags",
 ]

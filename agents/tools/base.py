@@ -96,6 +96,6 @@ class Tool(Protocol):
             The result, for the model; with its outcome, when it is another than `ran`.
 
         Raises:
-            Interrupted: People are needed first. Must pass through.
+            InterruptSignal: People are needed first. Must pass through.
         """
         ...

@@ -15,7 +15,7 @@ from agents.agent import ToolDelta, ToolEvent, header
 from agents.core.address import Address, Segment
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.cancel import stop
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.core.messages import PlannedCall, well_formed
 from agents.core.scope import current_scope
 from agents.tools.base import Tool
@@ -53,7 +53,7 @@ class ToolBatch:
         self._why = why
         self._is_sequential = is_sequential
         self.results = results
-        self.signals: dict[str, Interrupted] = {}
+        self.signals: dict[str, InterruptSignal] = {}
 
     async def run(self) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
         """Run what is to run, and tell what finished; in a streaming run, also pieces of results.
@@ -69,7 +69,7 @@ class ToolBatch:
             async for event in self._run_group(group):
                 yield event
 
-    def waiting(self) -> list[Interrupted]:
+    def waiting(self) -> list[InterruptSignal]:
         """Signals in the order of the calls."""
         order = [planned.call.id for planned in self._calls]
         return [self.signals[call_id] for call_id in order if call_id in self.signals]
@@ -83,7 +83,7 @@ class ToolBatch:
             address = scope.address.child(Segment("tool", call.name, call.id))
             untouched = scope.run.untouched(address)
             if untouched is not None:
-                self.signals[call.id] = Interrupted(untouched)
+                self.signals[call.id] = InterruptSignal(untouched)
             else:
                 todo.append(planned)
         return todo
@@ -126,7 +126,7 @@ class ToolBatch:
         error = task.exception()
         if error is None:
             self.results[call.id] = task.result()
-        elif isinstance(error, Interrupted):
+        elif isinstance(error, InterruptSignal):
             self.signals[call.id] = error.with_traceback(None)
         else:
             return [error]

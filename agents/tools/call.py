@@ -30,6 +30,7 @@ from agents.core.component.exits import contained
 from agents.core.component.held import HeldAnswers, acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
+    AgentChangedError,
     AgentError,
     CheckpointDecodeError,
     InvalidArgumentsError,
@@ -37,14 +38,13 @@ from agents.core.errors import (
     ResumeError,
     SwallowedInterruptError,
     ToolError,
-    TopologyChangedError,
 )
 from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
-from agents.core.interrupt import Interrupted, raise_point, refuse_orphans, unpack_group
+from agents.core.interrupt import InterruptSignal, raise_point, refuse_orphans, unpack_group
 from agents.core.journal import FINISHED, STARTED
 from agents.core.messages import PlannedCall, well_formed
 from agents.core.observers import FAILURE, ToolOutcome
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, Watch, current_scope, entered
 from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.base import Tool
@@ -93,8 +93,7 @@ async def execute(
         grace: How long agents inside the call have to stop by themselves.
 
     Raises:
-        Interrupted: People are needed, or an answer was refused and they are needed still, or the
-            run was stopped.
+        InterruptSignal: People are needed, an answer was refused, or the run was stopped.
         AgentError: The run cannot go on.
     """
     call, outer = planned.call, current_scope("execute()")
@@ -113,7 +112,7 @@ async def execute(
     try:
         with entered(scope), contained():
             return await _Execution(call, scope, grace).run(planned, tools)
-    except Interrupted:
+    except InterruptSignal:
         told = ToolInterrupted(checkpoint_id=scope.run.checkpoint_id, address=address, call=call)
         scope.run.observers.tell(told)
         raise
@@ -181,7 +180,7 @@ class _Execution:
         tool, journal = tools.get(self.call.name), self.scope.run.journal
         was_answered = self.scope.run.is_answered(self.scope.address)
         if tool is None and journal.find(STARTED, self.at) is not None:
-            raise TopologyChangedError(self.at, "a tool that has started", "no such tool")
+            raise AgentChangedError(self.at, "a tool that has started", "no such tool")
         if tool is None or planned.problem:
             result = _refused(planned, tools)
         else:
@@ -376,7 +375,7 @@ class _Execution:
             await ask_doubt(tool, self.call, cut)
         before, held = run.topmost(address), HeldAnswers.at(run, address)
         run.read.update(held.answers)
-        point = Point(
+        point = InterruptNode(
             id=run.new_id(),
             address=address,
             slot=_STOPPED,
@@ -392,7 +391,7 @@ async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
         return await tool.call(arguments)
 
 
-def _unanswered(point: Point, answers: Mapping[str, object]) -> tuple[Point, ...]:
+def _unanswered(point: InterruptNode, answers: Mapping[str, object]) -> tuple[InterruptNode, ...]:
     """Return the parts of a tree that still wait for people."""
     if not point.children:
         return () if point.id in answers else (point,)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
-from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
-from agents.core.asking.infos import DoubtInfo
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, InDoubtResult
+from agents.core.asking.infos import InDoubtInfo
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json, register
 from agents.core.component.held import HeldAnswers
@@ -50,7 +50,7 @@ class Started:
 
     Attributes:
         arguments: What it started with.
-        frozen: What the application noted then; see `DoubtInfo`.
+        frozen: What the application noted then; see `InDoubtInfo`.
         held: The answers to its own questions that it started with; None when a gate let it start.
     """
 
@@ -83,7 +83,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
         A result; or what runs once more; or None when there is no doubt.
 
     Raises:
-        Interrupted: People are asked, or have not answered yet.
+        InterruptSignal: People are asked, or have not answered yet.
         CheckpointDecodeError: The question lost its arguments.
     """
     scope = current_scope("settle_doubt()")
@@ -104,13 +104,13 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
         info = interrupt_info()
         before = Started(
             arguments=state.arguments,
-            frozen=info.frozen if isinstance(info, DoubtInfo) else {},
+            frozen=info.frozen if isinstance(info, InDoubtInfo) else {},
             held=state.held,
         )
         _, _, answer = get_resume_context(ANY_OUTCOME)
         if answer is None:
             await _ask(tool, call, before)
-        if isinstance(answer, DoubtResult) and answer.choice == "again":
+        if isinstance(answer, InDoubtResult) and answer.choice == "again":
             return await _again(tool, call, before)
     return _result(call.name, answer)
 
@@ -134,14 +134,14 @@ async def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
         started: How it started.
 
     Raises:
-        Interrupted: Always.
+        InterruptSignal: Always.
     """
     with state_slot(_DOUBT):
         await _ask(tool, call, started)
 
 
 async def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "") -> NoReturn:
-    info = DoubtInfo(
+    info = InDoubtInfo(
         tool_name=call.name,
         arguments=started.arguments,
         title=words_of(tool, started.arguments).title,
@@ -158,7 +158,7 @@ async def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str
 
 def _result(name: str, answer: object) -> ToolReturn:
     match answer:
-        case DoubtResult(choice="ran"):
+        case InDoubtResult(choice="ran"):
             told = answer.result or f"{name!r} ran, says a person; its result was not kept."
             return ToolReturn(told, ToolOutcome.RAN)
         case Expired():

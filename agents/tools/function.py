@@ -152,7 +152,7 @@ async def _joined(pieces: _Pieces) -> str | ToolReturn:
     """Pass pieces on, and join them; an error in the middle is told after what came before it.
 
     Raises:
-        Interrupted: People are needed first; what came so far does not count.
+        InterruptSignal: People are needed first; what came so far does not count.
     """
     texts: list[str] = []
     try:

@@ -49,7 +49,7 @@ class TaggedTool:
         return found
 
 
-def tagged(tool: Tool, *tags: str) -> Tool:
+def with_tags(tool: Tool, *tags: str) -> Tool:
     """Put tags on a tool, such as `money` or `read-only`.
 
     Args:

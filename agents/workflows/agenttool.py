@@ -33,7 +33,7 @@ from agents.core.errors import (
     RunCancelledError,
     ToolError,
 )
-from agents.core.interrupt import Interrupted, composite_interrupt, refuse_orphans
+from agents.core.interrupt import InterruptSignal, composite_interrupt, refuse_orphans
 from agents.core.messages import user_message
 from agents.core.pending import Unanswerable
 from agents.core.scope import current_address
@@ -150,7 +150,7 @@ class AgentTool:
         """Run the agent, or go on with it; see `Tool.call`.
 
         Raises:
-            Interrupted: People are needed in it.
+            InterruptSignal: People are needed in it.
             ToolError: The agent failed.
         """
         refuse_orphans()
@@ -187,7 +187,7 @@ async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = Fal
         What it said last.
 
     Raises:
-        Interrupted: People are needed in it.
+        InterruptSignal: People are needed in it.
         ToolError: The agent failed.
     """
     _, _, state = get_interrupt_state(AgentToolState)
@@ -198,7 +198,7 @@ async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = Fal
                 notes.take(event)
                 if emit_events:
                     emit_inner(event)
-    except Interrupted as signal:
+    except InterruptSignal as signal:
         info = AgentToolInfo(agent_name=agent.name)
         composite_interrupt(info, AgentToolState(notes=notes.to_json()), signal)
     except _PASSED_ON:

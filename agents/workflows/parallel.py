@@ -12,7 +12,7 @@ from agents.core.cancel import stop
 from agents.core.codec import register
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import CheckpointDecodeError
-from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting
+from agents.core.interrupt import InterruptSignal, composite_interrupt, keep_waiting
 from agents.core.pending import Unanswerable
 from agents.core.scope import current_address
 from agents.runs.topology import Component, Key, agent_component
@@ -122,10 +122,10 @@ class ParallelAgent:
         """Pass on why branches did not end, in their order.
 
         Raises:
-            Interrupted: Some wait.
+            InterruptSignal: Some wait.
             BaseException: One has failed; others that failed are told in notes of it.
         """
-        errors = [error for error in failures.values() if not isinstance(error, Interrupted)]
+        errors = [error for error in failures.values() if not isinstance(error, InterruptSignal)]
         if errors:
             # What ends the process goes before what only ends the run.
             first = min(errors, key=lambda error: isinstance(error, Exception))
@@ -133,7 +133,7 @@ class ParallelAgent:
                 if other is not first:
                     first.add_note(f"beside it: {type(other).__name__}: {other}")
             raise first
-        signals = [error for error in failures.values() if isinstance(error, Interrupted)]
+        signals = [error for error in failures.values() if isinstance(error, InterruptSignal)]
         if signals:
             waiting = [self._agents[number].name for number in failures]
             done = [agent.name for agent in self._agents if agent.name not in waiting]

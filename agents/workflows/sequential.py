@@ -12,8 +12,13 @@ from agents.core.calls import BreakLoop
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json, register
 from agents.core.component.state import get_interrupt_state
-from agents.core.errors import AgentConfigError, CheckpointDecodeError, TopologyChangedError
-from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.core.errors import AgentChangedError, AgentConfigError, CheckpointDecodeError
+from agents.core.interrupt import (
+    InterruptSignal,
+    composite_interrupt,
+    keep_waiting,
+    stateful_interrupt,
+)
 from agents.core.pending import Unanswerable
 from agents.core.scope import current_address, current_scope
 from agents.runs.topology import Component, Key, agent_component
@@ -124,7 +129,7 @@ class Steps:
         before = names[: names.index(state.agent_name)]
         if [*state.before] != before:
             was, now = (_after(state.agent_name, some) for some in (state.before, before))
-            keep_waiting(TopologyChangedError(str(current_address()), was, now))
+            keep_waiting(AgentChangedError(str(current_address()), was, now))
         return Position(
             names.index(state.agent_name),
             state.iteration,
@@ -168,7 +173,7 @@ class Steps:
                 async for event in events:
                     at.notes.take(event)
                     yield self._passed(event)
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             composite_interrupt(self.info(agent.name, at.iteration), self._state(at), signal)
 
     def _passed(self, event: AgentEvent) -> AgentEvent:
@@ -246,8 +251,6 @@ def _after(name: str, before: Sequence[str]) -> str:
     return f"{name!r} after {', '.join(map(repr, before)) or 'no other agent'}"
 
 
-def gone(name: str, now: Sequence[str]) -> TopologyChangedError:
+def gone(name: str, now: Sequence[str]) -> AgentChangedError:
     """Make the error that an agent that waits is not there any more."""
-    return TopologyChangedError(
-        str(current_address()), f"an agent {name!r}", f"only {', '.join(now)}"
-    )
+    return AgentChangedError(str(current_address()), f"an agent {name!r}", f"only {', '.join(now)}")

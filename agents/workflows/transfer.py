@@ -27,12 +27,12 @@ from agents.core.codec import Json, register
 from agents.core.component.context import event_key
 from agents.core.component.state import get_interrupt_state, state_slot
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointDecodeError,
-    TopologyChangedError,
     TransferLimitError,
 )
-from agents.core.interrupt import Interrupted, keep_waiting, pass_on
+from agents.core.interrupt import InterruptSignal, keep_waiting, pass_on
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
 from agents.runs.topology import Component, Described, Key, agent_component
@@ -157,7 +157,7 @@ class TransferAgent:
         if target and target not in self._targets:
             known = ", ".join(self._targets) or "nobody"
             was, now = f"a transfer to {target!r}", f"only {known} to transfer to"
-            keep_waiting(TopologyChangedError(str(current_address()), was, now))
+            keep_waiting(AgentChangedError(str(current_address()), was, now))
 
     async def _go(
         self, given: AgentInput, at: _Position, *, is_resumed: bool
@@ -170,7 +170,7 @@ class TransferAgent:
                         if not self._is_last(at):
                             at.notes.take(event)
                         yield event if at.target else _seen_to(event)
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 _keep(at, signal)
             is_resumed = False
             following = self._following(at)
@@ -262,7 +262,7 @@ def transfer_tool_to(agents: Sequence[Agent]) -> Tool:
     return transfer_tool({agent.name: agent.description for agent in agents})
 
 
-def _keep(at: _Position, signal: Interrupted) -> NoReturn:
+def _keep(at: _Position, signal: InterruptSignal) -> NoReturn:
     state = TransferState(target=at.target, begun_at=at.begun_at, notes=at.notes.to_json())
     with state_slot(_SLOT):
         pass_on(state, signal)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from agents import DoubtInfo, InterruptContext
+from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from bot.core.attendance.visits import Attendance
 from bot.core.audit.entries import request_entry
@@ -169,7 +169,7 @@ class Asking:
         now_ms: int,
     ) -> Approval:
         thread = work.thread
-        if isinstance(context.info, DoubtInfo):
+        if isinstance(context.info, InDoubtInfo):
             requesters = await self.requesters.of_call(work, str(context.address))
         origin = Asked(thread=thread, requesters=requesters, subject=subject)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
@@ -197,7 +197,7 @@ def under_policy(approval: Approval, info: object, policy: PolicyNow) -> Approva
     """
     approval = replace(approval, policy_file=policy.file_hash)
     is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)
-    if is_named or isinstance(info, DoubtInfo) or approval.kind is Kind.QUESTION:
+    if is_named or isinstance(info, InDoubtInfo) or approval.kind is Kind.QUESTION:
         return approval
     terms = policy.defaults(approval.channel_id)
     return under_terms(approval, terms, now_ms=approval.created_ms) if terms else approval

@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.core.asking.answers import Cancelled, Undecidable, Withdrawn
+from agents.core.asking.answers import Cancelled, NoApprovers, Withdrawn
 from agents.gates.followup import FOLLOW_UP_NAME
 
 _EDITED = "A person changed the arguments to "
 _RESULT = ". The tool ran with these. Result: "
 _QUIET = re.compile(
     r"(?P<kind>Rejected by a person|Nobody answered in time|"
-    rf"{Cancelled.fact}|{Withdrawn.fact}|{Undecidable.fact})"
+    rf"{Cancelled.fact}|{Withdrawn.fact}|{NoApprovers.fact})"
     r"(?: \([^)]*\))?; the (?:call to '[^']*' did not run|questions are open)\."
 )
 _DENIED = "The rules here do not allow this call"
@@ -164,7 +164,7 @@ def _did_not_run(done: Done, quiet: re.Match[str], *, what: str, is_brief: bool 
             )
         case Withdrawn.fact:
             return f"{what} was taken back, so it did not run.{why}"
-        case Undecidable.fact:
+        case NoApprovers.fact:
             # The reason is on the card, whose mentions people can read.
             return f"{what} did not run: no one here can approve it. Its card says why."
         case _:

@@ -18,7 +18,7 @@ from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.core.digest import call_digest
 from agents.core.pending import Answerable
-from agents.gates import AskedAnew, Denied, Undecidable, Withdrawn
+from agents.gates import Denied, NoApprovers, Reasked, Withdrawn
 from bot.errors import InvalidInputError
 from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
@@ -30,8 +30,8 @@ from storage.records import Approval, Decision, Kind, Status
 _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
     Status.CANCELLED: Cancelled,
     Status.WITHDRAWN: Withdrawn,
-    Status.UNDECIDABLE: Undecidable,
-    Status.SUPERSEDED: AskedAnew,
+    Status.UNDECIDABLE: NoApprovers,
+    Status.SUPERSEDED: Reasked,
     Status.DENIED: Denied,
 }
 _NO_ANSWER = frozenset({*_CALLED_OFF, Status.EXPIRED})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import cast
 
-from agents import DoubtInfo, DoubtResult
+from agents import InDoubtInfo, InDoubtResult
 from agents.core.asking.answers import DoubtChoice
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
@@ -48,7 +48,7 @@ class DoubtQuestion(DrawnQuestion):
     @classmethod
     def read(cls, info: object) -> Brief | None:
         """Read the info of a doubt."""
-        if not isinstance(info, DoubtInfo):
+        if not isinstance(info, InDoubtInfo):
             return None
         return Brief(
             kind=Kind.DOUBT,
@@ -67,10 +67,10 @@ class DoubtQuestion(DrawnQuestion):
         given = as_object(json.loads(decision.answer_json))
         return str(given["choice"]), str(given.get("result") or "")
 
-    def answer(self, info: object) -> DoubtResult:  # noqa: ARG002 - the record says it all
+    def answer(self, info: object) -> InDoubtResult:  # noqa: ARG002 - the record says it all
         """Return people's finding."""
         given = self.given
-        return DoubtResult(
+        return InDoubtResult(
             choice=cast("DoubtChoice", given["choice"]),
             result=cast("str | None", given.get("result")),
             by=self.decision.by,

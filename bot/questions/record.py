@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from agents import InterruptContext
-from agents.core.asking.infos import CallInfo, DoubtInfo
+from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
@@ -194,7 +194,7 @@ def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
             return under_terms(ruled, terms, now_ms=now_ms) if terms else ruled
         case Question(asked_again=why) | StageInfo(asked_again=why):
             return replace(approval, asked_again=why)
-        case DoubtInfo(frozen=frozen, asked_again=why):
+        case InDoubtInfo(frozen=frozen, asked_again=why):
             asked = deciders_from(approval, frozen, now_ms=approval.created_ms)
             approved = frozen.get("approved")
             known = approved if isinstance(approved, str) else ""

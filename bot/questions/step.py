@@ -8,7 +8,7 @@ from typing import TypeGuard, cast
 
 from agents.core.address import Address
 from agents.core.codec import Json, encode
-from agents.graph.commands import StateEdit
+from agents.graph.commands import StateUpdate
 from agents.graph.nodes.questions import Question
 from agents.prebuilt.stages import StageInfo, StageResult
 from bot.questions.base import Brief
@@ -60,7 +60,7 @@ class StepQuestion(CallQuestion):
                 digest=decision.digest,
                 by=decision.by,
             )
-        return StateEdit(self._changes()) if is_yes and self._edited else self.verdict()
+        return StateUpdate(self._changes()) if is_yes and self._edited else self.verdict()
 
     def form_values(self) -> dict[str, object]:
         """The part of the state that can be edited."""

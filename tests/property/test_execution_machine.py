@@ -22,9 +22,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from agents import (
     ChatModelAgent,
     CheckpointClosedError,
-    DoubtInfo,
-    DoubtResult,
     Expired,
+    InDoubtInfo,
+    InDoubtResult,
     InterruptContext,
     MemoryCheckpointStore,
     MemoryMessageLog,
@@ -232,7 +232,7 @@ class Process:
     async def _answer(self, context: InterruptContext) -> object:
         """What is on record; or else people decide now."""
         case, info = self.case, context.info
-        is_doubt = isinstance(info, DoubtInfo)
+        is_doubt = isinstance(info, InDoubtInfo)
         left = [one for one in case.doubts if not case.said(one)] or ["give_up"]
         options = tuple(left) if is_doubt else case.verdicts
         recorded = case.decisions.get(context.id)
@@ -241,7 +241,7 @@ class Process:
         said = case.decisions.setdefault(context.id, outcome)
         self.worker.saw(said)
         if is_doubt:
-            return DoubtResult(choice=said)  # type: ignore[arg-type]
+            return InDoubtResult(choice=said)  # type: ignore[arg-type]
         assert isinstance(info, ReviewEditInfo)
         match said:
             case "approve":

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.core.address import Address
-from agents.core.asking.answers import DoubtResult
-from agents.core.asking.infos import ApprovalInfo, DoubtInfo, FollowUpInfo, ReviewEditInfo
+from agents.core.asking.answers import InDoubtResult
+from agents.core.asking.infos import ApprovalInfo, FollowUpInfo, InDoubtInfo, ReviewEditInfo
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
 from agents.core.codec import Json
@@ -167,7 +167,7 @@ class Game:
             if not isinstance(context.info, CancelInfo)
         ]
         for context in waiting:
-            if not isinstance(context.info, DoubtInfo):
+            if not isinstance(context.info, InDoubtInfo):
                 self._check_id(context)
         return {context.id: self._answer(context) for context in self.choose(waiting)}
 
@@ -181,7 +181,7 @@ class Game:
         if planned.runs_with is not None:
             self.effects.allowed[str(context.address)] = planned.runs_with
         match context.info:
-            case DoubtInfo() as doubt:
+            case InDoubtInfo() as doubt:
                 return self._truth(planned, context, doubt.arguments)
             case FollowUpInfo(questions=questions):
                 return f"answer to {questions[0]}"
@@ -197,14 +197,14 @@ class Game:
 
     def _truth(
         self, planned: Planned, context: InterruptContext, arguments: dict[str, Json]
-    ) -> DoubtResult:
+    ) -> InDoubtResult:
         """What people find out about a call that was cut off."""
         is_edited = arguments.get("x") != planned.number
         if not self.effects.done[str(context.address)]:
             self.has_doubted_edit |= is_edited
-            return DoubtResult(choice="again")
+            return InDoubtResult(choice="again")
         result = result_of(planned, arguments)
-        return DoubtResult(
+        return InDoubtResult(
             choice="ran", result=edited_text(arguments, result) if is_edited else result
         )
 

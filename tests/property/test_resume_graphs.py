@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypedDict
 
 from hypothesis import given, settings, strategies as st
 
-from agents.core.asking.answers import DoubtResult
-from agents.core.asking.infos import DoubtInfo
+from agents.core.asking.answers import InDoubtResult
+from agents.core.asking.infos import InDoubtInfo
 from agents.core.errors import CheckpointNotFoundError
 from agents.graph import (
     END,
@@ -148,7 +148,7 @@ class Trial:
 
 def _go(asked: object) -> object:
     """Let it go on; also a node behind a breakpoint whose process died while it ran."""
-    return DoubtResult(choice="again") if isinstance(asked, DoubtInfo) else True
+    return InDoubtResult(choice="again") if isinstance(asked, InDoubtInfo) else True
 
 
 async def all_at_once(layers: Layers) -> Trial:

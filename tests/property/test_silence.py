@@ -19,11 +19,11 @@ from agents import (
 )
 from agents.agent import InterruptEvent, ToolEvent
 from agents.core.asking.answers import (
-    AskedAnew,
     Cancelled,
     Denied,
     Expired,
-    Undecidable,
+    NoApprovers,
+    Reasked,
     Withdrawn,
 )
 from agents.core.component.state import get_resume_context
@@ -38,8 +38,8 @@ OUTCOMES = [
     Cancelled(by="U1", reason="no"),
     Withdrawn(),
     Denied(reason="frozen"),
-    Undecidable(),
-    AskedAnew(),
+    NoApprovers(),
+    Reasked(),
 ]
 """Every way in which a question ends without an answer."""
 KINDS: list[Any] = [object, Any, str, bool, str | None, int | list[str]]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents import Agent, DoubtInfo, DoubtResult, MemoryCheckpointStore, ResumeParams, Runner
+from agents import Agent, InDoubtInfo, InDoubtResult, MemoryCheckpointStore, ResumeParams, Runner
 from agents.core.checkpoint import CheckpointStatus
 from tests.property.worlds.askers import ASKERS, Office
 from tests.unit.agents.support import Died, DyingStore, collect
@@ -31,11 +31,11 @@ async def play(
             return doubts
         else:
             asked = await runner.pending("1")
-            in_doubt = {one.id for one in asked if isinstance(one.info, DoubtInfo)}
+            in_doubt = {one.id for one in asked if isinstance(one.info, InDoubtInfo)}
             doubts += len(in_doubt)
             targets: dict[str, object] = dict.fromkeys((one.id for one in asked), "yes")
             answered |= {one.id for one in asked if one.is_root_cause} - in_doubt
-            targets |= dict.fromkeys(in_doubt, DoubtResult(choice=choice))  # type: ignore[arg-type]
+            targets |= dict.fromkeys(in_doubt, InDoubtResult(choice=choice))  # type: ignore[arg-type]
             await collect(runner.resume_with_params("1", ResumeParams(targets=targets)))
     pytest.fail("the run did not end")
 

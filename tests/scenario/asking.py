@@ -25,8 +25,8 @@ from agents.agent import function_agent
 from agents.core.component.state import get_resume_context
 from agents.core.errors import ResumeDataError
 from agents.gates.approval import approval_gate
-from agents.gates.choice import choice_gate, choose_tool
-from agents.gates.complete import complete_gate
+from agents.gates.choice import choose_argument, choose_tool
+from agents.gates.complete import fill_arguments
 from agents.gates.human import HumanInterruptConfig
 from agents.gates.policy import policy_gate
 from agents.gates.questions import Choice
@@ -112,7 +112,7 @@ choose_place = chat(
     call("deploy", {}, id="c1"),
     say("Done."),
     tools=[
-        choice_gate(
+        choose_argument(
             deploy,
             parameter="environment",
             options=[
@@ -125,12 +125,12 @@ choose_place = chat(
 complete = chat(
     call("book", {"place": "Rome"}, id="c1"),
     say("Booked."),
-    tools=[complete_gate(book, ["seats", "meals"])],
+    tools=[fill_arguments(book, ["seats", "meals"])],
 )
 complete_approved = chat(
     call("book", {"place": "Rome"}, id="c1"),
     say("Booked."),
-    tools=[approval_gate(complete_gate(book, ["seats", "meals"]))],
+    tools=[approval_gate(fill_arguments(book, ["seats", "meals"]))],
 )
 
 

@@ -64,9 +64,9 @@ class Withdrawn(Cancelled):
     fact: ClassVar[str] = "The request was withdrawn by the requester"
 
 
-@register("countersign.undecidable/1")
+@register("countersign.no_approvers/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undecidable(Cancelled):
+class NoApprovers(Cancelled):
     """There is nobody who may decide, so nobody was asked. Stored: version 1, must stay readable.
 
     The reason says who would be needed, and what people can do.
@@ -86,9 +86,9 @@ class Denied(Cancelled):
     fact: ClassVar[str] = "A rule denies this request by now"
 
 
-@register("countersign.asked_anew/1")
+@register("countersign.reasked/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedAnew(Cancelled):
+class Reasked(Cancelled):
     """People are to be asked anew, under the rules of now. Stored: version 1, must stay readable.
 
     A gate asks at once, or does what the rules of now say; for any other question it is `Cancelled`
@@ -165,9 +165,9 @@ class ReviewEditResult:
             raise TypeError("edited_arguments must be a dict or None")
 
 
-@register("countersign.doubt_result/1")
+@register("countersign.in_doubt_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DoubtResult:
+class InDoubtResult:
     """People's finding about a call of which nobody knew whether it ran.
 
     Stored: version 1, must stay readable.

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
-    DoubtResult,
     Expired,
+    InDoubtResult,
     ReviewEditResult,
 )
 from agents.core.codec import Json, register
@@ -244,9 +244,9 @@ class FollowUpInfo:
             raise wrong_answer("the question", answer, "FollowUpInfo or a text")
 
 
-@register("countersign.doubt_info/1")
+@register("countersign.in_doubt_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DoubtInfo:
+class InDoubtInfo:
     """Asks what became of an approved call whose process died while it ran.
 
     Stored: version 1, must stay readable.
@@ -281,12 +281,12 @@ class DoubtInfo:
         Raises:
             ResumeDataError: It is of the wrong type.
         """
-        if not isinstance(answer, DoubtResult | Expired | Cancelled):
-            raise wrong_answer(self.tool_name, answer, "DoubtResult")
+        if not isinstance(answer, InDoubtResult | Expired | Cancelled):
+            raise wrong_answer(self.tool_name, answer, "InDoubtResult")
 
 
 Answer: TypeAlias = (
-    ApprovalResult | ReviewEditResult | FollowUpInfo | DoubtResult | Expired | Cancelled | str
+    ApprovalResult | ReviewEditResult | FollowUpInfo | InDoubtResult | Expired | Cancelled | str
 )
 """Everything that answers one of the infos here."""
 

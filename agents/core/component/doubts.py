@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from agents.core.asking.answers import ANY_OUTCOME, DoubtResult, is_unanswered
-from agents.core.asking.infos import DoubtInfo
+from agents.core.asking.answers import ANY_OUTCOME, InDoubtResult, is_unanswered
+from agents.core.asking.infos import InDoubtInfo
 from agents.core.component.held import HeldAnswers
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
 from agents.core.errors import LeftInDoubtError, NotAnsweredError
@@ -31,7 +31,7 @@ async def begin_answered(
         Whether it runs now. Otherwise people say that it ran.
 
     Raises:
-        Interrupted: People are asked whether it ran.
+        InterruptSignal: People are asked whether it ran.
         LeftInDoubtError: They do not want it to run again.
         NotAnsweredError: They did not say.
     """
@@ -58,7 +58,7 @@ async def _runs_again(name: str, title: str, at: str, held: HeldAnswers | None) 
     _, _, answer = get_resume_context(ANY_OUTCOME)
     if is_unanswered(answer):
         raise NotAnsweredError(f"{at}, whether it ran", answer)
-    if not isinstance(answer, DoubtResult):
+    if not isinstance(answer, InDoubtResult):
         await _ask(name, title, at, held)
     if answer.choice == "give_up":
         raise LeftInDoubtError(name)
@@ -67,4 +67,4 @@ async def _runs_again(name: str, title: str, at: str, held: HeldAnswers | None) 
 
 async def _ask(name: str, title: str, at: str, held: HeldAnswers | None) -> NoReturn:
     await current_scope("a doubt").run.journal.tell_doubt(at)
-    stateful_interrupt(DoubtInfo(tool_name=name, arguments={}, title=title, call_id=""), held)
+    stateful_interrupt(InDoubtInfo(tool_name=name, arguments={}, title=title, call_id=""), held)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents.core.address import Address
-from agents.core.asking.answers import DoubtResult, is_unanswered
+from agents.core.asking.answers import InDoubtResult, is_unanswered
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json, register
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext
 
 _COMPONENTS = {"agent", "node", "runnable", "tool"}
@@ -52,7 +52,7 @@ class HeldAnswers:
 
     def restore(self, run: RunContext, address: Address) -> None:
         """Let the component go on from the same place, with the same answers."""
-        before = Point.from_json(self.point) if self.point else None
+        before = InterruptNode.from_json(self.point) if self.point else None
         run.restore(address, before, self.answers)
 
 
@@ -65,7 +65,7 @@ def acts_on_answer(run: RunContext, address: Address) -> bool:
     return any(_is_own(point, address) and _has_answer(point, run) for point in _walk(top))
 
 
-def has_new_answer(run: RunContext, point: Point | None) -> bool:
+def has_new_answer(run: RunContext, point: InterruptNode | None) -> bool:
     """Whether what a hook goes on from was answered in this resume, and not kept from before."""
     if point is None or run.waiting is None:
         return False
@@ -74,7 +74,7 @@ def has_new_answer(run: RunContext, point: Point | None) -> bool:
     return any(one.id in waiting and _has_answer(one, run) for one in own)
 
 
-def _own(point: Point, address: Address, run: RunContext) -> Point | None:
+def _own(point: InterruptNode, address: Address, run: RunContext) -> InterruptNode | None:
     """The part of a tree that is the component's own and was answered, with what is around it."""
     if not run.is_live(point) or not _is_own(point, address):
         return None
@@ -82,18 +82,18 @@ def _own(point: Point, address: Address, run: RunContext) -> Point | None:
     return replace(point, children=tuple(child for child in below if child is not None))
 
 
-def _walk(top: Point | None) -> list[Point]:
+def _walk(top: InterruptNode | None) -> list[InterruptNode]:
     return list(top.walk()) if top is not None else []
 
 
-def _is_own(point: Point, address: Address) -> bool:
+def _is_own(point: InterruptNode, address: Address) -> bool:
     below = point.address.segments[len(address) :]
     is_here = address.is_prefix_of(point.address)
     return is_here and all(segment.type not in _COMPONENTS for segment in below)
 
 
-def _has_answer(point: Point, run: RunContext) -> bool:
+def _has_answer(point: InterruptNode, run: RunContext) -> bool:
     if point.id not in run.answers or isinstance(point.info, CancelInfo):
         return False
     answer = run.answers[point.id]
-    return not is_unanswered(answer) and not isinstance(answer, DoubtResult)
+    return not is_unanswered(answer) and not isinstance(answer, InDoubtResult)

@@ -53,7 +53,7 @@ def wrap_interrupt_and_rerun_if_needed(segment: Segment, error: BaseException) -
         error: What came out of it. All but an old interrupt is raised again as it is.
 
     Raises:
-        Interrupted: It was an interrupt; people can answer it by its id or its address.
+        InterruptSignal: It was an interrupt; people can answer it by its id or its address.
         BaseException: It was not.
     """
     if isinstance(error, InterruptAndRerunError):
@@ -67,7 +67,7 @@ def old_interrupts() -> Iterator[None]:
     """Let old interrupts that come out of here ask people at the current address.
 
     Raises:
-        Interrupted: There was one.
+        InterruptSignal: There was one.
     """
     try:
         yield

@@ -12,7 +12,7 @@ from agents.core.asking.answers import is_unanswered, names_outcome
 from agents.core.codec import decode
 from agents.core.errors import NotAnsweredError, ResumeDataError
 from agents.core.kinds import as_kind, fits
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import current_scope, entered
 
 __all__ = ["address_segment", "get_interrupt_state", "get_resume_context", "state_slot"]
@@ -150,7 +150,7 @@ def is_checked(info: object) -> bool:
     return point is not None and point.info is info and point.id in scope.run.checked
 
 
-def _looked_at(what: str) -> Point | None:
+def _looked_at(what: str) -> InterruptNode | None:
     scope = current_scope(what)
     if scope.point is not None:
         scope.run.unread.discard(scope.point.id)

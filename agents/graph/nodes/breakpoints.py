@@ -15,11 +15,11 @@ from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
 from agents.core.cancel import CancelInfo
 from agents.core.codec import encode, to_text
 from agents.core.errors import ResumeDataError, ResumeError, UnstorableValueError
-from agents.core.interrupt import Interrupted, keep_waiting
+from agents.core.interrupt import InterruptSignal, keep_waiting
 from agents.core.observers import ToolOutcome
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import AskAgain, RunContext, Scope
-from agents.graph.commands import Send, StateEdit
+from agents.graph.commands import Send, StateUpdate
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.nodes.questions import Question, check_passage, fingerprint
 from agents.graph.state.channels import Values
@@ -42,7 +42,7 @@ class Gatekeeper:
         self._topology = topology
         self._scope = scope
 
-    async def pass_gate(self, state: GraphState) -> tuple[GraphState, list[Interrupted]]:
+    async def pass_gate(self, state: GraphState) -> tuple[GraphState, list[InterruptSignal]]:
         """See who may pass.
 
         Returns:
@@ -84,43 +84,43 @@ class Gatekeeper:
 
     def _ask_anew(
         self, state: GraphState, error: Exception
-    ) -> tuple[GraphState, list[Interrupted]]:
+    ) -> tuple[GraphState, list[InterruptSignal]]:
         """An edit that leads nowhere changes nothing: everything is asked again."""
         told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
         refusal = ResumeDataError(told)
         refusal.__cause__ = error
         state, signals = self._ask_all(state)
-        return state, [Interrupted(signals[0].point, (refusal,)), *signals[1:]]
+        return state, [InterruptSignal(signals[0].point, (refusal,)), *signals[1:]]
 
     def _ask_all(
         self, state: GraphState, *, asked_again: str = ""
-    ) -> tuple[GraphState, list[Interrupted]]:
+    ) -> tuple[GraphState, list[InterruptSignal]]:
         gate = tuple(replace(one, id="", edit={}) for one in state.gate)
         state = replace(state, gate=gate)
         asked = [self._question(one, state, asked_again) for one in gate]
-        return state, [Interrupted(question) for question in asked]
+        return state, [InterruptSignal(question) for question in asked]
 
-    def _pass(self, one: Break, state: GraphState) -> tuple[Break, Interrupted | None]:
+    def _pass(self, one: Break, state: GraphState) -> tuple[Break, InterruptSignal | None]:
         if one.id:
             return one, None
         run = self._scope.run
         point = run.claim(self._scope.address, one.slot)
         if point is None or (point.id not in run.answers and run.untargeted == "reenter"):
-            return one, Interrupted(self._question(one, state))
+            return one, InterruptSignal(self._question(one, state))
         if point.id in run.answers:
             return self._answered(one, point, state)
         # A changed state is another question: an answer to the old one must not pass it.
         new = self._question(one, state)
-        return one, Interrupted(point if _is_same(point, new) else new)
+        return one, InterruptSignal(point if _is_same(point, new) else new)
 
     def _answered(
-        self, one: Break, point: Point, state: GraphState
-    ) -> tuple[Break, Interrupted | None]:
+        self, one: Break, point: InterruptNode, state: GraphState
+    ) -> tuple[Break, InterruptSignal | None]:
         answer = self._scope.run.answers[point.id]
         try:
             check_passage(answer, one.slot)
         except ResumeDataError as error:  # an answer that an earlier version has noted
-            return one, Interrupted(point, (error,))
+            return one, InterruptSignal(point, (error,))
         # A no holds whatever is shown now; a yes holds for exactly what people saw.
         refusal = refuses(answer)
         if refusal:
@@ -134,14 +134,14 @@ class Gatekeeper:
                 f"the breakpoint {one.kind} {one.node!r} shows another state now than the one that "
                 "was agreed to; nothing ran, and it is asked anew"
             )
-            return one, Interrupted(new, (ResumeDataError(fault, target=point.id),))
+            return one, InterruptSignal(new, (ResumeDataError(fault, target=point.id),))
         try:
             edit = read_edit(self._topology, answer, state.values)
         except ResumeDataError as error:
-            return one, Interrupted(point, (error,))
+            return one, InterruptSignal(point, (error,))
         return replace(one, id=point.id, edit=edit), None
 
-    def _question(self, one: Break, state: GraphState, asked_again: str = "") -> Point:
+    def _question(self, one: Break, state: GraphState, asked_again: str = "") -> InterruptNode:
         sends = tuple(
             Send(task.node, task.sent[0])
             for task in state.tasks
@@ -160,7 +160,7 @@ class Gatekeeper:
             asked_again=asked_again,
         )
         encode(question)
-        return Point(
+        return InterruptNode(
             id=self._scope.run.new_id(),
             address=self._scope.address,
             slot=one.slot,
@@ -174,7 +174,7 @@ def _opened(state: GraphState) -> GraphState:
     return replace(state, gate=(), tasks=tasks, origin=None)
 
 
-def _is_same(asked: Point, now: Point) -> bool:
+def _is_same(asked: InterruptNode, now: InterruptNode) -> bool:
     """Whether a breakpoint shows what people were shown."""
     was, shown = cast("Question", asked.info), cast("Question", now.info)
     return was.fingerprint == shown.fingerprint
@@ -203,7 +203,7 @@ def refuses(answer: object) -> str:
     Only a clear yes does: True, an approval, or an edit of the state.
     """
     match answer:
-        case True | StateEdit() | ApprovalResult(approved=True):
+        case True | StateUpdate() | ApprovalResult(approved=True):
             return ""
         case Expired() | Cancelled():
             return str(answer)
@@ -244,7 +244,7 @@ def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, o
     Raises:
         ResumeDataError: It does not fit the state.
     """
-    if not isinstance(answer, StateEdit):
+    if not isinstance(answer, StateUpdate):
         return {}
     try:
         topology.channels.replace(values, answer.values, "the edit")
@@ -254,17 +254,17 @@ def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, o
 
 
 async def apply_edit(
-    topology: Topology, run: RunContext, point: Point, state: GraphState
+    topology: Topology, run: RunContext, point: InterruptNode, state: GraphState
 ) -> GraphState:
     """Take an answer that was given to the graph itself: an edit of its state.
 
     Before a step has begun, the edges of the last one are followed once more.
 
     Raises:
-        Interrupted: It does not fit: everything waits on.
+        InterruptSignal: It does not fit: everything waits on.
     """
     answer = run.answers.get(point.id)
-    if not isinstance(answer, StateEdit):
+    if not isinstance(answer, StateUpdate):
         return state
     run.read.add(point.id)
     try:
@@ -278,10 +278,12 @@ async def apply_edit(
         keep_waiting(ResumeDataError(told, target=point.id))
 
 
-def stop_signal(scope: Scope) -> Interrupted:
+def stop_signal(scope: Scope) -> InterruptSignal:
     """Make the signal of a graph that was stopped from outside, between two steps.
 
     It goes on without any answer, the next time that somebody resumes it.
     """
     info = CancelInfo(mode=scope.run.cancel.mode or "now")
-    return Interrupted(Point(id=scope.run.new_id(), address=scope.address, slot=_STOP, info=info))
+    return InterruptSignal(
+        InterruptNode(id=scope.run.new_id(), address=scope.address, slot=_STOP, info=info)
+    )

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from agents.core.asking.answers import ANY_OUTCOME, Cancelled, DoubtResult, Expired
-from agents.core.asking.infos import DoubtInfo
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, InDoubtResult
+from agents.core.asking.infos import InDoubtInfo
 from agents.core.codec import Json, decode
 from agents.core.component.held import HeldAnswers
 from agents.core.component.state import (
@@ -56,7 +56,7 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
         An outcome that people vouch for; None when the node shall run now.
 
     Raises:
-        Interrupted: People are asked whether it ran, or have not answered yet.
+        InterruptSignal: People are asked whether it ran, or have not answered yet.
         NodeRefusedError: Nobody knows, and it shall not run again.
     """
     scope = current_scope("begin_gated()")
@@ -148,9 +148,9 @@ async def _ask(
     scope = current_scope("a doubt")
     await scope.run.journal.tell_doubt(str(scope.address))
     before = interrupt_info()
-    if isinstance(before, DoubtInfo):
+    if isinstance(before, InDoubtInfo):
         frozen = before.frozen
-    info = DoubtInfo(
+    info = InDoubtInfo(
         tool_name=node,
         arguments={},
         title=title,
@@ -166,7 +166,7 @@ async def _choice(here: OuterGraph, held: HeldAnswers | None) -> str:
     match answer:
         case None:
             await _ask(here, held)
-        case DoubtResult(choice="ran" | "again" as choice):
+        case InDoubtResult(choice="ran" | "again" as choice):
             return choice
         case _:
             pass

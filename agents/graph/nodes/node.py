@@ -14,10 +14,10 @@ from agents.core.component.exits import contained
 from agents.core.component.held import acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
-from agents.core.interrupt import Interrupted, unpack_group
+from agents.core.interrupt import InterruptSignal, unpack_group
 from agents.core.journal import NODE, NODE_FAILED
 from agents.core.outlet import passing_on
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, Watch, entered
 from agents.graph.nodes.function import (
     NodeContext,
@@ -46,7 +46,7 @@ class SubGraph(Protocol):
         """Run it; once more after an error, it goes on where it failed."""
         ...
 
-    def kept_point(self) -> Point:
+    def kept_point(self) -> InterruptNode:
         """All that is needed to go on later."""
         ...
 
@@ -66,7 +66,7 @@ class NodeEnding:
     """
 
     task: Task
-    signal: Interrupted | None = None
+    signal: InterruptSignal | None = None
     error: Exception | None = None
 
 
@@ -158,7 +158,7 @@ class _Begun:
                 point = self.scope.point or self.scope.run.claim(self.scope.address, "")
                 with entered(replace(self.scope, point=point)):
                     outcome = await self._outcome()
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             return _waiting(self.task, self.node_run, signal)
         except Exception as error:  # noqa: BLE001 - kept with the task, and raised after the step
             return await self._failed(error)
@@ -172,7 +172,7 @@ class _Begun:
         """End it with what came out of its own task group."""
         try:
             error = unpack_group(group)
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             return _waiting(self.task, self.node_run, signal)
         return await self._failed(error)
 
@@ -279,7 +279,7 @@ class _Begun:
             self.task, status="failed", error=told, answered=_answers(node_run), kept=node_run.kept
         )
         has_begun = child is not None and bool(child.state.tasks)
-        signal = Interrupted(child.kept_point()) if child is not None and has_begun else None
+        signal = InterruptSignal(child.kept_point()) if child is not None and has_begun else None
         return NodeEnding(task=failed, signal=signal, error=error)
 
     def _context(self, attempt: int) -> NodeContext:
@@ -316,7 +316,7 @@ def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
     return tuple(node_run.answered[index] for index in sorted(node_run.answered))
 
 
-def _waiting(task: Task, node_run: NodeRun, signal: Interrupted) -> NodeEnding:
+def _waiting(task: Task, node_run: NodeRun, signal: InterruptSignal) -> NodeEnding:
     """Return a waiting ending; a question that changed since people answered waits as before."""
     if node_run.refusals:
         return NodeEnding(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)

@@ -22,9 +22,9 @@ from agents.core.asking.answers import (
 from agents.core.codec import Json, encode, register
 from agents.core.errors import NotAnsweredError, ResumeDataError, ResumeError
 from agents.core.interrupt import raise_point
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, current_scope
-from agents.graph.commands import Answers, Send, StateEdit
+from agents.graph.commands import MultipleAnswers, Send, StateUpdate
 from agents.graph.errors import OutsideNodeError, QuestionChangedError
 from agents.graph.state.place import Answered
 from agents.graph.state.shapes import is_json, misfit, read_answer, schema_of
@@ -80,7 +80,7 @@ class Question:
         if self.kind != "node":
             check_passage(answer, str(self))
             return
-        if isinstance(answer, Answers):
+        if isinstance(answer, MultipleAnswers):
             if not answer.values:
                 raise ResumeDataError(f"the list of answers to {self} is empty; nothing ran")
             answer = answer.values[0]
@@ -101,10 +101,10 @@ def check_passage(answer: object, where: str) -> None:
     Raises:
         ResumeDataError: It is something else.
     """
-    if not isinstance(answer, bool | ApprovalResult | StateEdit | Expired | Cancelled):
+    if not isinstance(answer, bool | ApprovalResult | StateUpdate | Expired | Cancelled):
         raise ResumeDataError(
-            f"a breakpoint ({where}) takes True or False, an ApprovalResult or a StateEdit, got a "
-            f"{type(answer).__name__}; nothing ran, and it still waits"
+            f"a breakpoint ({where}) takes True or False, an ApprovalResult or a StateUpdate, got "
+            f"a {type(answer).__name__}; nothing ran, and it still waits"
         )
 
 
@@ -130,7 +130,7 @@ class NodeRun:
     address: Address
     node: str
     answered: dict[int, Answered] = field(default_factory=dict)
-    pending: dict[int, Point] = field(default_factory=dict)
+    pending: dict[int, InterruptNode] = field(default_factory=dict)
     queue: list[object] = field(default_factory=list)
     kept: dict[str, object] = field(default_factory=dict)
     asked: int = 0
@@ -169,9 +169,9 @@ class NodeRun:
             if point.id in self.run.answers:
                 self._take(question, point)
 
-    def _take(self, question: Question, point: Point) -> None:
+    def _take(self, question: Question, point: InterruptNode) -> None:
         answer = self.run.answers[point.id]
-        if isinstance(answer, Answers):
+        if isinstance(answer, MultipleAnswers):
             answer, *self.queue = answer.values
         self.answered[question.index] = Answered(
             index=question.index, id=point.id, fingerprint=question.fingerprint, value=answer
@@ -181,7 +181,7 @@ class NodeRun:
         """Make sure that every answer was for a question that the node did ask.
 
         Raises:
-            Interrupted: One was not: all waits on.
+            InterruptSignal: One was not: all waits on.
             QuestionChangedError: The same, and nothing waits.
         """
         unused = [
@@ -198,7 +198,7 @@ class NodeRun:
         """Refuse to go on, as people answered something else.
 
         Raises:
-            Interrupted: What waited, waits on.
+            InterruptSignal: What waited, waits on.
             QuestionChangedError: Nothing waited.
         """
         error = QuestionChangedError(self.node, index, detail)
@@ -252,17 +252,19 @@ class NodeRun:
         ]
         self._raise(question, None, *refusals)
 
-    def _refuse(self, question: Question, before: Point | None, fault: str) -> NoReturn:
+    def _refuse(self, question: Question, before: InterruptNode | None, fault: str) -> NoReturn:
         """An answer of the wrong kind is not kept: the question waits on."""
         self.answered.pop(question.index, None)
         self.queue.clear()
         error = ResumeDataError(f"the answer to {question} does not fit: {fault}; nothing is kept")
         self._raise(question, before, error)
 
-    def _raise(self, question: Question, before: Point | None, *refusals: ResumeError) -> NoReturn:
+    def _raise(
+        self, question: Question, before: InterruptNode | None, *refusals: ResumeError
+    ) -> NoReturn:
         if before is None or (self.run.untargeted == "reenter" and not refusals):
             encode(question)
-            before = Point(
+            before = InterruptNode(
                 id=self.run.new_id(),
                 address=self.address,
                 slot=f"{_SLOT}{question.index}",
@@ -277,7 +279,7 @@ def _is_of_another(question: Question, known: Answered) -> bool:
     return is_answer and known.fingerprint != question.fingerprint
 
 
-def _shown(point: Point) -> str:
+def _shown(point: InterruptNode) -> str:
     return cast("Question", point.info).fingerprint
 
 
@@ -319,7 +321,7 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
             A type that names `Expired` or `Cancelled` (`str | Expired`) gets that outcome as well.
 
     Raises:
-        Interrupted: People are asked. Let it pass.
+        InterruptSignal: People are asked. Let it pass.
         OutsideNodeError: This is no node.
         NotAnsweredError: The question expired or was called off, and the type does not name that.
         UnstorableValueError: The value cannot be stored; nobody is asked.

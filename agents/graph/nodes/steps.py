@@ -18,9 +18,9 @@ from typing import NoReturn, cast
 
 from agents.core.cancel import stop
 from agents.core.codec import decode, encode
-from agents.core.errors import CheckpointDecodeError, TopologyChangedError
-from agents.core.interrupt import Interrupted, composite_interrupt
-from agents.core.pending import Point
+from agents.core.errors import AgentChangedError, CheckpointDecodeError
+from agents.core.interrupt import InterruptSignal, composite_interrupt
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, current_scope, entered
 from agents.graph.errors import GraphStepLimitError, StateChangedError, StateUpdateError
 from agents.graph.nodes.breakpoints import Gatekeeper, apply_edit, stop_signal
@@ -86,7 +86,7 @@ class GraphRun:
             is_gated=is_gated,
             make_child=_make_child,
         )
-        self._signals: dict[int, Interrupted] = {}
+        self._signals: dict[int, InterruptSignal] = {}
         self._id = ""
         self._has_begun = False
         self._is_first = True
@@ -109,7 +109,7 @@ class GraphRun:
             The state at the end.
 
         Raises:
-            Interrupted: People are needed.
+            InterruptSignal: People are needed.
             NodeRefusedError: A breakpoint was not passed.
             AgentError: The graph cannot go on.
             Exception: A node failed. `kept_point` has what is needed to go on.
@@ -129,10 +129,10 @@ class GraphRun:
             await self._run_step()
             await self._commit()
 
-    def kept_point(self) -> Point:
+    def kept_point(self) -> InterruptNode:
         """All that is needed to go on later, also after an error."""
         children = tuple(self._signals[at].point for at in sorted(self._signals))
-        return Point(
+        return InterruptNode(
             id=self._id or self._run.new_id(),
             address=self._scope.address,
             slot=self._scope.slot,
@@ -174,7 +174,7 @@ class GraphRun:
         has_begun = any(task.status != "todo" or task.answered for task in self.state.tasks)
         return self._is_first and (has_begun or self._run.journal.knows_work)
 
-    def _interrupt(self, signals: dict[int, Interrupted]) -> NoReturn:
+    def _interrupt(self, signals: dict[int, InterruptSignal]) -> NoReturn:
         self._signals = signals
         ordered = [signals[at] for at in sorted(signals)]
         with entered(self._scope):
@@ -212,7 +212,7 @@ class GraphRun:
         self._signals.pop(at, None)
         untouched = self._run.untouched(task.address(self._scope.address))
         if task.status == "waiting" and untouched is not None:
-            self._signals[at] = Interrupted(untouched)
+            self._signals[at] = InterruptSignal(untouched)
             return False
         return True
 
@@ -285,11 +285,11 @@ def _make_child(here: OuterGraph, is_gated: bool) -> GraphRun:  # noqa: FBT001 -
     return GraphRun(cast("Topology", here.node.graph), around=here, is_gated=is_gated)
 
 
-def read_state(topology: Topology, point: Point) -> GraphState:
+def read_state(topology: Topology, point: InterruptNode) -> GraphState:
     """Read where a graph stood.
 
     Raises:
-        TopologyChangedError: It was another graph; or a node that must go on is gone, or is a
+        AgentChangedError: It was another graph; or a node that must go on is gone, or is a
             sub-graph and was none, or the other way round; or an edge is gone that waits for more;
             or the schema has changed, and what is stored does not fit.
         CheckpointDecodeError: It is damaged.
@@ -299,12 +299,12 @@ def read_state(topology: Topology, point: Point) -> GraphState:
         raise CheckpointDecodeError(f"the graph at {point.address} has lost its state")
     if state.graph != topology.name:
         was, now = f"the graph {state.graph!r}", f"the graph {topology.name!r}"
-        raise TopologyChangedError(str(point.address), was, now)
+        raise AgentChangedError(str(point.address), was, now)
     names = {*(task.node for task in state.tasks), *(one.node for one in state.gate)}
     for name in sorted(names - set(topology.nodes)):
-        raise TopologyChangedError(str(point.address), f"a node {name!r}", "none of that name")
+        raise AgentChangedError(str(point.address), f"a node {name!r}", "none of that name")
     if names and (lost := topology.lost_join(state)):
-        raise TopologyChangedError(str(point.address), f"an edge {lost}", "none like it")
+        raise AgentChangedError(str(point.address), f"an edge {lost}", "none like it")
     for task in state.tasks:
         _check_inside(topology, point, task)
     state = replace(state, values=topology.channels.filled(state.values))
@@ -313,7 +313,7 @@ def read_state(topology: Topology, point: Point) -> GraphState:
     return state
 
 
-def _check_inside(topology: Topology, point: Point, task: Task) -> None:
+def _check_inside(topology: Topology, point: InterruptNode, task: Task) -> None:
     """Make sure that what waits in a node can still be answered there."""
     graph, address = topology.nodes[task.node].graph, task.address(point.address)
     for child in point.children:
@@ -322,7 +322,7 @@ def _check_inside(topology: Topology, point: Point, task: Task) -> None:
         was_graph = isinstance(child.info, GraphInfo) and child.address == address
         if was_graph != (graph is not None):
             was, now = ("a sub-graph", "a function") if was_graph else ("a function", "a sub-graph")
-            raise TopologyChangedError(str(address), was, now)
+            raise AgentChangedError(str(address), was, now)
         if graph is not None:
             read_state(graph, child)
 

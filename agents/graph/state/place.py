@@ -8,7 +8,7 @@ from typing import Literal
 from agents.core.address import Address, Segment
 from agents.core.codec import register
 from agents.core.errors import ResumeDataError
-from agents.graph.commands import Send, StateEdit
+from agents.graph.commands import Send, StateUpdate
 
 Phase = Literal["running", "paused", "failed", "finished", "cancelled"]
 TaskStatus = Literal["todo", "waiting", "failed", "done"]
@@ -220,8 +220,8 @@ class GraphInfo:
         Raises:
             ResumeDataError: It is something else.
         """
-        if not isinstance(answer, StateEdit):
+        if not isinstance(answer, StateUpdate):
             raise ResumeDataError(
                 f"the graph {self.graph!r} itself asked nothing: answer the questions in it, or "
-                f"give a StateEdit; got a {type(answer).__name__}"
+                f"give a StateUpdate; got a {type(answer).__name__}"
             )

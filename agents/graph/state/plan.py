@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 from pydantic import BaseModel
 
 from agents.core.codec import encode
-from agents.core.pending import Interrupted
+from agents.core.pending import InterruptSignal
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError, StateUpdateError
 from agents.graph.state.channels import Channels, Values
@@ -247,7 +247,7 @@ class Topology:
             result = branch.router(self.channels.view(deepcopy(values)))
             if inspect.isawaitable(result):
                 result = await cast("Awaitable[object]", result)
-        except Interrupted:
+        except InterruptSignal:
             raise GraphBuildError(
                 f"{who} asked people; a router may not: ask in a node before it"
             ) from None

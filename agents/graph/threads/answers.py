@@ -24,8 +24,8 @@ from agents.core.errors import (
     ResumeError,
     UnknownInterruptError,
 )
-from agents.core.pending import Point, is_answerable
-from agents.graph.commands import Answers, Command
+from agents.core.pending import InterruptNode, is_answerable
+from agents.graph.commands import Command, MultipleAnswers
 from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError, ThreadBusyError
 from agents.graph.nodes.breakpoints import read_edit
 from agents.graph.nodes.questions import Question
@@ -42,7 +42,7 @@ class Resume(TypedDict, total=False):
 
     Attributes:
         resume: One value, whatever it is, for the only question that waits; a breakpoint takes
-            True or False, an `ApprovalResult` or a `StateEdit`.
+            True or False, an `ApprovalResult` or a `StateUpdate`.
         resume_map: Values by interrupt id.
         resume_list: Values for the questions of one node, in the order in which it asks them; the
             first is for the only question that waits.
@@ -158,7 +158,11 @@ def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict
             raise SeveralPendingError(pending)
         if not pending:
             raise NothingPendingError(thread_id)
-        value = request["resume"] if "resume" in request else Answers(tuple(request["resume_list"]))
+        value = (
+            request["resume"]
+            if "resume" in request
+            else MultipleAnswers(tuple(request["resume_list"]))
+        )
         named = {wanted or pending[0]: value}
     for target in named:
         _check_known(head, target, pending)
@@ -210,9 +214,9 @@ def stopped_ids(head: ThreadDocument) -> list[str]:
     return [point.id for point in head.point.walk() if isinstance(point.info, CancelInfo)]
 
 
-def _check(topology: Topology, point: Point, answer: object) -> None:
+def _check(topology: Topology, point: InterruptNode, answer: object) -> None:
     info = point.info
-    if isinstance(answer, Answers) and not isinstance(info, Question):
+    if isinstance(answer, MultipleAnswers) and not isinstance(info, Question):
         raise ResumeDataError(f"{point.address} takes one answer, not a list", target=point.id)
     if is_answerable(info):
         info.check_answer(answer)
@@ -222,7 +226,7 @@ def _check(topology: Topology, point: Point, answer: object) -> None:
             read_edit(graph, answer, _state_at(point))
 
 
-def _state_at(point: Point) -> Values:
+def _state_at(point: InterruptNode) -> Values:
     """The state that an edit is for."""
     if isinstance(point.info, Question):
         return dict(point.info.state or {})

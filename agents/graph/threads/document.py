@@ -8,7 +8,7 @@ from typing import cast, get_args
 
 from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
 from agents.core.errors import CheckpointDecodeError
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.graph.commands import Command
 from agents.graph.state.place import GraphInfo, GraphState, Phase
 
@@ -38,7 +38,7 @@ class ThreadDocument:
     number: int
     parent: int | None
     phase: Phase
-    point: Point
+    point: InterruptNode
     reason: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     session: Mapping[str, object] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class ThreadDocument:
                 parent=cast("int | None", data["parent"]),
                 phase=_phase(data["phase"]),
                 reason=cast("str", data["reason"]),
-                point=Point.from_json(data["point"]),
+                point=InterruptNode.from_json(data["point"]),
                 counts=cast("dict[str, int]", data["counts"]),
                 session=cast("dict[str, object]", decode(data["session"])),
             )
@@ -151,9 +151,9 @@ def _plain(command: Command | None) -> Command | None:
     return command and Command(goto=command.targets, update=dict(command.update))
 
 
-def bare_point(before: Point, state: GraphState) -> Point:
+def bare_point(before: InterruptNode, state: GraphState) -> InterruptNode:
     """The interrupt of a graph in which nothing waits: it only keeps the state."""
-    return Point(
+    return InterruptNode(
         id=before.id,
         address=before.address,
         slot=before.slot,

@@ -11,8 +11,8 @@ from agents.core.codec import encode
 from agents.core.component.state import address_segment
 from agents.core.errors import ResumeError
 from agents.core.events import RunFailed, RunFinished, RunInterrupted, RunResumed, RunStarted
-from agents.core.interrupt import Interrupted
-from agents.core.pending import Point
+from agents.core.interrupt import InterruptSignal
+from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, SessionValues, entered, outer_house
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
@@ -84,7 +84,7 @@ class Execution:
             graph_run = GraphRun(self._topology, hooks, step_limit=work.step_limit)
             try:
                 values = await graph_run.run(dict)
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 return await self._wait_for_people(head, run, signal, work)
             except NodeRefusedError as error:
                 await self._end(head, run, replace(graph_run.state, tasks=(), gate=()), str(error))
@@ -127,7 +127,7 @@ class Execution:
         run.journal = self._thread.journal(every_step=True)
 
     async def _wait_for_people(
-        self, head: ThreadDocument, run: RunContext, signal: Interrupted, work: ThreadWork
+        self, head: ThreadDocument, run: RunContext, signal: InterruptSignal, work: ThreadWork
     ) -> GraphResult:
         point = signal.point
         result = self._result(point)
@@ -180,7 +180,7 @@ class Execution:
         self,
         head: ThreadDocument,
         run: RunContext,
-        point: Point,
+        point: InterruptNode,
         phase: Phase,
         reason: str = "",
     ) -> ThreadDocument:
@@ -198,11 +198,11 @@ class Execution:
         noted = await self._thread.note(document, run.journal) if is_new else None
         return noted or await self._thread.save(document, is_new=is_new)
 
-    def _unused(self, run: RunContext, waiting: Point | None) -> list[ResumeError]:
+    def _unused(self, run: RunContext, waiting: InterruptNode | None) -> list[ResumeError]:
         """Answers that nobody used; where a run was stopped, they may not have been reached."""
         return [] if run.cancel.mode is not None else run.unused(waiting)
 
-    def _result(self, point: Point) -> GraphResult:
+    def _result(self, point: InterruptNode) -> GraphResult:
         state = read_state(self._topology, point)
         thread_id = self._thread.thread_id
         return result_of(self._topology, state, point, thread_id=thread_id, checkpoint=0)
@@ -233,7 +233,7 @@ async def begun(
     state = await topology.begin(values, old.counts if old else {}, old.memories if old else {})
     if head is not None:
         return replace(head.with_state(state, phase="running"), parent=head.number)
-    point = Point(
+    point = InterruptNode(
         id=new_id,
         address=graph_address(topology.name),
         info=GraphInfo(graph=topology.name),

@@ -13,7 +13,7 @@ from typing import cast
 from agents.core.address import Address
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import CheckpointDecodeError
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.graph.state.place import GraphState, Task
 from agents.graph.threads.document import ThreadDocument
 
@@ -81,7 +81,7 @@ def _applied(document: ThreadDocument, entries: Sequence[Mapping[str, Json]]) ->
         tasks[at] = cast("Task", decode(task))
         children.pop(at, None)
         if child is not None:
-            children[at] = Point.from_json(child)
+            children[at] = InterruptNode.from_json(child)
     state = replace(state, tasks=tuple(tasks))
     ordered = tuple(children[at] for at in sorted(children))
     number = document.number + len(entries)
@@ -111,10 +111,10 @@ def _is_same_step(
     )
 
 
-def _by_task(state: GraphState, point: Point) -> dict[int, Point] | None:
+def _by_task(state: GraphState, point: InterruptNode) -> dict[int, InterruptNode] | None:
     """Return the waiting point of each task in the step; None when something else waits, too."""
     numbers = {task.address(point.address): at for at, task in enumerate(state.tasks)}
-    points: dict[int, Point] = {}
+    points: dict[int, InterruptNode] = {}
     for child in point.children:
         at = numbers.get(Address(child.address.segments[: len(point.address) + 1]))
         # `_applied` puts them in the order of the tasks: another order has to be written whole.

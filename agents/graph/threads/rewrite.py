@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agents.core.address import Address
 from agents.core.errors import AgentConfigError
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.graph.commands import END, START
 from agents.graph.nodes.questions import Question
 from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Phase, Task
@@ -90,7 +90,9 @@ def _ask_again(state: GraphState) -> tuple[Break, ...]:
     return tuple(replace(one, id="", edit={}) for one in state.gate)
 
 
-def _stored(head: ThreadDocument, state: GraphState, children: tuple[Point, ...]) -> ThreadDocument:
+def _stored(
+    head: ThreadDocument, state: GraphState, children: tuple[InterruptNode, ...]
+) -> ThreadDocument:
     phase: Phase = "paused" if state.tasks or state.gate else "finished"
     point = bare_point(head.point, state)
     if children:
@@ -135,14 +137,16 @@ def forked(
     return replace(source, point=point, phase=phase, parent=source.number)
 
 
-def _is_plain(point: Point) -> bool:
+def _is_plain(point: InterruptNode) -> bool:
     """Whether all that waits below is a question of a graph: those are bound to no thread."""
     return all(
         isinstance(one.info, Question | GraphInfo) for one in point.walk() if not one.children
     )
 
 
-def _renamed(point: Point, old: Address, new: Address, new_id: Callable[[], str]) -> Point:
+def _renamed(
+    point: InterruptNode, old: Address, new: Address, new_id: Callable[[], str]
+) -> InterruptNode:
     """The same interrupt under another id, and at another address."""
     address = Address((*new.segments, *point.address.segments[len(old) :]))
     children = tuple(_renamed(child, old, new, new_id) for child in point.children)

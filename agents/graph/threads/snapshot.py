@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.core.address import Address, Segment
 from agents.core.cancel import CancelInfo
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, InterruptNode
 from agents.graph.commands import Send
 from agents.graph.nodes.questions import Question
 from agents.graph.state.channels import Values
@@ -110,7 +110,7 @@ class GraphResult:
     checkpoint: int = 0
 
 
-def pending_of(point: Point | None) -> tuple[Pending, ...]:
+def pending_of(point: InterruptNode | None) -> tuple[Pending, ...]:
     """Return the questions that wait in a tree, in order."""
     if point is None or not point.children:
         return ()
@@ -170,7 +170,7 @@ def graph_address(name: str) -> Address:
 
 
 def result_of(
-    topology: Topology, state: GraphState, point: Point, *, thread_id: str, checkpoint: int
+    topology: Topology, state: GraphState, point: InterruptNode, *, thread_id: str, checkpoint: int
 ) -> GraphResult:
     """Tell what came of an invoke."""
     return GraphResult(

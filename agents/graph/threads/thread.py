@@ -25,7 +25,7 @@ from agents.core.checkpoint import (
 from agents.core.codec import Json, from_text, read_back, to_text
 from agents.core.errors import AgentConfigError, CheckpointConflictError, CheckpointNotFoundError
 from agents.core.journal import Journal
-from agents.graph.errors import OtherGraphError, ThreadBusyError
+from agents.graph.errors import GraphMismatchError, ThreadBusyError
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import GraphClaim, ThreadDocument
 from agents.graph.threads.partial import PARTIAL, applied, difference
@@ -100,7 +100,7 @@ class GraphThread:
 
         Raises:
             CheckpointNotFoundError: There is none: it never ran.
-            OtherGraphError: It is of another graph.
+            GraphMismatchError: It is of another graph.
         """
         head = await self.any_head()
         self.check_graph(topology)
@@ -125,10 +125,10 @@ class GraphThread:
         """Make sure that the head, if there is one, is of this graph.
 
         Raises:
-            OtherGraphError: It is of another.
+            GraphMismatchError: It is of another.
         """
         if self.head is not None and self.head.graph != topology.name:
-            raise OtherGraphError(self.thread_id, self.head.graph, topology.name)
+            raise GraphMismatchError(self.thread_id, self.head.graph, topology.name)
 
     def refuse_running(self) -> None:
         """Make sure that nobody works on it.

@@ -13,7 +13,7 @@ from agents.core.errors import (
     CheckpointNotFoundError,
     NothingPendingError,
 )
-from agents.graph.errors import NoGraphStoreError, OtherGraphError, ThreadBusyError
+from agents.graph.errors import GraphMismatchError, NoCheckpointerError, ThreadBusyError
 from agents.graph.options import Options
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument
@@ -51,7 +51,7 @@ class GraphThreads:
             checkpoint: Number of an earlier checkpoint: where it stood then.
 
         Raises:
-            NoGraphStoreError: The graph has no store.
+            NoCheckpointerError: The graph has no store.
             CheckpointNotFoundError: It never ran, or has no such checkpoint.
         """
         thread = self._thread(thread_id, "get_state()")
@@ -67,7 +67,7 @@ class GraphThreads:
             limit: How many at most.
 
         Raises:
-            NoGraphStoreError: The graph has no store.
+            NoCheckpointerError: The graph has no store.
             CheckpointNotFoundError: It never ran.
         """
         thread = self._thread(thread_id, "history()")
@@ -92,7 +92,7 @@ class GraphThreads:
             as_node: Whose update it is; `END` ends the turn.
 
         Raises:
-            NoGraphStoreError: The graph has no store.
+            NoCheckpointerError: The graph has no store.
             CheckpointError: It never ran, is being worked on, or somebody else wrote first.
             AgentConfigError: There is no such node.
             StateUpdateError: The update does not fit; nothing was written.
@@ -116,7 +116,7 @@ class GraphThreads:
             new_thread_id: A thread that does not exist yet; empty goes back in the same one.
 
         Raises:
-            NoGraphStoreError: The graph has no store.
+            NoCheckpointerError: The graph has no store.
             CheckpointError: There is no such checkpoint, the thread is being worked on, the new
                 one exists, or somebody else wrote first.
         """
@@ -142,7 +142,7 @@ class GraphThreads:
             limit: How many at most.
 
         Raises:
-            NoGraphStoreError: The graph has no store that can list.
+            NoCheckpointerError: The graph has no store that can list.
         """
         store, found = self._listing("threads()"), list[StateSnapshot]()
         last = stored_id(after) if after else ""
@@ -162,7 +162,7 @@ class GraphThreads:
             thread_id: The thread.
 
         Raises:
-            NoGraphStoreError: The graph has no store that can delete.
+            NoCheckpointerError: The graph has no store that can delete.
             ThreadBusyError: It is being worked on.
             CheckpointConflictError: Somebody else wrote meanwhile.
             CheckpointNotFoundError: There is no such thread.
@@ -184,12 +184,12 @@ class GraphThreads:
         thread = GraphThread(store, thread_id)
         try:
             return self._snapshot(thread_id, await thread.need_head(self.topology))
-        except (CheckpointError, OtherGraphError):
+        except (CheckpointError, GraphMismatchError):
             return None
 
     def _listing(self, what: str) -> GraphThreadStore:
         if self._store is None or not isinstance(self._store, GraphThreadStore):
-            raise NoGraphStoreError(self.name, f"{what}, which takes a ThreadStore,")
+            raise NoCheckpointerError(self.name, f"{what}, which takes a ThreadStore,")
         return self._store
 
     async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
@@ -202,7 +202,7 @@ class GraphThreads:
             reason: Why; never empty.
 
         Raises:
-            NoGraphStoreError: The graph has no store.
+            NoCheckpointerError: The graph has no store.
             NothingPendingError: The turn has ended.
             CheckpointError: It never ran, is being worked on, or somebody else wrote first.
             AgentConfigError: There is no reason.
@@ -221,7 +221,7 @@ class GraphThreads:
 
     def _thread(self, thread_id: str, what: str) -> GraphThread:
         if self._store is None or not thread_id:
-            raise NoGraphStoreError(self.name, what)
+            raise NoCheckpointerError(self.name, what)
         return GraphThread(self._store, thread_id)
 
     def _snapshot(self, thread_id: str, document: ThreadDocument) -> StateSnapshot:

@@ -114,11 +114,11 @@ class PolicyHouse:
 
     @property
     def allows_ungated(self) -> bool:
-        """See `HousePolicy`."""
+        """See `ApplicationPolicy`."""
         return self.in_force().is_settings
 
     async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
-        """Judge a call; see `HousePolicy`."""
+        """Judge a call; see `ApplicationPolicy`."""
         held = self.in_force()
         rulebook = held.rulebook
         tool = ToolFacts(name=call.tool, tags=call.tags, risk=call.risk)

@@ -19,7 +19,7 @@ def admin_card(approval: Approval, *, by: str, text: str, link: str) -> Card:
     """Draw it.
 
     Args:
-        approval: Undecidable, or stuck now.
+        approval: NoApprovers, or stuck now.
         by: Slack user id of who asks.
         text: What they say beside it; may be empty.
         link: Address of the card; empty when it is not known.

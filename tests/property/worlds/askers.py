@@ -11,7 +11,7 @@ from agents import Agent, AgentEvent, AgentInput, ChatModelAgent, interrupt, mak
 from agents.agent import function_agent
 from agents.core.component.legacy import InterruptAndRerunError, resume_info
 from agents.core.component.state import address_segment, get_resume_context
-from agents.core.interrupt import Interrupted, composite_interrupt
+from agents.core.interrupt import InterruptSignal, composite_interrupt
 from agents.graph import END, START, GraphAgent, StateGraph, graph_tool, node_interrupt
 from agents.middlewares import Middleware
 from agents.middlewares.base import CallNext, ModelCall
@@ -109,7 +109,7 @@ def in_parts(office: Office) -> Agent:
             try:
                 with address_segment("part", name):
                     office.ask()
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt("parts", None, *signals)

@@ -27,7 +27,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.cancel import CancelToken
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
-from agents.core.interrupt import Interrupted, composite_interrupt
+from agents.core.interrupt import InterruptSignal, composite_interrupt
 from agents.core.scope import current_address
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
@@ -231,7 +231,7 @@ class Several:
                     # Which part ends first depends on people; what is told of them must not.
                     yield replace(event, branches=((at, number), *event.branches))
                 done.append(part.name)
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt(f"{self.name} waits", done, *signals)

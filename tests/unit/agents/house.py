@@ -16,7 +16,7 @@ class TestHouse:
 
     Attributes:
         rules: What its file says.
-        allows_ungated: See `HousePolicy`.
+        allows_ungated: See `ApplicationPolicy`.
         judged: Tool, arguments, code and `inside` of all that it was asked.
         noted: What it was told to put on record.
     """

@@ -12,10 +12,10 @@ from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import address_segment
 from agents.core.errors import ResumeError
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.core.journal import Journal
 from agents.core.observers import ToolOutcome
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, Scope, current_scope, entered
 from agents.tools.base import Tool
 
@@ -41,7 +41,7 @@ class Stage:
     arguments: dict[str, Json]
     why: str = ""
     thread: str = "t1"
-    point: Point | None = None
+    point: InterruptNode | None = None
     refusals: tuple[ResumeError, ...] = ()
     journals: list[Journal] = field(default_factory=list)
     before_start: BeforeStart | None = None
@@ -94,14 +94,14 @@ class Stage:
         """Whether the last round noted that the call has started."""
         return self.journals[-1].has_started(f"agent:A;tool:{self.tool.definition.name}:c1")
 
-    def _stored(self) -> Point | None:
+    def _stored(self) -> InterruptNode | None:
         # Through JSON and back: what is kept is what a store would give back.
-        return Point.from_json(self.point.to_json()) if self.point else None
+        return InterruptNode.from_json(self.point.to_json()) if self.point else None
 
     async def _call(self) -> ToolReturn | None:
         try:
             result = await self.tool.call(self.tool.validate(self.arguments))
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             self.point, self.refusals = signal.point, signal.refusals
             return None
         self.point = None

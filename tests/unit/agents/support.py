@@ -41,7 +41,7 @@ from agents.core.codec import Json
 from agents.core.observers import Recorder
 from agents.core.scope import BeforeStart
 from agents.models import Turn, call, say
-from agents.policy.house import HousePolicy
+from agents.policy.house import ApplicationPolicy
 from agents.tools import ToolSpec
 from agents.tools.base import CallText
 
@@ -119,7 +119,7 @@ class World:
     before_start: BeforeStart | None = None
     recorder: Recorder | None = None
     era: str = ""
-    policy: HousePolicy | None = None
+    policy: ApplicationPolicy | None = None
 
     def agent(self, name: str = "A") -> Agent:
         if self.by_history:

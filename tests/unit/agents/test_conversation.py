@@ -18,6 +18,7 @@ from agents.core.codec import Json
 from agents.core.component.context import publish
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointBusyError,
     CheckpointConflictError,
@@ -27,12 +28,11 @@ from agents.core.errors import (
     NoCheckpointStoreError,
     NothingPendingError,
     ResumeDataError,
-    TopologyChangedError,
     UnknownInterruptError,
     UnregisteredTypeError,
 )
 from agents.core.interrupt import (
-    Interrupted,
+    InterruptSignal,
     composite_interrupt,
     interrupt,
     keep_waiting,
@@ -312,7 +312,7 @@ class TwoQuestions(Asker):
                         known = {**known, name: data}
                     elif name not in known:
                         self._wait(name)
-                except Interrupted as signal:
+                except InterruptSignal as signal:
                     signals.append(signal)
         if signals:
             composite_interrupt("both", known, *signals)
@@ -397,7 +397,7 @@ async def test_answers_wait_for_the_version_that_asked() -> None:
     await done(first)
     await answer(first, "yes")
 
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await done(office.open(Asker("other")))
     assert await done(office.open()) == ["says heard sure? and yes"]
 

@@ -32,6 +32,7 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
+    AgentChangedError,
     AmbiguousTargetError,
     CheckpointBusyError,
     CheckpointConflictError,
@@ -39,13 +40,12 @@ from agents.core.errors import (
     CheckpointVersionError,
     NoCheckpointStoreError,
     NothingPendingError,
-    TopologyChangedError,
     UnknownInterruptError,
     UnregisteredTypeError,
 )
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.core.messages import load_messages, read_log, user_message
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 from agents.models import call, say
 from agents.runs.document import Claim, RunDocument, find_answers
 from agents.tools import event_key, publish
@@ -140,11 +140,11 @@ async def test_resume_takes_the_answers_too() -> None:
 
 
 async def test_an_address_that_two_share_is_ambiguous() -> None:
-    def leaf(number: str) -> Point:
-        return Point(id=number, address=points.address, info="q")
+    def leaf(number: str) -> InterruptNode:
+        return InterruptNode(id=number, address=points.address, info="q")
 
-    points = Point(id="p", address=Point.from_json(json_point()).address)
-    both = Point(id="p", address=points.address, children=(leaf("1"), leaf("2")))
+    points = InterruptNode(id="p", address=InterruptNode.from_json(json_point()).address)
+    both = InterruptNode(id="p", address=points.address, children=(leaf("1"), leaf("2")))
 
     with pytest.raises(AmbiguousTargetError, match="1, 2"):
         find_answers(both, {"agent:A": "x"})
@@ -162,7 +162,7 @@ def test_a_damaged_interrupt_is_a_typed_error(key: str) -> None:
     del data[key]
 
     with pytest.raises(CheckpointDecodeError):
-        Point.from_json(data)
+        InterruptNode.from_json(data)
 
 
 async def test_a_run_that_goes_on_cannot_be_resumed_or_begun_again() -> None:
@@ -189,7 +189,7 @@ async def test_a_document_that_waits_for_nothing_is_refused() -> None:
 async def test_another_root_agent_is_refused() -> None:
     world = await waiting_world()
 
-    with pytest.raises(TopologyChangedError, match="'A'"):
+    with pytest.raises(AgentChangedError, match="'A'"):
         await collect(world.runner(Asker("B")).resume("1"))
 
 
@@ -294,7 +294,7 @@ async def test_a_composite_inside_a_tool_keeps_its_parts() -> None:
             try:
                 with address_segment("part", name):
                     interrupt(f"{name}?")
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         composite_interrupt("both", None, *signals)
 

@@ -27,7 +27,7 @@ from agents.core.errors import (
     ModelTimeoutError,
 )
 from agents.graph.state.retries import RetryPolicy
-from agents.middlewares import RetryModel
+from agents.middlewares import ModelRetryMiddleware
 from agents.middlewares.retry import is_temporary
 from agents.models import ScriptedModel, ask_once, model_error, model_fault, say
 from tests.unit.bot.demo.openai_server import KEY, Reply, openai_server
@@ -151,7 +151,7 @@ async def test_a_filtered_answer_is_a_refusal_with_its_words(
     reply: Reply, said: str, streaming: bool
 ) -> None:
     with pytest.raises(ModelRefusedError) as caught:
-        await answer_of(reply, streaming=streaming, middlewares=[RetryModel()])
+        await answer_of(reply, streaming=streaming, middlewares=[ModelRetryMiddleware()])
     assert (caught.value.fault, caught.value.said) == ("filter", said)
     assert "declines to answer" in str(caught.value)
 

@@ -33,7 +33,7 @@ from agents import (
 from agents.chat.state import ChatRun, ChatState
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json, decode, encode
-from agents.core.errors import TopologyChangedError
+from agents.core.errors import AgentChangedError
 from agents.core.messages import dump_messages, load_messages, repaired, well_formed
 from agents.models import Turn, call, say
 from tests.unit.agents.support import CountingStore, Plain, World, brief, collect, contexts, yes
@@ -214,7 +214,7 @@ async def test_a_gate_that_is_gone_is_noticed_without_a_topology(change: str) ->
     (first, _) = await runner.pending("t#1")
 
     params = ResumeParams(targets={first.id: yes(first)})
-    with pytest.raises(TopologyChangedError, match="was interrupted with approval"):
+    with pytest.raises(AgentChangedError, match="was interrupted with approval"):
         await collect(runner.resume_with_params("t#1", params))
 
     assert pay.calls == []

@@ -21,7 +21,12 @@ from agents.core.errors import (
     RunCancelledError,
 )
 from agents.core.events import RunCancelled, RunFinished, RunResumed, RunStarted
-from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.core.interrupt import (
+    InterruptSignal,
+    composite_interrupt,
+    keep_waiting,
+    stateful_interrupt,
+)
 from agents.core.observers import RunEvent
 from agents.core.scope import current_scope
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
@@ -85,7 +90,7 @@ class Pair:
                 async for event in run_agent(part, input):  # type: ignore[arg-type]
                     yield event
                 done.append(part.name)  # type: ignore[attr-defined]
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt("several", done, *signals)

@@ -25,6 +25,7 @@ from agents.core.codec import TypeRegistry
 from agents.core.component.context import session_values
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     AgentError,
     AmbiguousTargetError,
@@ -39,7 +40,6 @@ from agents.core.errors import (
     NothingPendingError,
     OutsideRunError,
     ResumeDataError,
-    TopologyChangedError,
     UnknownInterruptError,
     UnregisteredTypeError,
 )
@@ -189,12 +189,12 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
     ),
     "another root agent": (
         lambda m: collect(m.runner(name="B").resume("pending")),
-        TopologyChangedError,
+        AgentChangedError,
         "start the version that asked",
     ),
     "a gate was taken away": (
         lambda m: collect(m.runner("other").resume("pending")),
-        TopologyChangedError,
+        AgentChangedError,
         "start the version that asked",
     ),
     "no store": (

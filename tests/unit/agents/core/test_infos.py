@@ -10,11 +10,11 @@ import pytest
 from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
-    DoubtResult,
     Expired,
+    InDoubtResult,
     ReviewEditResult,
 )
-from agents.core.asking.infos import ApprovalInfo, DoubtInfo, FollowUpInfo, ReviewEditInfo
+from agents.core.asking.infos import ApprovalInfo, FollowUpInfo, InDoubtInfo, ReviewEditInfo
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import CheckpointDecodeError, ResumeDataError
 from agents.core.pending import Answerable
@@ -37,13 +37,13 @@ DIGEST = _BARE.digest_of(_BARE.arguments)
 APPROVAL = replace(_BARE, digest=DIGEST)
 REVIEW = ReviewEditInfo(**{**FIELDS, "digest": DIGEST})
 FOLLOW_UP = FollowUpInfo(questions=("Why?",))
-DOUBT = DoubtInfo(tool_name="pay", arguments={"euros": 5}, title="Pay 5", call_id="c1")
+DOUBT = InDoubtInfo(tool_name="pay", arguments={"euros": 5}, title="Pay 5", call_id="c1")
 ENDS = [Expired(), Expired(waited="1 h"), Cancelled(), Cancelled(by="U1", reason="no need")]
 FITS: dict[Any, list[object]] = {
     "approval": [APPROVAL.approve(), APPROVAL.reject(), APPROVAL.reject("no", by="U1")],
     "review": [REVIEW.accept(by="U1"), REVIEW.edit({"euros": 4}), REVIEW.reject("no")],
     "follow-up": ["because", FOLLOW_UP.answer("because")],
-    "doubt": [DoubtResult(choice="ran", result="ok"), DoubtResult(choice="give_up", by="U1")],
+    "doubt": [InDoubtResult(choice="ran", result="ok"), InDoubtResult(choice="give_up", by="U1")],
 }
 INFOS = {"approval": APPROVAL, "review": REVIEW, "follow-up": FOLLOW_UP, "doubt": DOUBT}
 
@@ -114,7 +114,7 @@ def test_info_without_a_digest_can_not_be_approved() -> None:
         (ReviewEditResult, {"disapproved": None}),
         (Expired, {"waited": None}),
         (Cancelled, {"by": 5}),
-        (DoubtResult, {"choice": "ran", "result": 5}),
+        (InDoubtResult, {"choice": "ran", "result": 5}),
     ],
 )
 def test_answers_of_wrong_types_cannot_be_made(kind: Any, fields: dict[str, object]) -> None:
@@ -124,7 +124,7 @@ def test_answers_of_wrong_types_cannot_be_made(kind: Any, fields: dict[str, obje
 
 def test_doubt_has_three_choices() -> None:
     with pytest.raises(ValueError, match="no such choice"):
-        DoubtResult(choice=cast("Any", "maybe"))
+        InDoubtResult(choice=cast("Any", "maybe"))
 
 
 def test_tampered_store_gives_no_answer() -> None:

@@ -7,14 +7,14 @@ from typing import cast
 
 from agents.core.address import Address, Segment
 from agents.core.codec import Json, encode
-from agents.core.pending import Point
+from agents.core.pending import InterruptNode
 
 PLACE = Address((Segment("agent", "A"),))
 
 
-def asked(info: list[str]) -> Point:
+def asked(info: list[str]) -> InterruptNode:
     """A point as `interrupt` makes it."""
-    return Point(id="i1", address=PLACE, info=info).with_info(encode(info))
+    return InterruptNode(id="i1", address=PLACE, info=info).with_info(encode(info))
 
 
 def info_in(data: Json) -> Json:
@@ -38,9 +38,9 @@ def test_a_point_with_another_info_stores_that_one() -> None:
 
 
 def test_what_is_stored_has_the_stored_children() -> None:
-    parent = Point(id="i2", address=PLACE, info="calls wait", children=(asked(["pay"]),))
+    parent = InterruptNode(id="i2", address=PLACE, info="calls wait", children=(asked(["pay"]),))
 
     stored = parent.stored()
-    assert stored == Point.from_json(parent.to_json())
+    assert stored == InterruptNode.from_json(parent.to_json())
     assert stored.to_json() == parent.to_json()
     assert stored.stored() is stored

@@ -16,8 +16,8 @@ from agents.core.asking.answers import (
     Cancelled,
     Denied,
     Expired,
+    NoApprovers,
     ReviewEditResult,
-    Undecidable,
     Withdrawn,
 )
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
@@ -201,7 +201,7 @@ async def test_expired_is_not_a_rejection(till: Till) -> None:
     [
         (Withdrawn(by="U1", reason="use 6"), "The request was withdrawn by the requester"),
         (Denied(reason="use 6"), "A rule denies this request by now"),
-        (Undecidable(reason="use 6"), "Nobody can decide this request, so nobody was asked"),
+        (NoApprovers(reason="use 6"), "Nobody can decide this request, so nobody was asked"),
     ],
 )
 async def test_i9_withdrawn_and_undecidable_are_facts_of_their_own(

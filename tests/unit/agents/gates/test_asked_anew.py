@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.core.asking.answers import AskedAnew
+from agents.core.asking.answers import Reasked
 from agents.core.asking.infos import ApprovalInfo
 from agents.gates import approval_gate, guard
 from agents.models import Turn, call, say
@@ -14,7 +14,7 @@ from tests.unit.agents.house import TestHouse, always
 from tests.unit.agents.support import Plain, World, brief, contexts
 
 PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
-ANEW = AskedAnew(reason="The rules have changed.")
+ANEW = Reasked(reason="The rules have changed.")
 
 
 async def test_a_gate_in_code_asks_once_more() -> None:

@@ -13,7 +13,7 @@ from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
 from agents.core.observers import ToolOutcome
-from agents.gates import approval_gate, choice_gate, choose_tool, complete_gate, tool
+from agents.gates import approval_gate, choose_argument, choose_tool, fill_arguments, tool
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
 from agents.tools import Tool
 from tests.unit.agents.stage import Stage
@@ -44,7 +44,7 @@ class Host:
 
     def gated(self) -> Tool:
         made = tool(title="Deploy {service} to {zone}")(self.deploy)
-        return choice_gate(made, parameter="zone", options=ZONES)
+        return choose_argument(made, parameter="zone", options=ZONES)
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ async def test_other_call_than_shown_never_runs(host: Host) -> None:
 
 
 async def test_several_can_be_chosen(host: Host) -> None:
-    gate = choice_gate(tool(host.copy), parameter="zones", options=ZONES, multiple=True)
+    gate = choose_argument(tool(host.copy), parameter="zones", options=ZONES, multiple=True)
     stage = Stage(gate, {})
     await stage.run()
     info = stage.question(CallChoiceInfo)
@@ -174,7 +174,7 @@ async def test_several_can_be_chosen(host: Host) -> None:
 
 async def test_option_has_a_value_of_its_own(host: Host) -> None:
     sizes = [Choice(id="s", label="Small", value=1), Choice(id="l", label="Large", value=9)]
-    stage = Stage(choice_gate(tool(host.scale), parameter="size", options=sizes), {})
+    stage = Stage(choose_argument(tool(host.scale), parameter="size", options=sizes), {})
     await stage.run()
     await stage.answer(stage.question(CallChoiceInfo).choose("l"))
     assert host.ran == [("scale", 9)]
@@ -182,7 +182,7 @@ async def test_option_has_a_value_of_its_own(host: Host) -> None:
 
 async def test_option_that_the_tool_refuses_is_not_offered(host: Host) -> None:
     options = [*ZONES, Choice(id="mars", label="Mars")]
-    gate = choice_gate(tool(host.deploy), parameter="zone", options=options, question="Where?")
+    gate = choose_argument(tool(host.deploy), parameter="zone", options=options, question="Where?")
     with pytest.raises(ToolError, match="'mars' of 'zone' does not fit"):
         await Stage(gate, {"service": "web"}).run()
 
@@ -205,12 +205,12 @@ def test_gate_that_makes_no_sense(
     host: Host, parameter: str, options: tuple[Choice, ...], fault: str
 ) -> None:
     with pytest.raises(AgentConfigError, match=fault):
-        choice_gate(tool(host.deploy), parameter=parameter, options=options)
+        choose_argument(tool(host.deploy), parameter=parameter, options=options)
 
 
 async def test_choice_then_approval_of_all_of_it(host: Host) -> None:
     inner = approval_gate(tool(host.deploy))
-    stage = Stage(choice_gate(inner, parameter="zone", options=ZONES), {"service": "web"})
+    stage = Stage(choose_argument(inner, parameter="zone", options=ZONES), {"service": "web"})
     await stage.run()
     assert await stage.answer(stage.question(CallChoiceInfo).choose("us")) is None
     info = stage.question(ApprovalInfo)
@@ -220,8 +220,8 @@ async def test_choice_then_approval_of_all_of_it(host: Host) -> None:
 
 
 async def test_two_completing_gates(host: Host) -> None:
-    inner = complete_gate(tool(host.deploy), ["service"])
-    stage = Stage(choice_gate(inner, parameter="zone", options=ZONES), {})
+    inner = fill_arguments(tool(host.deploy), ["service"])
+    stage = Stage(choose_argument(inner, parameter="zone", options=ZONES), {})
     await stage.run()
     await stage.answer(stage.question(CallChoiceInfo).choose("us"))
     info: object = stage.asked.info

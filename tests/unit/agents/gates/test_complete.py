@@ -21,7 +21,7 @@ from agents.core.errors import (
     ResumeDataError,
 )
 from agents.core.observers import ToolOutcome
-from agents.gates import approval_gate, complete_gate, review_edit_gate, tool
+from agents.gates import approval_gate, fill_arguments, review_edit_gate, tool
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.tools import Tool
 from tests.unit.agents.stage import Stage
@@ -51,7 +51,7 @@ class Desk:
         return f"{seats} to {to}"
 
     def gated(self, *missing: str) -> Tool:
-        return complete_gate(tool(title="Book {seats} to {to}")(self.book), missing)
+        return fill_arguments(tool(title="Book {seats} to {to}")(self.book), missing)
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_validating_again_changes_nothing(desk: Desk) -> None:
 
 
 async def test_complete_then_approve_all_of_it(desk: Desk) -> None:
-    stage = Stage(complete_gate(approval_gate(tool(desk.book)), ["seats"]), {"to": "Oslo"})
+    stage = Stage(fill_arguments(approval_gate(tool(desk.book)), ["seats"]), {"to": "Oslo"})
     await stage.run()
     assert await stage.answer(stage.question(ParametersInfo).complete({"seats": 4})) is None
     info = stage.question(ApprovalInfo)
@@ -255,7 +255,7 @@ async def test_reviewed_call_may_be_completed_at_once(desk: Desk) -> None:
 def test_gate_that_makes_no_sense(desk: Desk, missing: tuple[str, ...], told: str) -> None:
     made = tool(desk.book) if missing else Plain("pay")
     with pytest.raises(AgentConfigError, match=f"no argument {told}; it has"):
-        complete_gate(made, missing)
+        fill_arguments(made, missing)
 
 
 class Odd(Plain):
@@ -285,5 +285,5 @@ def test_null_is_kept_where_the_tool_takes_it(schema: Json, is_kept: bool) -> No
                 Plain("odd").definition, schema={"type": "object", "properties": {"x": schema}}
             )
 
-    gate = complete_gate(Nullable("odd"), ["x"])
+    gate = fill_arguments(Nullable("odd"), ["x"])
     assert ("x" in gate.validate({"x": None})) is is_kept

@@ -11,9 +11,9 @@ from pydantic_ai.direct import model_request
 
 from agents import (
     ChatModelAgent,
-    DoubtInfo,
-    DoubtResult,
     FollowUpInfo,
+    InDoubtInfo,
+    InDoubtResult,
     MemoryCheckpointStore,
     ReviewEditInfo,
     ReviewEditResult,
@@ -26,7 +26,7 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.journal import Journal
 from agents.core.scope import AskAgain, RunContext, Scope, StartingCall, entered
-from agents.gates import approval_gate, complete_gate, guard, human_gate, review_edit_gate
+from agents.gates import approval_gate, fill_arguments, guard, human_gate, review_edit_gate
 from agents.gates.approval import Gate
 from agents.gates.decorator import tool as decorated
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
@@ -226,7 +226,7 @@ async def test_a_human_gate_asks_in_its_own_way_under_the_ruling_of_the_house() 
 async def test_the_house_judges_what_people_have_filled_in() -> None:
     pay = Plain("pay")
     house = TestHouse(by_amount(3, below=SMALL, above=FILE))
-    made = world(complete_gate(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
+    made = world(fill_arguments(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
     asked = contexts(await made.run())["c1"]
     assert isinstance(asked.info, ParametersInfo)
     assert house.judged == []
@@ -242,7 +242,7 @@ async def test_the_house_judges_what_people_have_filled_in() -> None:
 async def test_what_people_have_filled_in_runs_where_a_rule_allows_it() -> None:
     pay = Plain("pay")
     house = TestHouse(by_amount(3, below=SMALL, above=FILE))
-    made = world(complete_gate(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
+    made = world(fill_arguments(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
     asked = contexts(await made.run())["c1"]
     assert isinstance(asked.info, ParametersInfo)
     await made.resume({asked.id: asked.info.complete({"x": 1}, by="UROSA")})
@@ -251,7 +251,7 @@ async def test_what_people_have_filled_in_runs_where_a_rule_allows_it() -> None:
 
 async def test_a_house_that_allows_all_ungated_calls_lets_run_what_people_have_filled_in() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE), allows_ungated=True)
-    made = world(complete_gate(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
+    made = world(fill_arguments(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
     asked = contexts(await made.run())["c1"]
     assert isinstance(asked.info, ParametersInfo)
     await made.resume({asked.id: asked.info.complete({"x": 9}, by="UROSA")})
@@ -483,9 +483,9 @@ async def test_a_call_that_a_rule_allowed_is_in_doubt_when_its_process_dies() ->
         await made.run()
     pay.body = None
     doubt = contexts(await made.recover())["c1"]
-    assert isinstance(doubt.info, DoubtInfo)
+    assert isinstance(doubt.info, InDoubtInfo)
     assert doubt.info.frozen == {"terms": "who decides about doubts"}
-    await made.resume({doubt.id: DoubtResult(choice="again", voters=("UADA",))})
+    await made.resume({doubt.id: InDoubtResult(choice="again", voters=("UADA",))})
     assert len(pay.calls) == 2
     assert house.acts == ["allow pay small"]
 
@@ -502,7 +502,7 @@ async def test_a_doubt_is_not_run_again_against_a_denial_in_force() -> None:
         await made.run()
     doubt = contexts(await made.recover())["c1"]
     house.rules = always(Deny("closed", "no-pay"))
-    await made.resume({doubt.id: DoubtResult(choice="again")})
+    await made.resume({doubt.id: InDoubtResult(choice="again")})
     assert len(pay.calls) == 1
     assert house.acts == ["allow pay small", "deny pay no-pay"]
 
@@ -749,7 +749,7 @@ async def test_a_rule_that_allows_what_has_lapsed_says_who_decides_about_a_doubt
     with pytest.raises(Died):
         await made.resume({context.id: context.info.approve(by="UADA")})
     doubt = contexts(await made.recover())["c1"].info
-    assert isinstance(doubt, DoubtInfo)
+    assert isinstance(doubt, InDoubtInfo)
     assert doubt.frozen == {"terms": "who decides about doubts"}
 
 

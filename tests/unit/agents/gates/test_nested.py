@@ -45,7 +45,7 @@ from agents.core.errors import (
     UnknownInterruptError,
     UnusedAnswerError,
 )
-from agents.core.interrupt import Interrupted, keep_waiting
+from agents.core.interrupt import InterruptSignal, keep_waiting
 from agents.core.messages import user_message
 from agents.core.scope import current_address
 from agents.models import Turn, call, say
@@ -87,7 +87,7 @@ class AgentAsTool:
             async for event in run_agent(self.agent, request):
                 if isinstance(event, MessageEvent):
                     text = event.text
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             composite_interrupt("agent tool interrupt", text, signal)
         return text
 
@@ -128,7 +128,7 @@ class Row:
                     async for event in run_agent(agent, given):
                         yield event
                     done.add(at)
-                except Interrupted as signal:
+                except InterruptSignal as signal:
                     signals.append(signal)
             if signals:
                 composite_interrupt("row", Steps([number, *done]), *signals)

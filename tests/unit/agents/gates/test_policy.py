@@ -14,15 +14,15 @@ from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.component.state import get_resume_context
-from agents.core.errors import AgentConfigError, ToolError, TopologyChangedError
+from agents.core.errors import AgentChangedError, AgentConfigError, ToolError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.gates import GateState, approval_gate, guard, policy_gate, review_edit_gate, tool
-from agents.gates.complete import complete_gate
+from agents.gates.complete import fill_arguments
 from agents.gates.policy import PolicyGate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
-from agents.tools import Tool, tagged
+from agents.tools import Tool, with_tags
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain, World, contexts
 
@@ -76,7 +76,7 @@ async def test_allowed_call_runs_without_a_question() -> None:
 async def test_policy_is_told_about_the_call() -> None:
     judge = Judge(Allow())
     stage = Stage(
-        policy_gate(tagged(Plain("pay", idempotent=True), "money"), judge), {"x": 1}, "Why."
+        policy_gate(with_tags(Plain("pay", idempotent=True), "money"), judge), {"x": 1}, "Why."
     )
     await stage.run()
     (call,) = judge.calls
@@ -272,7 +272,7 @@ async def test_policy_goes_inside_of_a_completing_gate() -> None:
         return f"{x} {note}"
 
     judge = Judge(Allow())
-    made = policy_gate(approval_gate(complete_gate(tool(pay), ["x"])), judge)
+    made = policy_gate(approval_gate(fill_arguments(tool(pay), ["x"])), judge)
     assert made.definition.gates == ("approval", "complete", "policy")
     stage = Stage(made, {"note": "n"})
     await stage.run()
@@ -297,7 +297,7 @@ async def test_d12_policy_gate_that_is_gone_refuses() -> None:
     context = contexts(await world.run())["c1"]
     assert isinstance(context.info, ApprovalInfo)
     world.tools = [pay]
-    with pytest.raises(TopologyChangedError, match="policy"):
+    with pytest.raises(AgentChangedError, match="policy"):
         await world.resume({context.id: context.info.reject()})
     assert pay.calls == []
 
@@ -312,13 +312,13 @@ def test_wrapper_has_two_names() -> None:
 
 
 def test_tags_add_up_and_are_not_empty() -> None:
-    made = tagged(tagged(Plain("pay"), "money"), "money", "slow")
+    made = with_tags(with_tags(Plain("pay"), "money"), "money", "slow")
     assert made.definition.tags == ("money", "slow")
     assert made.validate({"x": 1}) == {"x": 1}
     assert made.describe({}).title == "Do pay"
     for tags in [(), ("",)]:
         with pytest.raises(AgentConfigError, match="needs tags"):
-            tagged(Plain("pay"), *tags)
+            with_tags(Plain("pay"), *tags)
 
 
 def test_wrappers_say_what_is_in_them() -> None:
@@ -327,8 +327,8 @@ def test_wrappers_say_what_is_in_them() -> None:
             return {("graph", "g"): 1}
 
     inner = Graph("pay")
-    assert policy_gate(tagged(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
-    assert policy_gate(tagged(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
+    assert policy_gate(with_tags(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
+    assert policy_gate(with_tags(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
     assert policy_gate(Plain("pay"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
 
 
@@ -350,7 +350,7 @@ async def test_i1_a_policy_that_takes_longer_than_it_may_denies() -> None:
 
 
 def test_the_time_of_a_policy_goes_inside_of_a_completing_gate_with_it() -> None:
-    made = policy_gate(complete_gate(Plain("pay"), ["x"]), Judge(Allow()), time_limit=2)
+    made = policy_gate(fill_arguments(Plain("pay"), ["x"]), Judge(Allow()), time_limit=2)
     inner = getattr(made, "tool", None)
     assert isinstance(inner, PolicyGate)
     assert inner.time_limit == 2

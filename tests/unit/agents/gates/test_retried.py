@@ -18,7 +18,7 @@ from agents.gates.approval import approval_gate
 from agents.gates.policy import PolicyGate
 from agents.graph import NodeFailedError, NodeRefusedError, RetryPolicy, StateGraph, node_interrupt
 from agents.memory import MemoryCheckpointStore
-from agents.middlewares.retry import RetryTools
+from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy.base import Allow
 from agents.runner import Runner
@@ -117,7 +117,7 @@ async def test_i5_an_agent_tool_that_is_retried(*, is_failing: bool) -> None:
         name="A",
         model=ScriptedModel([call("payer", {"request": "Pay."}, id="t1"), say("Done.")]),
         tools=[inner],
-        middlewares=[RetryTools(backoff=nothing, sleep=at_once)],
+        middlewares=[ToolRetryMiddleware(backoff=nothing, sleep=at_once)],
     )
     runner = Runner(outer, checkpoint_store=MemoryCheckpointStore())
     await collect_all(runner.query("Pay.", checkpoint_id="1"))

@@ -19,8 +19,8 @@ from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, human_gate, review_edit_gate
-from agents.gates.choice import choice_gate
-from agents.gates.complete import complete_gate
+from agents.gates.choice import choose_argument
+from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.questions import CallChoiceInfo, Choice, ParametersInfo
@@ -335,7 +335,7 @@ async def test_f6_three_gates_need_three_people() -> None:
 
 async def test_f6_who_fills_in_does_not_approve() -> None:
     pay = Plain("pay")
-    stage = Stage(complete_gate(approval_gate(numbered(pay)), ["x"]), {})
+    stage = Stage(fill_arguments(approval_gate(numbered(pay)), ["x"]), {})
     await stage.run()
     await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UADA"))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UADA"))
@@ -346,7 +346,7 @@ async def test_f6_who_fills_in_does_not_approve() -> None:
 
 async def test_f6_who_approved_outside_does_not_fill_in() -> None:
     pay = Plain("pay")
-    stage = Stage(approval_gate(complete_gate(numbered(pay), ["x"])), {})
+    stage = Stage(approval_gate(fill_arguments(numbered(pay), ["x"])), {})
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UADA"))
     await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UADA"))
@@ -426,7 +426,7 @@ async def test_edit_in_the_question_of_a_gate_outside_starts_over() -> None:
 async def test_what_people_chose_is_not_edited_inside() -> None:
     pay = Plain("pay")
     options = [Choice(id="a", label="5", value=5), Choice(id="b", label="6", value=6)]
-    made = choice_gate(review_edit_gate(numbered(pay)), parameter="x", options=options)
+    made = choose_argument(review_edit_gate(numbered(pay)), parameter="x", options=options)
     stage = Stage(made, {})
     await stage.run()
     await stage.answer(stage.question(CallChoiceInfo).choose("a", by="UADA"))

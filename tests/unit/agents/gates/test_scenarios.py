@@ -11,11 +11,11 @@ import pytest
 from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.core.errors import (
+    AgentChangedError,
     ArgumentError,
     CheckpointError,
     InvalidArgumentsError,
     ResumeDataError,
-    TopologyChangedError,
 )
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext
@@ -30,14 +30,14 @@ from agents.gates import (
     ReviewEditInfo,
     ReviewEditResult,
     approval_gate,
-    choice_gate,
-    complete_gate,
+    choose_argument,
+    fill_arguments,
     follow_up_tool,
     guard,
     human_gate,
     review_edit_gate,
 )
-from agents.middlewares.safe import SafeTools
+from agents.middlewares.safe import ToolErrorHandler
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.runner import Runner
@@ -69,10 +69,10 @@ GATES: dict[str, Callable[[Tool], Tool]] = {
     "review": review_edit_gate,
     "policy": lambda tool: guard(tool, AlwaysAsk()),
     "human": lambda tool: human_gate(tool, HumanInterruptConfig()),
-    "choice": lambda tool: choice_gate(
+    "choice": lambda tool: choose_argument(
         tool, parameter="x", options=[Choice(id="a", label="A", value=1)]
     ),
-    "complete": lambda tool: complete_gate(tool, ["x"]),
+    "complete": lambda tool: fill_arguments(tool, ["x"]),
 }
 every_gate = pytest.mark.parametrize("kind", list(GATES))
 
@@ -145,7 +145,7 @@ async def test_d12_a_gate_that_is_gone_or_another_refuses(kind: str) -> None:
     for change in [lambda tool: tool, GATES["approval" if kind != "approval" else "human"]]:
         world, pay, context = await begun(kind)
         world.tools = [change(pay)]
-        with pytest.raises(TopologyChangedError):
+        with pytest.raises(AgentChangedError):
             await world.resume({context.id: agreed(context.info)})
         assert pay.calls == []
 
@@ -269,7 +269,7 @@ async def test_e055_follow_up_without_an_answer_keeps_its_questions() -> None:
 
 
 async def test_e056_empty_answer_is_refused_also_behind_safe_tools() -> None:
-    world = asking_world(middlewares=[SafeTools()])
+    world = asking_world(middlewares=[ToolErrorHandler()])
     context = contexts(await world.run())["c1"]
     with pytest.raises(ResumeDataError, match="empty"):
         await world.resume({context.id: FollowUpInfo(questions=("Where?", "When?"))})

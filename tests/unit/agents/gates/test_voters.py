@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.core.asking.answers import ApprovalResult, DoubtResult, ReviewEditResult
+from agents.core.asking.answers import ApprovalResult, InDoubtResult, ReviewEditResult
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import decode, encode
 from agents.core.errors import AgentConfigError
@@ -78,7 +78,7 @@ def test_voters_without_names_are_refused(voters: object) -> None:
     with pytest.raises(TypeError, match="voters must be"):
         ReviewEditResult(no_need_to_edit=True, voters=voters)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="voters must be"):
-        DoubtResult(choice="ran", voters=voters)  # type: ignore[arg-type]
+        InDoubtResult(choice="ran", voters=voters)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="voters must be"):
         HumanResponse(type="accept", voters=voters)  # type: ignore[arg-type]
 

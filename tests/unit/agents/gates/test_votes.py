@@ -16,7 +16,7 @@ from agents.core.codec import Json
 from agents.core.errors import ToolError
 from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, human_gate, review_edit_gate
-from agents.gates.complete import complete_gate
+from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.policy import PolicyGate
@@ -92,7 +92,7 @@ async def test_a_vote_counts_for_the_gate_whose_people_were_asked() -> None:
 async def test_an_edit_that_was_approved_outside_counts_when_an_argument_is_filled_in() -> None:
     paid: list[tuple[int, str]] = []
     policy = ByAmount({5: ANYBODY, 6: MIA})
-    stage = await asked(PolicyGate(complete_gate(to_whom(paid), ["to"]), policy))
+    stage = await asked(PolicyGate(fill_arguments(to_whom(paid), ["to"]), policy))
     info = stage.question(ReviewEditInfo)
     edit = ReviewEditResult(
         edited_arguments={"x": 6},
@@ -130,7 +130,7 @@ async def test_two_who_are_not_named_are_not_taken_for_one() -> None:
 async def test_f6_who_agreed_outside_does_not_decide_for_a_gate_that_asks_later() -> None:
     paid: list[tuple[int, str]] = []
     strangers = HumanInterruptConfig(when=lambda call: call.arguments.get("to") == "Eve")
-    made = approval_gate(human_gate(complete_gate(to_whom(paid), ["to"]), strangers))
+    made = approval_gate(human_gate(fill_arguments(to_whom(paid), ["to"]), strangers))
     stage = await asked(made)
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     await stage.answer(stage.question(ParametersInfo).complete({"to": "Eve"}, by="UADA"))
@@ -230,7 +230,7 @@ async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> 
             return replace(MIA, rule="strangers") if "to" in call.arguments else MIA
 
     paid: list[tuple[int, str]] = []
-    stage = await asked(PolicyGate(complete_gate(to_whom(paid), ["to"]), ByName()))
+    stage = await asked(PolicyGate(fill_arguments(to_whom(paid), ["to"]), ByName()))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     await stage.answer(stage.question(ParametersInfo).complete({"to": "Eve"}, by="UADA"))
     info = stage.question(ApprovalInfo)
@@ -241,7 +241,7 @@ async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> 
 
 async def test_f6_who_agreed_outside_does_not_fill_in_what_was_open() -> None:
     paid: list[tuple[int, str]] = []
-    stage = await asked(approval_gate(complete_gate(to_whom(paid), ["to"])))
+    stage = await asked(approval_gate(fill_arguments(to_whom(paid), ["to"])))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     assert (
         await stage.answer(stage.question(ParametersInfo).complete({"to": "Ben"}, by="UMIA"))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Annotated, Any, TypedDict
 
-from agents.core.asking.answers import DoubtResult
-from agents.core.asking.infos import DoubtInfo
+from agents.core.asking.answers import InDoubtResult
+from agents.core.asking.infos import InDoubtInfo
 from agents.graph import CompiledGraph, GraphResult, StateGraph, StateSnapshot, node_interrupt
 from agents.memory import MemoryCheckpointStore
 
@@ -80,8 +80,8 @@ class Lab:
 
 async def settled(lab: Lab, result: GraphResult | StateSnapshot) -> GraphResult | StateSnapshot:
     """Let run once more whatever a dead process had begun with an answer."""
-    while doubts := [one for one in result.interrupts if isinstance(one.value, DoubtInfo)]:
-        again = DoubtResult(choice="again", by="U1")
+    while doubts := [one for one in result.interrupts if isinstance(one.value, InDoubtInfo)]:
+        again = InDoubtResult(choice="again", by="U1")
         result = await lab.run(resume_map={one.id: again for one in doubts})
     return result
 

@@ -26,7 +26,7 @@ from agents import (
 from agents.agent import run_agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import ToolCall, ToolReturn
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.core.messages import PlannedCall
 from agents.graph import (
     END,
@@ -159,7 +159,7 @@ def batch_node(lab: Lab) -> Any:
                 continue
             try:
                 done[name] = process(name)
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt("batch", done, *signals)

@@ -28,7 +28,7 @@ from agents import (
 )
 from agents.agent import ToolEvent
 from agents.core.codec import decode, encode
-from agents.core.errors import DuplicateNameError, TopologyChangedError
+from agents.core.errors import AgentChangedError, DuplicateNameError
 from agents.graph import (
     END,
     START,
@@ -148,7 +148,7 @@ async def test_a_gate_that_is_gone_lets_nothing_run() -> None:
     desk = Desk(turns, lambda: [approval_gate(pay) if is_gated else pay])
     [pending] = (await desk.run({"messages": "pay"})).interrupts
     is_gated = False
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await desk.run(resume_map={pending.id: pending.context.info.reject("no")})
     assert pay.calls == []
     is_gated = True

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointNotFoundError,
     NothingPendingError,
     OutsideRunError,
     ResumeError,
-    TopologyChangedError,
     UnregisteredTypeError,
 )
 from agents.core.interrupt import interrupt
@@ -25,7 +25,7 @@ from agents.graph import (
     GotoError,
     GraphBuildError,
     GraphStepLimitError,
-    NoGraphStoreError,
+    NoCheckpointerError,
     OutsideNodeError,
     Send,
     StateGraph,
@@ -45,7 +45,7 @@ async def test_g050_without_a_store_questions_surface() -> None:
     assert values_of(result) == ["q"]
     assert (result.thread_id, result.checkpoint) == ("", 0)
     for request in ({"resume": "x"}, {"resume_map": {ids(result)[0]: "x"}}, {}):
-        with pytest.raises(NoGraphStoreError, match="checkpoint_store"):
+        with pytest.raises(NoCheckpointerError, match="checkpoint_store"):
             await lab.run(**request)
     assert lab.ran["a"] == 1
     assert values_of(await lab.start()) == ["q"]
@@ -54,9 +54,9 @@ async def test_g050_without_a_store_questions_surface() -> None:
 
 async def test_g050_without_a_thread_id() -> None:
     lab = Lab(one)
-    with pytest.raises(NoGraphStoreError):
+    with pytest.raises(NoCheckpointerError):
         await lab.run({}, thread_id="")
-    with pytest.raises(NoGraphStoreError):
+    with pytest.raises(NoCheckpointerError):
         await lab.run(thread_id="", resume="x")
     assert lab.ran == {}
 
@@ -92,7 +92,7 @@ async def test_g055_reading_without_a_store() -> None:
         lambda: graph.recover("t"),
     ]
     for call in calls:
-        with pytest.raises(NoGraphStoreError):
+        with pytest.raises(NoCheckpointerError):
             await call()
 
 
@@ -289,11 +289,11 @@ async def test_a_node_that_is_gone() -> None:
     lab = Lab(one)
     await lab.start()
     lab.build = lambda lab: chain(lab, other=lab.ask("a", "q"))
-    with pytest.raises(TopologyChangedError, match="node 'a'"):
+    with pytest.raises(AgentChangedError, match="node 'a'"):
         await lab.run(resume="x")
     lab.build, lab.options = one, {"name": "another"}
     for call in (lab.run(resume="x"), lab.start(), lab.state()):
-        with pytest.raises(TopologyChangedError, match="graph 'graph'"):
+        with pytest.raises(AgentChangedError, match="graph 'graph'"):
             await call
     lab.options = {}
     assert (await lab.run(resume="x")).values["a"] == "x"

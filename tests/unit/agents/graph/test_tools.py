@@ -21,13 +21,13 @@ from agents import (
     composite_interrupt,
     get_resume_context,
 )
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.graph import (
     START,
     CompiledGraph,
     GraphAgent,
-    StateEdit,
     StateGraph,
+    StateUpdate,
     graph_tool,
     node_interrupt,
 )
@@ -141,7 +141,7 @@ async def test_e136_a_wrapper_around_a_graph() -> None:
         seen.append(get_resume_context(object)[0])
         try:
             values = await transfer_graph(lab).run_inside({"amount": 2000, "to": "bob"})
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             composite_interrupt("wrapper tool interrupt", None, signal)
         return str(values["result"])
 
@@ -165,9 +165,9 @@ async def test_e137_a_breakpoint_and_an_edit_through_an_agent() -> None:
     assert question.parent is not None
     for target in (question.id, question.parent.id):
         with pytest.raises(ResumeDataError, match="wrong type"):
-            await world.resume({target: StateEdit({"amount": "x"})})
+            await world.resume({target: StateUpdate({"amount": "x"})})
     assert [one.id for one in await world.pending()] == [question.id]
-    events = await world.resume({question.id: StateEdit({"amount": 7})})
+    events = await world.resume({question.id: StateUpdate({"amount": 7})})
     assert "sent 7 to bob" in brief(events)[0]
     assert lab.ran == {"validate": 1, "risk": 1, "execute": 1}
 

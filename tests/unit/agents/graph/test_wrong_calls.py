@@ -12,7 +12,7 @@ from agents.graph import (
     START,
     Command,
     GraphBuildError,
-    NoGraphStoreError,
+    NoCheckpointerError,
     Send,
     StateGraph,
 )
@@ -119,7 +119,7 @@ async def test_a_thread_id_is_a_text(thread_id: Any) -> None:
 
 async def test_a_store_without_a_thread_id_is_told_before_any_node_runs() -> None:
     lab = Lab(pay)
-    with pytest.raises(NoGraphStoreError, match="thread_id"):
+    with pytest.raises(NoCheckpointerError, match="thread_id"):
         await lab.run({}, thread_id="")
     assert lab.ran == {}
 

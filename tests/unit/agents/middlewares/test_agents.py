@@ -6,8 +6,8 @@ import pytest
 
 from agents import ChatModelAgent, ScriptedModel, approval_gate
 from agents.middlewares.gates import approval_middleware
-from agents.middlewares.retry import RetryTools
-from agents.middlewares.safe import SafeTools
+from agents.middlewares.retry import ToolRetryMiddleware
+from agents.middlewares.safe import ToolErrorHandler
 from agents.models import call, say
 from agents.runs.topology import Component
 from agents.workflows.agenttool import AgentTool
@@ -22,7 +22,9 @@ def office(pay: Plain, inner: ScriptedModel) -> World:
     return World(
         [call("Inner", {"request": "pay"}, id="o1"), say("all done")],
         [AgentTool(clerk)],
-        options={"middlewares": [SafeTools(), approval_middleware("Inner"), SafeTools()]},
+        options={
+            "middlewares": [ToolErrorHandler(), approval_middleware("Inner"), ToolErrorHandler()]
+        },
     )
 
 
@@ -68,7 +70,7 @@ async def test_a_gated_call_is_tried_again_behind_safe_tools(idempotent: bool) -
     world = World(
         [call("t", id="c1"), say("done")],
         [approval_gate(tool)],
-        options={"middlewares": [SafeTools(), RetryTools(2, sleep=no_sleep)]},
+        options={"middlewares": [ToolErrorHandler(), ToolRetryMiddleware(2, sleep=no_sleep)]},
     )
     context = contexts(await world.run())["c1"]
 

@@ -23,7 +23,7 @@ from agents import (
 from agents.agent import AgentEvent, AgentInput
 from agents.chat.state import ChatRun, ChatState
 from agents.core.errors import CheckpointDecodeError, ModelError
-from agents.middlewares import RetryModel
+from agents.middlewares import ModelRetryMiddleware
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.models import Turn, call, say
 from tests.unit.agents.middlewares.test_hooks import HOOKS
@@ -193,7 +193,7 @@ async def test_a_retry_asks_nobody_what_was_answered() -> None:
     async def no_sleep(_: float) -> None:
         return
 
-    retry = RetryModel(sleep=no_sleep, backoff=lambda _: timedelta(0))
+    retry = ModelRetryMiddleware(sleep=no_sleep, backoff=lambda _: timedelta(0))
     world = a_world([retry, Budget("a", "around_model"), FailsOnce()])
 
     asked, events = await play(world)

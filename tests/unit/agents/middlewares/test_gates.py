@@ -9,7 +9,7 @@ import pytest
 
 from agents.chat.agent import ChatModelAgent
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
-from agents.core.errors import AgentConfigError, TopologyChangedError
+from agents.core.errors import AgentChangedError, AgentConfigError
 from agents.core.observers import ToolOutcome
 from agents.gates import approval_gate, tool
 from agents.gates.base import CallGate
@@ -186,7 +186,7 @@ async def test_taking_the_policy_away_refuses_what_waits() -> None:
     world = a_world([policy_middleware(LIMITS)], pay, look, x=50)
     context = contexts(await world.run())["p1"]
     world.options = {"middlewares": [approval_middleware("pay")]}
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await world.resume({context.id: yes(context)})
     assert pay.calls == []
 

@@ -34,15 +34,15 @@ from agents.chat.state import run_local_values
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import (
+    AgentChangedError,
     OutsideRunError,
     SwallowedInterruptError,
-    TopologyChangedError,
     UnregisteredTypeError,
 )
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.core.messages import user_message
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.history import HistoryModifier
+from agents.middlewares.history import HistoryProcessor
 from agents.middlewares.wrapper import ToolWrapper
 from agents.models import call, say
 from agents.tools.base import Tool
@@ -337,7 +337,7 @@ async def test_a_hook_that_is_gone_is_not_passed_over() -> None:
     (context,) = contexts(await world.run()).values()
 
     world.options = {}
-    with pytest.raises(TopologyChangedError, match="the hook 'before_model:Asking'"):
+    with pytest.raises(AgentChangedError, match="the hook 'before_model:Asking'"):
         await world.resume({context.id: "go"})
 
     world.options = {"middlewares": [Asking("before_model")]}
@@ -349,7 +349,7 @@ async def test_a_middleware_that_swallows_a_question_is_noticed() -> None:
         async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
             try:
                 return await call_next(call)
-            except Interrupted:
+            except InterruptSignal:
                 return ModelResponse(parts=[TextPart("never mind")])
 
     world = World([say("done")], options={"middlewares": [Greedy(), Asking("around_model")]})
@@ -476,7 +476,7 @@ async def test_history_modifiers_may_be_coroutines_and_see_results() -> None:
     world = World(
         [call("t", id="c1"), say("done")],
         [Plain("t")],
-        options={"middlewares": [HistoryModifier(trim, after_tools=note), HistoryModifier()]},
+        options={"middlewares": [HistoryProcessor(trim, after_tools=note), HistoryProcessor()]},
     )
 
     await world.run()

@@ -17,8 +17,8 @@ from agents.backoff import doubling
 from agents.chat.agent import ChatModelAgent
 from agents.core.errors import ModelError
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.failover import FailoverModel
-from agents.middlewares.retry import RetryModel
+from agents.middlewares.failover import ModelFallbackMiddleware
+from agents.middlewares.retry import ModelRetryMiddleware
 from agents.models import Turn, call, say
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, follow
 
@@ -44,7 +44,7 @@ async def test_e069_a_failing_model_is_asked_again() -> None:
     naps = Naps()
     model = ScriptedModel([DOWN, RuntimeError("cut"), say("here")])
 
-    events = await collect(Runner(agent(model, RetryModel(3, sleep=naps))).query("hi"))
+    events = await collect(Runner(agent(model, ModelRetryMiddleware(3, sleep=naps))).query("hi"))
 
     assert brief(events) == ["says here"]
     assert model.calls == 3
@@ -53,7 +53,7 @@ async def test_e069_a_failing_model_is_asked_again() -> None:
 
 async def test_attempts_end() -> None:
     model = ScriptedModel([DOWN, DOWN, say("too late")])
-    retry = RetryModel(2, sleep=Naps(), backoff=lambda _: timedelta())
+    retry = ModelRetryMiddleware(2, sleep=Naps(), backoff=lambda _: timedelta())
 
     with pytest.raises(ModelError, match="503"):
         await collect(Runner(agent(model, retry)).query("hi"))
@@ -65,13 +65,13 @@ async def test_what_would_fail_again_is_not_repeated(error: Exception) -> None:
     model = ScriptedModel([error, say("no")])
 
     with pytest.raises((ModelError, AgentConfigError)):
-        await collect(Runner(agent(model, RetryModel(sleep=Naps()))).query("hi"))
+        await collect(Runner(agent(model, ModelRetryMiddleware(sleep=Naps()))).query("hi"))
     assert model.calls == 1
 
 
 async def test_others_may_be_worth_an_attempt() -> None:
     model = ScriptedModel([DENIED, say("here")])
-    retry = RetryModel(only=lambda _: True, sleep=Naps())
+    retry = ModelRetryMiddleware(only=lambda _: True, sleep=Naps())
 
     assert brief(await collect(Runner(agent(model, retry)).query("hi"))) == ["says here"]
 
@@ -83,7 +83,7 @@ def test_waits_double_and_have_a_limit() -> None:
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_a_stream_that_has_shown_nothing_is_repeated(streaming: bool) -> None:
     model = ScriptedModel([[DOWN], say("one two")])
-    runner = Runner(agent(model, RetryModel(sleep=Naps())), streaming=streaming)
+    runner = Runner(agent(model, ModelRetryMiddleware(sleep=Naps())), streaming=streaming)
 
     events = await collect(runner.query("hi"))
 
@@ -94,7 +94,8 @@ async def test_a_stream_that_has_shown_nothing_is_repeated(streaming: bool) -> N
 
 
 @pytest.mark.parametrize(
-    "middleware", [RetryModel(sleep=Naps()), FailoverModel([ScriptedModel([say("twice")])])]
+    "middleware",
+    [ModelRetryMiddleware(sleep=Naps()), ModelFallbackMiddleware([ScriptedModel([say("twice")])])],
 )
 async def test_a_text_that_people_have_seen_is_not_begun_again(middleware: Middleware) -> None:
     async def stream(_: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
@@ -112,7 +113,9 @@ async def test_a_text_that_people_have_seen_is_not_begun_again(middleware: Middl
 async def test_another_model_answers() -> None:
     first, second, third = (ScriptedModel([t]) for t in (DENIED, DOWN, say("third")))
 
-    events = await collect(Runner(agent(first, FailoverModel([second, third]))).query("hi"))
+    events = await collect(
+        Runner(agent(first, ModelFallbackMiddleware([second, third]))).query("hi")
+    )
 
     assert brief(events) == ["says third"]
     assert [model.calls for model in (first, second, third)] == [1, 1, 1]
@@ -122,12 +125,12 @@ async def test_when_all_models_fail_the_last_error_counts() -> None:
     first, second = ScriptedModel([DENIED]), ScriptedModel([DOWN])
 
     with pytest.raises(ModelError, match="503"):
-        await collect(Runner(agent(first, FailoverModel([second]))).query("hi"))
+        await collect(Runner(agent(first, ModelFallbackMiddleware([second]))).query("hi"))
 
 
 async def test_each_model_is_tried_several_times() -> None:
     first, second = ScriptedModel([DOWN, DOWN]), ScriptedModel([DOWN, say("here")])
-    middlewares = [FailoverModel([second]), RetryModel(2, sleep=Naps())]
+    middlewares = [ModelFallbackMiddleware([second]), ModelRetryMiddleware(2, sleep=Naps())]
 
     events = await collect(Runner(agent(first, *middlewares)).query("hi"))
 
@@ -139,7 +142,9 @@ async def test_a_mistake_does_not_fail_over() -> None:
     second = ScriptedModel([say("no")])
 
     with pytest.raises(AgentConfigError, match="script"):
-        await collect(Runner(agent(ScriptedModel([]), FailoverModel([second]))).query("hi"))
+        await collect(
+            Runner(agent(ScriptedModel([]), ModelFallbackMiddleware([second]))).query("hi")
+        )
     assert second.calls == 0
 
 
@@ -159,7 +164,11 @@ class Asks(Middleware):
 @pytest.mark.parametrize("kind", ["retry", "failover"])
 async def test_e271_an_interrupt_is_not_repeated(kind: str) -> None:
     naps, second, asks = Naps(), ScriptedModel([]), Asks()
-    outer = RetryModel(5, sleep=naps) if kind == "retry" else FailoverModel([second])
+    outer = (
+        ModelRetryMiddleware(5, sleep=naps)
+        if kind == "retry"
+        else ModelFallbackMiddleware([second])
+    )
     world = World([say("done")], options={"middlewares": [outer, asks]})
 
     (context,) = contexts(await world.run()).values()
@@ -180,7 +189,10 @@ async def test_cancellation_is_not_repeated() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    middlewares = [FailoverModel([ScriptedModel([])]), RetryModel(5, sleep=Naps())]
+    middlewares = [
+        ModelFallbackMiddleware([ScriptedModel([])]),
+        ModelRetryMiddleware(5, sleep=Naps()),
+    ]
     runner = Runner(agent(FunctionModel(answer), *middlewares))
     task = asyncio.create_task(collect(runner.query("hi")))
     await asked.wait()
@@ -196,7 +208,7 @@ async def test_tools_are_offered_to_the_other_model_too() -> None:
     second = ScriptedModel(turns)
     first = ScriptedModel([DOWN, DOWN])
     a = ChatModelAgent(
-        name="A", model=first, tools=[Plain("t")], middlewares=[FailoverModel([second])]
+        name="A", model=first, tools=[Plain("t")], middlewares=[ModelFallbackMiddleware([second])]
     )
 
     events = await collect(Runner(a).query("hi"))
@@ -207,6 +219,6 @@ async def test_tools_are_offered_to_the_other_model_too() -> None:
 
 def test_numbers_and_models_are_checked() -> None:
     with pytest.raises(AgentConfigError, match="at least 1"):
-        RetryModel(0)
+        ModelRetryMiddleware(0)
     with pytest.raises(AgentConfigError, match="fall back"):
-        FailoverModel([])
+        ModelFallbackMiddleware([])

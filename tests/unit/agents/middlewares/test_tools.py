@@ -28,11 +28,11 @@ from agents import (
 from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError, ResumeError
-from agents.core.interrupt import Interrupted
+from agents.core.interrupt import InterruptSignal
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import approval_middleware, review_middleware
-from agents.middlewares.retry import RetryTools
-from agents.middlewares.safe import SafeTools
+from agents.middlewares.retry import ToolRetryMiddleware
+from agents.middlewares.safe import ToolErrorHandler
 from agents.models import call, say
 from agents.tools import stream_text
 from agents.tools.base import Tool
@@ -62,7 +62,7 @@ def a_world(tools: list[Tool], *middlewares: Middleware, name: str = "t") -> Wor
 
 @pytest.mark.parametrize("is_inside", [True, False])
 async def test_e058_safe_and_approval_in_both_orders(is_inside: bool) -> None:
-    middlewares = [approval_middleware("pay"), SafeTools()]
+    middlewares = [approval_middleware("pay"), ToolErrorHandler()]
     pay = Plain("pay", fails(RuntimeError("exit 1")))
     world = a_world([pay], *(middlewares if is_inside else reversed(middlewares)), name="pay")
 
@@ -83,7 +83,7 @@ async def test_e061_an_error_in_the_middle_of_a_stream() -> None:
         name="A",
         model=ScriptedModel([call("t", id="c1"), say("done")]),
         tools=[Plain("t", body)],
-        middlewares=[SafeTools()],
+        middlewares=[ToolErrorHandler()],
     )
 
     events = await collect(Runner(agent, streaming=True).query("hi"))
@@ -98,7 +98,7 @@ async def test_e061_nobody_reads_the_stream() -> None:
         stream_text("half")
         raise ValueError
 
-    events = await a_world([Plain("t", body)], SafeTools(["t"])).run()
+    events = await a_world([Plain("t", body)], ToolErrorHandler(["t"])).run()
 
     assert brief(events)[1] == "tool t#c1 failed: half\n[tool error] ValueError"
 
@@ -106,11 +106,13 @@ async def test_e061_nobody_reads_the_stream() -> None:
 @pytest.mark.parametrize("error", [CheckpointConflictError("1"), AgentConfigError("no")])
 async def test_what_ends_a_run_is_no_result(error: Exception) -> None:
     with pytest.raises(type(error)):
-        await a_world([Plain("t", fails(error))], SafeTools()).run()
+        await a_world([Plain("t", fails(error))], ToolErrorHandler()).run()
 
 
 async def test_a_tool_error_is_a_result() -> None:
-    events = await a_world([Plain("t", fails(ToolError("no such order")))], SafeTools()).run()
+    events = await a_world(
+        [Plain("t", fails(ToolError("no such order")))], ToolErrorHandler()
+    ).run()
 
     assert brief(events)[1] == "tool t#c1 failed: [tool error] no such order"
 
@@ -119,7 +121,7 @@ async def test_e056_an_interrupt_passes_safe_tools_and_waits_for_a_real_answer()
     world = World(
         [call("ask_people", {"questions": ["Where?"]}, id="c1"), say("done")],
         [follow_up_tool()],
-        options={"middlewares": [SafeTools()]},
+        options={"middlewares": [ToolErrorHandler()]},
     )
     context = contexts(await world.run())["c1"]
 
@@ -130,10 +132,10 @@ async def test_e056_an_interrupt_passes_safe_tools_and_waits_for_a_real_answer()
     assert brief(events)[0] == "tool ask_people#c1 answered: Berlin"
 
 
-@pytest.mark.parametrize("wrapper", [SafeTools(), RetryTools(5, sleep=no_sleep)])
+@pytest.mark.parametrize("wrapper", [ToolErrorHandler(), ToolRetryMiddleware(5, sleep=no_sleep)])
 async def test_a_swallowed_question_stays_refused(wrapper: Middleware) -> None:
     def body(_: dict[str, Json]) -> str:
-        with contextlib.suppress(Interrupted):
+        with contextlib.suppress(InterruptSignal):
             interrupt("sure?")
         raise RuntimeError("went on")
 
@@ -148,7 +150,7 @@ async def test_a_swallowed_question_stays_refused(wrapper: Middleware) -> None:
 async def test_a_tool_is_run_again() -> None:
     flaky = Plain("t", fails(OSError("net"), OSError("net"), None))
 
-    events = await a_world([flaky], RetryTools(3, sleep=no_sleep)).run()
+    events = await a_world([flaky], ToolRetryMiddleware(3, sleep=no_sleep)).run()
 
     assert brief(events)[1] == "tool t#c1 ran: worked"
     assert len(flaky.calls) == 3
@@ -157,18 +159,20 @@ async def test_a_tool_is_run_again() -> None:
 async def test_the_last_error_counts_and_safe_tools_see_it() -> None:
     flaky = Plain("t", fails(OSError("one"), OSError("two")))
 
-    events = await a_world([flaky], SafeTools(), RetryTools(2, sleep=no_sleep)).run()
+    events = await a_world(
+        [flaky], ToolErrorHandler(), ToolRetryMiddleware(2, sleep=no_sleep)
+    ).run()
 
     assert brief(events)[1] == "tool t#c1 failed: [tool error] two"
 
 
 async def test_only_some_errors_and_some_tools_are_tried_again() -> None:
     flaky = Plain("t", fails(ValueError("bad")))
-    await a_world([flaky], RetryTools(3, only=OSError, sleep=no_sleep)).run()
+    await a_world([flaky], ToolRetryMiddleware(3, only=OSError, sleep=no_sleep)).run()
     assert len(flaky.calls) == 1
 
     other = Plain("t", fails(OSError("net")))
-    await a_world([other, Plain("u")], RetryTools(3, tools="u", sleep=no_sleep)).run()
+    await a_world([other, Plain("u")], ToolRetryMiddleware(3, tools="u", sleep=no_sleep)).run()
     assert len(other.calls) == 1
 
 
@@ -176,7 +180,7 @@ async def test_what_ends_a_run_is_not_tried_again() -> None:
     flaky = Plain("t", fails(CheckpointConflictError("1"), None))
 
     with pytest.raises(CheckpointConflictError):
-        await a_world([flaky], RetryTools(3, sleep=no_sleep)).run()
+        await a_world([flaky], ToolRetryMiddleware(3, sleep=no_sleep)).run()
     assert len(flaky.calls) == 1
 
 
@@ -188,7 +192,7 @@ async def test_e271_a_question_is_not_tried_again() -> None:
         return f"got {data}"
 
     asks = Plain("t", body)
-    world = a_world([asks], RetryTools(5, sleep=no_sleep))
+    world = a_world([asks], ToolRetryMiddleware(5, sleep=no_sleep))
 
     context = contexts(await world.run())["c1"]
     assert len(asks.calls) == 1
@@ -211,7 +215,9 @@ async def test_an_answer_is_found_again_by_the_next_attempt_if_that_is_harmless(
             raise left.pop()
         return f"got {data}"
 
-    world = a_world([Plain("t", body, idempotent=idempotent)], RetryTools(2, sleep=no_sleep))
+    world = a_world(
+        [Plain("t", body, idempotent=idempotent)], ToolRetryMiddleware(2, sleep=no_sleep)
+    )
     context = contexts(await world.run())["c1"]
 
     events = await world.resume({context.id: "blue"})
@@ -226,7 +232,7 @@ async def test_a_started_gated_call_runs_again_only_if_that_is_harmless(
     is_inside: bool, idempotent: bool
 ) -> None:
     pay = Plain("pay", fails(OSError("net"), None), idempotent=idempotent)
-    middlewares = [approval_middleware("pay"), RetryTools(3, sleep=no_sleep)]
+    middlewares = [approval_middleware("pay"), ToolRetryMiddleware(3, sleep=no_sleep)]
     world = a_world([pay], *(middlewares if is_inside else reversed(middlewares)), name="pay")
     context = contexts(await world.run())["c1"]
 
@@ -243,7 +249,7 @@ async def test_a_piece_of_a_result_is_not_streamed_twice() -> None:
         raise OSError("net")
 
     halves = Plain("t", body)
-    await a_world([halves], RetryTools(3, sleep=no_sleep)).run()
+    await a_world([halves], ToolRetryMiddleware(3, sleep=no_sleep)).run()
 
     assert len(halves.calls) == 1
 
@@ -257,7 +263,7 @@ async def test_cancellation_passes_tool_middlewares() -> None:
         return ""
 
     slow = Plain("t", lambda _: hang())
-    world = a_world([slow], SafeTools(), RetryTools(5, sleep=no_sleep))
+    world = a_world([slow], ToolErrorHandler(), ToolRetryMiddleware(5, sleep=no_sleep))
     task = asyncio.create_task(world.run())
     await begun.wait()
     task.cancel()
@@ -339,8 +345,8 @@ def test_a_rule_picks_tools_and_a_name_asks_twice() -> None:
         lambda: approval_middleware("pya"),
         lambda: approval_middleware(["pay", "pya"]),
         lambda: review_middleware("*", except_for=["pya"]),
-        lambda: SafeTools(["pya"]),
-        lambda: RetryTools(tools=["pya"]),
+        lambda: ToolErrorHandler(["pya"]),
+        lambda: ToolRetryMiddleware(tools=["pya"]),
     ],
 )
 def test_a_misspelled_name_is_a_mistake(make: Callable[[], Middleware]) -> None:
@@ -353,7 +359,7 @@ def test_a_gate_around_nothing_is_a_mistake(make: Callable[[], Middleware]) -> N
     with pytest.raises(AgentConfigError, match="names no tool"):
         make()
     with pytest.raises(AgentConfigError, match="at least 1"):
-        RetryTools(0)
+        ToolRetryMiddleware(0)
 
 
 def test_a_gate_that_names_a_tool_needs_tools() -> None:
@@ -371,7 +377,7 @@ async def test_a_person_edits_against_the_tool_behind_the_middlewares() -> None:
         name="A",
         model=ScriptedModel([]),
         tools=[pay],
-        middlewares=[review_middleware(), SafeTools(), RetryTools()],
+        middlewares=[review_middleware(), ToolErrorHandler(), ToolRetryMiddleware()],
     )
 
     assert agent.validate_call("pay", {"amount": 5}) == {"amount": 5}
@@ -382,7 +388,7 @@ async def test_a_person_edits_against_the_tool_behind_the_middlewares() -> None:
 async def test_outcomes_pass_wrappers() -> None:
     kept = Plain("t", lambda _: ToolReturn("nobody", ToolOutcome.EXPIRED))
 
-    events = await a_world([kept], SafeTools(), RetryTools(sleep=no_sleep)).run()
+    events = await a_world([kept], ToolErrorHandler(), ToolRetryMiddleware(sleep=no_sleep)).run()
 
     assert brief(events)[1] == "tool t#c1 expired: nobody"
     assert not isinstance(events[-1], InterruptEvent)

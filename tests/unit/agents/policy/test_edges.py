@@ -12,8 +12,8 @@ import pytest
 from agents.core.address import Address
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
-from agents.core.interrupt import Interrupted
-from agents.core.pending import Point
+from agents.core.interrupt import InterruptSignal
+from agents.core.pending import InterruptNode
 from agents.policy import (
     Allow,
     AllowList,
@@ -68,7 +68,7 @@ async def test_a_policy_is_asked_about_the_call_itself() -> None:
 async def test_each_refusal_says_why() -> None:
     class Asks:
         async def evaluate(self, call: PolicyCall) -> Ruling:
-            raise Interrupted(Point(id="i", address=Address()))
+            raise InterruptSignal(InterruptNode(id="i", address=Address()))
 
     denied = Deny("the policy tried to ask people itself; it has to return `Ask`", failed=True)
     assert await ruling_of(Asks(), CALL) == denied

@@ -13,8 +13,8 @@ import pytest
 from agents.core.address import Address
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
-from agents.core.interrupt import Interrupted
-from agents.core.pending import Point
+from agents.core.interrupt import InterruptSignal
+from agents.core.pending import InterruptNode
 from agents.policy import (
     Allow,
     AllowList,
@@ -69,7 +69,7 @@ async def test_ruling_is_passed_on() -> None:
         ("allow", "answered with str"),
         (ValueError("a secret"), "the policy failed"),
         (TimeoutError(), "the policy failed"),
-        (Interrupted(Point(id="i", address=Address())), "tried to ask people itself"),
+        (InterruptSignal(InterruptNode(id="i", address=Address())), "tried to ask people itself"),
     ],
 )
 async def test_what_is_no_ruling_denies(answer: object, reason: str) -> None:

@@ -14,17 +14,17 @@ from agents.chat.agent import ChatModelAgent, ChatResumeData
 from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import decode, encode
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     AmbiguousTargetError,
     CheckpointClosedError,
     ResumeDataError,
-    TopologyChangedError,
     UnknownInterruptError,
 )
 from agents.core.pending import InterruptContext
 from agents.gates import HumanInterruptConfig, accept, edit, ignore, respond, tool
 from agents.memory import MemoryCheckpointStore
-from agents.middlewares.retry import RetryTools
+from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import PolicyCall
 from agents.prebuilt.react import (
@@ -273,7 +273,7 @@ async def test_g094_failed_call_is_tried_again_without_asking() -> None:
 
     office = Office([call("send", {"to": "alice"}, id="1"), say("done")])
     office.options["middlewares"] = [
-        RetryTools(sleep=sleep, backoff=lambda _: timedelta(seconds=1))
+        ToolRetryMiddleware(sleep=sleep, backoff=lambda _: timedelta(seconds=1))
     ]
     office.faults = [OSError("away"), OSError("away")]
     await office.begin()
@@ -326,7 +326,7 @@ async def test_d12_gate_that_is_gone_refuses() -> None:
     await office.begin()
     targets = targets_by_call(await office.pending(), {"1": ignore()})
     office.human = None
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await office.resume(targets)
     assert office.ran == []
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 
-from agents import DoubtInfo, DoubtResult, MemoryCheckpointStore, Runner, tool
+from agents import InDoubtInfo, InDoubtResult, MemoryCheckpointStore, Runner, tool
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import AnsweringModel, call, say
 from agents.prebuilt import StageInfo, create_react_agent
@@ -64,8 +64,8 @@ class Office:
 
 
 def _yes(info: object) -> object:
-    if isinstance(info, DoubtInfo):
-        return DoubtResult(choice="ran")
+    if isinstance(info, InDoubtInfo):
+        return InDoubtResult(choice="ran")
     assert isinstance(info, StageInfo)
     return info.go_on()
 
@@ -85,7 +85,7 @@ async def test_i5_calls_of_a_stage_run_once_and_are_asked_about_once(
         except Died:
             has_died = True
             last = await office.play(office.runner(office.store))
-        in_doubt = sum(isinstance(one, DoubtInfo) for one in office.asked)
+        in_doubt = sum(isinstance(one, InDoubtInfo) for one in office.asked)
         assert office.acted <= 1, f"write {at}"
         assert office.acted == 1 or in_doubt, f"write {at}"
         assert last in {"says done", ""}

@@ -9,8 +9,8 @@ import pytest
 
 from agents import (
     ChatModelAgent,
-    DoubtInfo,
-    DoubtResult,
+    InDoubtInfo,
+    InDoubtResult,
     MemoryCheckpointStore,
     Runner,
     ScriptedModel,
@@ -160,10 +160,10 @@ async def test_i5_what_crashes_each_time_asks_each_time_and_keeps_its_answer(kin
         await collect(runner.resume("1", {asked.id: "yes"}))
     for tries in (1, 2, 3):
         (doubt,) = contexts(await collect(runner.recover("1"))).values()
-        assert isinstance(doubt.info, DoubtInfo)
+        assert isinstance(doubt.info, InDoubtInfo)
         assert acted == ["yes"] * tries  # no process acts while people are asked
         with pytest.raises(Died):
-            await collect(runner.resume("1", {doubt.id: DoubtResult(choice="again")}))
+            await collect(runner.resume("1", {doubt.id: InDoubtResult(choice="again")}))
     (doubt,) = contexts(await collect(runner.recover("1"))).values()
-    await collect(runner.resume("1", {doubt.id: DoubtResult(choice="ran")}))
+    await collect(runner.resume("1", {doubt.id: InDoubtResult(choice="ran")}))
     assert acted == ["yes"] * 4

@@ -27,7 +27,7 @@ from agents.core.errors import (
 )
 from agents.core.messages import log_text, user_message
 from agents.core.observers import ToolOutcome
-from agents.core.pending import InterruptContext, Interrupted
+from agents.core.pending import InterruptContext, InterruptSignal
 from agents.core.scope import Scope
 from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
@@ -460,4 +460,4 @@ async def test_i11_a_round_trip_takes_no_more_steps_than_it_took() -> None:
 
 
 def _left() -> int:
-    return sum(isinstance(one, Scope | Interrupted) for one in gc.get_objects())
+    return sum(isinstance(one, Scope | InterruptSignal) for one in gc.get_objects())

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents import (
     AgentEvent,
-    DoubtInfo,
-    DoubtResult,
+    InDoubtInfo,
+    InDoubtResult,
     InterruptContext,
     InterruptEvent,
     MemoryCheckpointStore,
@@ -54,7 +54,7 @@ async def drive(world: World, told: list[AgentEvent], *, doubt: str = "ran") -> 
 
 def answer_to(context: object, doubt: str) -> object:
     info = context.info  # type: ignore[attr-defined]
-    return DoubtResult(choice=doubt) if isinstance(info, DoubtInfo) else info.approve(by="U1")  # type: ignore[arg-type]
+    return InDoubtResult(choice=doubt) if isinstance(info, InDoubtInfo) else info.approve(by="U1")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
@@ -127,14 +127,14 @@ class Game:
     async def answers(self) -> dict[str, object]:
         waiting = {c.address.segments[-1].sub_id: c for c in await self.world.pending()}
         for call_id, context in waiting.items():
-            if not isinstance(context.info, DoubtInfo):
+            if not isinstance(context.info, InDoubtInfo):
                 assert self.ids.setdefault(call_id, context.id) == context.id
         some = st.lists(st.sampled_from(sorted(waiting)), min_size=1, unique=True)
         return {waiting[at].id: self.answer(waiting[at], at) for at in self.data.draw(some)}
 
     def answer(self, context: InterruptContext, call_id: str) -> object:
-        if isinstance(context.info, DoubtInfo):
-            return DoubtResult(choice="give_up")
+        if isinstance(context.info, InDoubtInfo):
+            return InDoubtResult(choice="give_up")
         if self.data.draw(st.booleans()):
             self.approved.add(call_id)
             return yes(context)

@@ -27,7 +27,7 @@ from agents.gates.rulings import Judgement
 from agents.graph import END, START, StateGraph
 from agents.graph.agent import GraphAgent
 from agents.middlewares import policy_middleware
-from agents.middlewares.retry import RetryTools
+from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
 from agents.tools import Tool
@@ -119,7 +119,7 @@ async def test_gates_around_are_asked_too() -> None:
 
 
 def retry_tools_around(made: Tool) -> Tool:
-    return RetryTools().wrap_tool(made)
+    return ToolRetryMiddleware().wrap_tool(made)
 
 
 async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> None:

@@ -18,7 +18,7 @@ from agents.core.errors import (
     CheckpointVersionError,
     UnknownInterruptError,
 )
-from agents.gates import DoubtInfo, DoubtResult, approval_gate, tool
+from agents.gates import InDoubtInfo, InDoubtResult, approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, say
 from agents.runner import Runner
@@ -122,8 +122,8 @@ async def test_a_dead_run_of_version_1_is_recovered_with_its_claim_journal_and_l
 
     assert brief(events) == ["tool pay#c1 ran: paid 5 to ana", "INT agent:clerk;tool:pay:c2"]
     (context,) = await found.runner.pending("t#2")
-    assert isinstance(context.info, DoubtInfo)
-    params = ResumeParams(targets={context.id: DoubtResult(choice="again")})
+    assert isinstance(context.info, InDoubtInfo)
+    params = ResumeParams(targets={context.id: InDoubtResult(choice="again")})
     assert brief(await collect(found.runner.resume_with_params("t#2", params)))[-1] == (
         "says All done."
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agents import DoubtResult, MemoryCheckpointStore, Runner, ToolOutcome, approval_gate
+from agents import InDoubtResult, MemoryCheckpointStore, Runner, ToolOutcome, approval_gate
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
@@ -141,7 +141,7 @@ async def test_what_a_dead_process_noted_is_told_before_anything_runs() -> None:
     assert after.starts == []
 
     pay.body = None
-    await world.resume({doubt.id: DoubtResult(choice="again")})
+    await world.resume({doubt.id: InDoubtResult(choice="again")})
     assert after.kinds[2:] == ["WorkStarted", "CallFinished"]
 
 
@@ -154,7 +154,7 @@ async def test_a_start_once_more_is_another_and_a_repeated_one_the_same() -> Non
         await world.resume({asked.id: yes(asked)})
     doubt = contexts(await world.recover())["c1"]
     with pytest.raises(Died):
-        await world.resume({doubt.id: DoubtResult(choice="again")})
+        await world.resume({doubt.id: InDoubtResult(choice="again")})
     first, second = book.starts
     assert first.segment != second.segment
 

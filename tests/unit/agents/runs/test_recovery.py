@@ -11,9 +11,9 @@ import pytest
 from agents import (
     AgentEvent,
     Cancelled,
-    DoubtInfo,
-    DoubtResult,
     Expired,
+    InDoubtInfo,
+    InDoubtResult,
     MemoryCheckpointStore,
     ResumeParams,
     ToolEvent,
@@ -24,11 +24,11 @@ from agents import (
 )
 from agents.core.codec import Json
 from agents.core.errors import (
+    AgentChangedError,
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
     ModelError,
-    TopologyChangedError,
 )
 from agents.core.scope import AskAgain, StartingCall
 from agents.models import call, say
@@ -68,10 +68,10 @@ async def died_in_pay(
 @pytest.mark.parametrize(
     ("answer", "runs", "outcome"),
     [
-        (DoubtResult(choice="ran", result="paid 7"), 1, ToolOutcome.RAN),
-        (DoubtResult(choice="ran"), 1, ToolOutcome.RAN),
-        (DoubtResult(choice="again"), 2, ToolOutcome.RAN),
-        (DoubtResult(choice="give_up"), 1, ToolOutcome.FAILED),
+        (InDoubtResult(choice="ran", result="paid 7"), 1, ToolOutcome.RAN),
+        (InDoubtResult(choice="ran"), 1, ToolOutcome.RAN),
+        (InDoubtResult(choice="again"), 2, ToolOutcome.RAN),
+        (InDoubtResult(choice="give_up"), 1, ToolOutcome.FAILED),
         (Expired(waited="2 hours"), 1, ToolOutcome.EXPIRED),
         (Cancelled(by="U1"), 1, ToolOutcome.CANCELLED),
     ],
@@ -86,7 +86,7 @@ async def test_i5_people_decide_about_a_call_in_doubt(
     _, old = await died_in_pay(world, pay)
 
     asked = contexts(await world.recover())["c2"]
-    assert asked.info == DoubtInfo(
+    assert asked.info == InDoubtInfo(
         tool_name="pay", arguments={"x": 2}, title="Do pay", call_id="c2"
     )
     assert asked.id != old
@@ -131,7 +131,7 @@ async def test_f3_doubt_knows_what_was_frozen_when_the_call_started() -> None:
     await died_in_pay(world, pay)
     world.before_start = None
     asked = contexts(await world.recover())["c2"]
-    assert isinstance(asked.info, DoubtInfo)
+    assert isinstance(asked.info, InDoubtInfo)
     assert asked.info.frozen == {"approvers": ["UBEN"]}
 
     def die(_: dict[str, Json]) -> str:
@@ -139,9 +139,9 @@ async def test_f3_doubt_knows_what_was_frozen_when_the_call_started() -> None:
 
     pay.body = die
     with pytest.raises(Died):
-        await world.resume({asked.id: DoubtResult(choice="again")})
+        await world.resume({asked.id: InDoubtResult(choice="again")})
     again = contexts(await world.recover())["c2"]
-    assert isinstance(again.info, DoubtInfo)
+    assert isinstance(again.info, InDoubtInfo)
     assert again.info.frozen == asked.info.frozen
 
 
@@ -154,7 +154,7 @@ async def test_doubt_about_what_the_tool_has_no_words_for_is_asked_all_the_same(
 
     pay.describe = fail  # type: ignore[method-assign]
     asked = contexts(await world.recover())["c2"]
-    assert isinstance(asked.info, DoubtInfo)
+    assert isinstance(asked.info, InDoubtInfo)
     assert asked.info.title == "Run pay"
 
 
@@ -163,7 +163,7 @@ async def test_f3_start_of_an_earlier_program_has_nothing_frozen() -> None:
     await died_in_pay(world, pay)
     world.before_start = Watch()
     asked = contexts(await world.recover())["c2"]
-    assert isinstance(asked.info, DoubtInfo)
+    assert isinstance(asked.info, InDoubtInfo)
     assert asked.info.frozen == {}
 
 
@@ -174,15 +174,15 @@ async def test_f7_decision_to_run_again_lapses_too() -> None:
     asked = contexts(await world.recover())["c2"]
     late = Watch(AskAgain("it was decided a month ago"))
     world.before_start = late
-    again = contexts(await world.resume({asked.id: DoubtResult(choice="again")}))["c2"]
-    assert isinstance(again.info, DoubtInfo)
+    again = contexts(await world.resume({asked.id: InDoubtResult(choice="again")}))["c2"]
+    assert isinstance(again.info, InDoubtInfo)
     assert again.info.asked_again == "it was decided a month ago"
     assert again.info.frozen == {"approvers": ["UBEN"]}
     assert again.id != asked.id
     assert len(pay.calls) == 1
     assert [call.decisions for call in late.seen] == [(asked.id,)]
     world.before_start = Watch()
-    await world.resume({again.id: DoubtResult(choice="again")})
+    await world.resume({again.id: InDoubtResult(choice="again")})
     assert len(pay.calls) == 2
 
 
@@ -219,12 +219,12 @@ async def test_i5_a_second_death_asks_again() -> None:
 
     pay.body = die
     with pytest.raises(Died):
-        await world.resume({asked.id: DoubtResult(choice="again")})
+        await world.resume({asked.id: InDoubtResult(choice="again")})
     pay.body = None
     again = contexts(await world.recover())["c2"]
 
     assert again.id != asked.id
-    assert isinstance(again.info, DoubtInfo)
+    assert isinstance(again.info, InDoubtInfo)
     assert len(pay.calls) == 2
 
 
@@ -259,7 +259,7 @@ async def test_i1_a_started_tool_that_is_gone_is_not_called_refused() -> None:
     await died_in_pay(world, pay)
     world.tools = [look]
 
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await world.recover()
 
     assert len(pay.calls) == 1
@@ -384,13 +384,13 @@ async def test_a_call_that_was_let_through_may_be_in_doubt_too() -> None:
     with pytest.raises(Died):
         await world.run()
     world.tools = []
-    with pytest.raises(TopologyChangedError, match="has started"):
+    with pytest.raises(AgentChangedError, match="has started"):
         await world.recover()
     world.tools = [pay]
 
     doubt = contexts(await world.recover())["c1"]
 
-    assert isinstance(doubt.info, DoubtInfo)
+    assert isinstance(doubt.info, InDoubtInfo)
     assert len(pay.calls) == 1
 
 
@@ -415,7 +415,7 @@ async def test_a_doubt_that_lost_its_arguments_runs_nothing() -> None:
     kept.changes = (json.dumps(without_state(json.loads(change))),)
 
     with pytest.raises(CheckpointDecodeError, match="lost its arguments"):
-        await world.resume({doubt.id: DoubtResult(choice="again")})
+        await world.resume({doubt.id: InDoubtResult(choice="again")})
 
     assert len(pay.calls) == 1
 

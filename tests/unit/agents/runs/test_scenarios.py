@@ -30,13 +30,13 @@ from agents import (
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.errors import (
+    AgentChangedError,
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
     CheckpointVersionError,
     NoCheckpointStoreError,
     StepLimitError,
-    TopologyChangedError,
     UnknownInterruptError,
 )
 from agents.models import Turn, call, say
@@ -331,7 +331,7 @@ async def test_28_29_a_tool_that_changed_is_refused(change: str) -> None:
     }
     world.tools = changed[change]
 
-    with pytest.raises(TopologyChangedError, match="tool:pay"):
+    with pytest.raises(AgentChangedError, match="tool:pay"):
         await world.resume({context.id: no(context)})
 
     assert pay.calls == []

@@ -13,13 +13,13 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.address import Address
 from agents.core.cancel import CancelInfo
 from agents.core.component.state import address_segment
-from agents.core.errors import DuplicateNameError, TopologyChangedError
-from agents.core.interrupt import Interrupted, composite_interrupt, interrupt
-from agents.core.pending import Point
+from agents.core.errors import AgentChangedError, DuplicateNameError
+from agents.core.interrupt import InterruptSignal, composite_interrupt, interrupt
+from agents.core.pending import InterruptNode
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.graph import START, CompiledGraph, GraphAgent, StateGraph, ToolsNode, graph_tool
 from agents.memory import MemoryCheckpointStore
-from agents.middlewares import RetryTools, policy_middleware
+from agents.middlewares import ToolRetryMiddleware, policy_middleware
 from agents.models import ScriptedModel, call, say
 from agents.policy import Ask, Deny, Rule, RulePolicy
 from agents.runner import Runner
@@ -34,7 +34,7 @@ from agents.runs.topology import (
     tool_component,
     topology,
 )
-from agents.tools import Tool, tagged
+from agents.tools import Tool, with_tags
 from agents.workflows import SequentialAgent
 from tests.unit.agents.support import Asker, Died, DyingStore, Plain, brief, collect, contexts, yes
 
@@ -61,7 +61,7 @@ class Outer:
         try:
             async for event in run_agent(self.inner, input):
                 yield event
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             composite_interrupt("outer waits", None, signal)
 
     resume = run
@@ -131,9 +131,9 @@ async def test_28_29_what_asked_has_changed(
     stored = await store.load("1")
 
     params = ResumeParams(targets=answers)
-    with pytest.raises(TopologyChangedError) as error:
+    with pytest.raises(AgentChangedError) as error:
         await collect(Runner(after, checkpoint_store=store).resume_with_params("1", params))
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await collect(Runner(after, checkpoint_store=store).resume("1"))
 
     assert (error.value.was, error.value.now) == (was_told, now_told)
@@ -171,7 +171,7 @@ async def test_an_agent_above_what_asks_has_changed(after: Agent) -> None:
 
     for targets in (answers, {}):
         params = ResumeParams(targets=targets, untargeted="reenter")
-        with pytest.raises(TopologyChangedError):
+        with pytest.raises(AgentChangedError):
             await collect(Runner(after, checkpoint_store=store).resume_with_params("1", params))
 
     assert await store.load("1") == stored
@@ -185,7 +185,7 @@ async def test_a_gate_of_another_question_counts_as_well() -> None:
     b = Plain("b")
 
     params = ResumeParams(targets=first)
-    with pytest.raises(TopologyChangedError, match="tool:b"):
+    with pytest.raises(AgentChangedError, match="tool:b"):
         await collect(
             Runner(chat(gated("a"), b), checkpoint_store=store).resume_with_params("1", params)
         )
@@ -204,7 +204,7 @@ async def test_an_agent_below_a_gated_tool_is_compared() -> None:
     )
     assert brief([event]) == ["INT agent:A;tool:ask:c1;agent:x"]
 
-    with pytest.raises(TopologyChangedError, match="agent:x"):
+    with pytest.raises(AgentChangedError, match="agent:x"):
         await collect(Runner(office("y"), checkpoint_store=store).resume("1"))
 
 
@@ -219,7 +219,7 @@ async def test_a_recovery_of_what_has_changed_is_refused_and_writes_nothing() ->
     stored = await store.load("1")
     pay = Plain("pay")
 
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await collect(Runner(chat(pay), checkpoint_store=store).recover("1"))
 
     assert (pay.calls, await store.load("1")) == ([], stored)
@@ -246,7 +246,7 @@ async def test_what_is_not_described_is_not_compared() -> None:
                 interrupt("p1?")
 
     agent = Custom("a")
-    point = Point(id="1", address=Address.parse("agent:a;process:p1:3"))
+    point = InterruptNode(id="1", address=Address.parse("agent:a;process:p1:3"))
 
     assert not isinstance(agent, Described)
     assert topology(agent, point) == {"agent:a": "an agent"}
@@ -254,10 +254,10 @@ async def test_what_is_not_described_is_not_compared() -> None:
 
 
 def test_a_stop_is_compared_at_its_agent() -> None:
-    point = Point(id="1", address=Address.parse("agent:A"), info=CancelInfo(mode="now"))
+    point = InterruptNode(id="1", address=Address.parse("agent:A"), info=CancelInfo(mode="now"))
 
     check_topology(chat(Plain("x")), point, {"agent:A": "Chat"})
-    with pytest.raises(TopologyChangedError, match="nothing of that name"):
+    with pytest.raises(AgentChangedError, match="nothing of that name"):
         check_topology(chat(name="B"), point, {"agent:A": "Chat"})
 
 
@@ -305,8 +305,8 @@ def in_a_graph() -> Agent:
     [
         clerk(guard(Plain("pay"), asking("U1"))),
         clerk(Plain("pay"), middlewares=[policy_middleware(asking("U1"))]),
-        clerk(Plain("pay"), middlewares=[RetryTools(), policy_middleware(asking("U1"))]),
-        clerk(approval_gate(tagged(guard(Plain("pay"), asking("U1")), "money"))),
+        clerk(Plain("pay"), middlewares=[ToolRetryMiddleware(), policy_middleware(asking("U1"))]),
+        clerk(approval_gate(with_tags(guard(Plain("pay"), asking("U1")), "money"))),
         SequentialAgent(name="S", agents=[clerk(guard(Plain("pay"), asking("U1")))]),
         in_a_graph(),
         clerk(graph_tool(graph_of(ToolsNode([guard(Plain("pay"), asking("U1"))])), begin)),

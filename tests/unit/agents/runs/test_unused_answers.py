@@ -32,8 +32,8 @@ from agents.conversation import Conversation
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import interrupt_info
-from agents.core.errors import ResumeError, TopologyChangedError, UnusedAnswerError
-from agents.core.interrupt import Interrupted
+from agents.core.errors import AgentChangedError, ResumeError, UnusedAnswerError
+from agents.core.interrupt import InterruptSignal
 from agents.core.kinds import fits
 from agents.graph import START, GraphAgent, StateGraph, graph_tool
 from agents.models import call, say
@@ -125,7 +125,7 @@ async def test_d12_a_call_whose_gate_is_gone_does_not_run(
     answer = yes(asked) if is_yes else asked.info.reject("no")  # type: ignore[attr-defined]
 
     for _ in range(2):
-        with pytest.raises(TopologyChangedError, match="start the version that asked"):
+        with pytest.raises(AgentChangedError, match="start the version that asked"):
             await collect(new.resume("1", {asked.id: answer}))
 
     assert done == []
@@ -235,7 +235,7 @@ async def test_a_part_of_a_tool_that_is_not_entered_any_more_is_told() -> None:
         for name in parts:
             try:
                 told.append(check(name))
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt("open", None, *signals)

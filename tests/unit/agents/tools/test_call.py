@@ -18,7 +18,7 @@ from agents.core.observers import RunEvent, ToolOutcome
 from agents.core.scope import StartingCall
 from agents.gates.approval import Gate, approval_gate
 from agents.memory import MemoryCheckpointStore
-from agents.middlewares import Middleware, RetryTools, SafeTools
+from agents.middlewares import Middleware, ToolErrorHandler, ToolRetryMiddleware
 from agents.models import call, say
 from agents.runs.document import ResumeParams
 from tests.unit.agents.support import (
@@ -279,7 +279,9 @@ class Unsure:
         return {}
 
 
-@pytest.mark.parametrize("middlewares", [[], [SafeTools()], [RetryTools(sleep=no_sleep)]])
+@pytest.mark.parametrize(
+    "middlewares", [[], [ToolErrorHandler()], [ToolRetryMiddleware(sleep=no_sleep)]]
+)
 async def test_an_error_before_the_start_is_no_result_of_the_tool(
     middlewares: list[Middleware],
 ) -> None:

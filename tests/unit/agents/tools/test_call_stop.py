@@ -11,16 +11,21 @@ import pytest
 from agents.agent import AgentEvent, AgentInput, function_agent, make_message, run_agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.address import Address, Segment
-from agents.core.asking.answers import DoubtResult
-from agents.core.asking.infos import DoubtInfo, ReviewEditInfo
+from agents.core.asking.answers import InDoubtResult
+from agents.core.asking.infos import InDoubtInfo, ReviewEditInfo
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import CheckpointDecodeError, RunCancelledError
-from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.core.interrupt import (
+    InterruptSignal,
+    composite_interrupt,
+    interrupt,
+    stateful_interrupt,
+)
 from agents.core.journal import Journal
 from agents.core.messages import PlannedCall
-from agents.core.pending import InterruptContext, Point
+from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import RunContext, Scope, entered
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
@@ -109,16 +114,16 @@ async def test_i5_of_an_approved_call_that_had_started_people_are_asked() -> Non
     stands = await stop_when(world, pay.inside, {asked.id: yes(asked)})
 
     doubt = stands["c1"]
-    assert doubt.info == DoubtInfo(
+    assert doubt.info == InDoubtInfo(
         tool_name="pay", arguments={"x": 7}, title="Do pay", call_id="c1"
     )
     assert brief(await go_on(world)) == ["INT agent:A;tool:pay:c1"]
     assert len(pay.calls) == 1
-    again = await stop_when(world, renewed(pay), {doubt.id: DoubtResult(choice="again")})
-    assert isinstance(again["c1"].info, DoubtInfo)
+    again = await stop_when(world, renewed(pay), {doubt.id: InDoubtResult(choice="again")})
+    assert isinstance(again["c1"].info, InDoubtInfo)
     assert again["c1"].id != doubt.id
     pay.is_quick = True
-    events = await world.resume({again["c1"].id: DoubtResult(choice="again")})
+    events = await world.resume({again["c1"].id: InDoubtResult(choice="again")})
     assert brief(events) == ["tool pay#c1 ran: pay ended", "says done"]
     assert pay.calls == [{"x": 7}] * 3
 
@@ -158,7 +163,7 @@ async def test_i1_a_call_that_had_not_begun_keeps_its_decision() -> None:
 
     stands = await stop_when(world, slow.inside, {c.id: yes(c) for c in asked.values()})
 
-    assert [type(context.info) for context in stands.values()] == [DoubtInfo, CancelInfo]
+    assert [type(context.info) for context in stands.values()] == [InDoubtInfo, CancelInfo]
     events = await go_on(world)
     assert brief(events) == ['tool pay#c2 ran: pay ok {"x": 2}', "INT agent:A;tool:slow:c1"]
     assert (len(pay.calls), len(look.calls)) == (1, 1)
@@ -202,10 +207,10 @@ async def test_i5_a_tool_that_was_stopped_with_its_answer_is_in_doubt() -> None:
     world = World([call("act", id="c1"), say("done")], [Plain("act", lambda _: body())])
     asked = contexts(await world.run())["c1"]
     doubt = (await stop_when(world, inside, {asked.id: "this one"}))["c1"]
-    assert isinstance(doubt.info, DoubtInfo)
+    assert isinstance(doubt.info, InDoubtInfo)
 
     is_quick = True
-    events = await world.resume({doubt.id: DoubtResult(choice="again")})
+    events = await world.resume({doubt.id: InDoubtResult(choice="again")})
     assert brief(events)[0] == "tool act#c1 ran: did this one"
 
 
@@ -222,7 +227,7 @@ async def test_i6_what_still_waits_inside_a_stopped_call_stays_answerable() -> N
 
     async def both() -> str:
         answers = await asyncio.gather(part("x"), part("y"), return_exceptions=True)
-        signals = [answer for answer in answers if isinstance(answer, Interrupted)]
+        signals = [answer for answer in answers if isinstance(answer, InterruptSignal)]
         if len(signals) == 2:
             composite_interrupt("both", None, *signals)
         inside.set()
@@ -314,7 +319,7 @@ class Round:
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
-        self.point: Point | None = None
+        self.point: InterruptNode | None = None
         self.journal = Journal(None, "1")
         self.ids = 0
 
@@ -326,7 +331,7 @@ class Round:
             checkpoint_id="1",
             new_id=self._new_id,
             journal=self.journal,
-            waiting=Point.from_json(self.point.to_json()) if self.point else None,
+            waiting=InterruptNode.from_json(self.point.to_json()) if self.point else None,
             answers=answers or {},
             cancel=cancel or CancelToken(),
         )
@@ -338,7 +343,7 @@ class Round:
         with entered(scope):
             try:
                 return await execute(planned, tools, why="", grace=timedelta())
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 self.point = signal.point
                 return None
 
@@ -374,7 +379,7 @@ async def test_i5_an_agent_that_does_not_stop_is_cut_off(has_started: bool) -> N
     assert await task is None
     assert alone.point is not None
     (context,) = alone.point.contexts()
-    assert isinstance(context.info, DoubtInfo if has_started else CancelInfo)
+    assert isinstance(context.info, InDoubtInfo if has_started else CancelInfo)
 
 
 async def test_an_entry_that_is_being_written_is_not_cut_off() -> None:
@@ -402,9 +407,9 @@ async def test_an_entry_that_is_being_written_is_not_cut_off() -> None:
         await task
 
     left = {context.address.segments[-1].sub_id: context for context in await world.pending()}
-    assert all(isinstance(context.info, DoubtInfo) for context in left.values())
+    assert all(isinstance(context.info, InDoubtInfo) for context in left.values())
     assert (len(pay.calls), len(look.calls)) == (1, 1)
-    answers = {context.id: DoubtResult(choice="ran") for context in left.values()}
+    answers = {context.id: InDoubtResult(choice="ran") for context in left.values()}
     assert brief(await world.resume(answers))[-1] == "says done"
 
 
@@ -417,7 +422,7 @@ async def test_a_stopped_call_without_its_state_runs_nothing() -> None:
     assert slow.calls == []
     point = alone.point
     assert point is not None
-    alone.point = Point(
+    alone.point = InterruptNode(
         id=point.id, address=point.address, slot=point.slot, info=point.info, state="lost"
     )
 

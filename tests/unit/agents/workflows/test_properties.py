@@ -14,8 +14,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.agent import Agent, AgentEvent, InterruptEvent
 from agents.chat.agent import ChatModelAgent
-from agents.core.asking.answers import DoubtResult
-from agents.core.asking.infos import ApprovalInfo, DoubtInfo
+from agents.core.asking.answers import InDoubtResult
+from agents.core.asking.infos import ApprovalInfo, InDoubtInfo
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.pending import InterruptContext
 from agents.core.scope import Untargeted
@@ -99,8 +99,8 @@ def _scripted(name: str, turns: Turns, tools: list[Tool]) -> Agent:
 
 
 def answer_for(context: InterruptContext) -> object:
-    if isinstance(context.info, DoubtInfo):
-        return DoubtResult(choice="again")
+    if isinstance(context.info, InDoubtInfo):
+        return InDoubtResult(choice="again")
     return yes(context) if isinstance(context.info, ApprovalInfo) else str(context.address)
 
 

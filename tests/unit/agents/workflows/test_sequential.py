@@ -26,15 +26,20 @@ from agents.core.cancel import CancelToken
 from agents.core.codec import decode, encode
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointDecodeError,
     DuplicateNameError,
     OutsideRunError,
     ResumeDataError,
     RunCancelledError,
-    TopologyChangedError,
 )
-from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.core.interrupt import (
+    InterruptSignal,
+    composite_interrupt,
+    interrupt,
+    stateful_interrupt,
+)
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
@@ -298,7 +303,7 @@ async def test_e071_who_runs_an_agent_sees_its_contexts_at_once() -> None:
         try:
             async for event in run_agent(Asker("a"), given):
                 yield event
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             seen.extend(str(context.address) for context in signal.point.contexts())
             raise
 
@@ -316,7 +321,7 @@ def two_questions(found: list[object]) -> Callable[[Team], Agent]:
             try:
                 async for event in run_agent(Asker(name), given):
                     yield event
-            except Interrupted as signal:
+            except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt("both", "st", *signals)
@@ -408,7 +413,7 @@ async def test_agents_that_would_be_skipped_while_one_waits_are_an_error(
         "W", [team.asker(name) if name == "a1" else team.sayer(name) for name in names]
     )
 
-    with pytest.raises(TopologyChangedError, match="'a1' after no other agent"):
+    with pytest.raises(AgentChangedError, match="'a1' after no other agent"):
         await team.resume({one.id: "D"})
 
     team.build = lambda team: make("W", [team.asker("a1"), team.sayer("a2")])
@@ -423,7 +428,7 @@ async def test_an_agent_that_waits_and_is_gone_is_an_error(
     one = pending(await team.run())["a1"]
     team.build = lambda team: make("W", [team.sayer("s")])
 
-    with pytest.raises(TopologyChangedError, match="a1"):
+    with pytest.raises(AgentChangedError, match="a1"):
         await team.resume({one.id: "D"})
 
     team.build = lambda team: make("W", [team.asker("a1"), team.sayer("s")])
@@ -448,7 +453,7 @@ async def test_an_agent_that_is_gone_below_an_agent_that_says_nothing_of_it(
     one = pending(await team.run())["a1"]
     team.build = lambda team: opaque(make("W", [team.sayer("s")]))
 
-    with pytest.raises(TopologyChangedError, match="a1"):
+    with pytest.raises(AgentChangedError, match="a1"):
         await team.resume({one.id: "D"})
     assert pending(await team.resume({}))["a1"].id == one.id
     assert "s run" not in team.entered[2:]
@@ -522,13 +527,13 @@ async def test_a_workflow_of_another_kind_does_not_take_up_the_work(
         try:
             async for event in run_agent(Asker("a"), given):
                 yield event
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             composite_interrupt("around", "a state of another kind", signal)
 
     one = pending(await team.run())["a"]
     team.build = lambda _: make("W", [Asker("a")])
 
-    with pytest.raises((CheckpointDecodeError, TopologyChangedError)):
+    with pytest.raises((CheckpointDecodeError, AgentChangedError)):
         await team.resume({one.id: "D"})
 
 

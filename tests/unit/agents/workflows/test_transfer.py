@@ -12,10 +12,10 @@ from agents.chat.handoff import Note, Notes, final_text, in_order, retold, shown
 from agents.core.calls import BreakLoop, Exit, ToolCall, Transfer
 from agents.core.codec import Json
 from agents.core.errors import (
+    AgentChangedError,
     AgentConfigError,
     CheckpointDecodeError,
     DuplicateNameError,
-    TopologyChangedError,
     TransferLimitError,
 )
 from agents.core.observers import ToolOutcome
@@ -242,7 +242,7 @@ async def test_a_target_that_is_gone_is_an_error() -> None:
     one = pending(await team.run())["B"]
     team.build = lambda team: with_sub_agents(team.sayer("A"), [team.sayer("C")])
 
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await team.resume({one.id: "D"})
 
 

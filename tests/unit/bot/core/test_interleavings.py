@@ -24,9 +24,9 @@ from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office, an_incomi
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
 
-Point = Literal["waits", "read", "sent"]
+InterruptNode = Literal["waits", "read", "sent"]
 """A card waits for its turn; its record was read; it stands in Slack, and nobody knows yet."""
-POINTS: tuple[Point, ...] = ("waits", "read", "sent")
+POINTS: tuple[InterruptNode, ...] = ("waits", "read", "sent")
 Event = Callable[[], Awaitable[None]]
 
 
@@ -34,7 +34,7 @@ Event = Callable[[], Awaitable[None]]
 class EventfulNotifier(FakeNotifier):
     """Something happens once, at a point of the next drawing."""
 
-    point: Point = "waits"
+    point: InterruptNode = "waits"
     event: Event | None = None
     standing: list[str] = field(default_factory=list)
 
@@ -66,7 +66,7 @@ class EventfulNotifier(FakeNotifier):
         """Whether the event has come."""
         return self.event is None
 
-    async def _reach(self, point: Point) -> None:
+    async def _reach(self, point: InterruptNode) -> None:
         event = self.event
         if event is not None and point == self.point:
             self.event = None
@@ -185,7 +185,7 @@ async def draw(world: TwoProcesses, *, is_drawn: bool) -> None:
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("is_drawn", [False, True], ids=["posted", "updated"])
 async def test_i8_a_card_ends_as_its_record_says_whatever_came_while_it_was_sent(
-    storage: SqliteStorage, event: str, point: Point, is_drawn: bool
+    storage: SqliteStorage, event: str, point: InterruptNode, is_drawn: bool
 ) -> None:
     world = await two(storage, is_drawn=is_drawn)
     world.notifier.point, world.notifier.event = point, EVENTS[event](world)

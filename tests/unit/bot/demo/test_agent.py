@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.core.asking.answers import Cancelled, Expired, Undecidable, Withdrawn
+from agents.core.asking.answers import Cancelled, Expired, NoApprovers, Withdrawn
 from agents.core.asking.infos import FollowUpInfo, ReviewEditInfo
 from agents.core.codec import Json
 from agents.core.errors import ResumeDataError
@@ -125,7 +125,7 @@ def test_what_a_rule_denies_is_told_by_its_reason_alone() -> None:
 async def test_a_deployment_that_nobody_can_decide() -> None:
     talk = Talk()
     await talk.say(DEPLOY)
-    said = await talk.decide(Undecidable(reason="Ask in <#C0OPSOPS01>."))
+    said = await talk.decide(NoApprovers(reason="Ask in <#C0OPSOPS01>."))
     assert said.endswith("no one here can approve it. Its card says why.")
 
 

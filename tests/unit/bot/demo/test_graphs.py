@@ -7,7 +7,7 @@ import pytest
 from agents import (
     Expired,
 )
-from agents.graph import StateEdit
+from agents.graph import StateUpdate
 from tests.unit.bot.demo.pattern_room import NO, YES, Answer, Room, accept, edit
 
 
@@ -42,7 +42,7 @@ async def test_graph_form_that_nobody_fills_in() -> None:
 
 async def test_graph_breakpoint_with_an_edit() -> None:
     room = Room("#graph")
-    await room.play(StateEdit({"recipients": 12}), text="newsletter about our new office")
+    await room.play(StateUpdate({"recipients": 12}), text="newsletter about our new office")
     assert room.texts == ["Sent “News about our new office” to 12 people."]
 
 

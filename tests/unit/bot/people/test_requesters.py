@@ -15,7 +15,7 @@ from agents import (
     ChatModelAgent,
     ScriptedModel,
     approval_gate,
-    complete_gate,
+    fill_arguments,
     follow_up_tool,
     make_message,
     tool,
@@ -111,7 +111,7 @@ def an_agent(model: ScriptedModel) -> ChatModelAgent:
         """Book an amount."""
         return f"booked {amount} for {order}"
 
-    gated = complete_gate(approval_gate(book), ["order", "amount"])
+    gated = fill_arguments(approval_gate(book), ["order", "amount"])
     return ChatModelAgent(name="A", model=model, tools=[gated, follow_up_tool()])
 
 

@@ -13,7 +13,7 @@ from agents import (
     ApprovalResult,
     ResumeDataError,
 )
-from agents.graph.commands import Send, StateEdit
+from agents.graph.commands import Send, StateUpdate
 from agents.prebuilt.stages import StageResult
 from bot.questions.base import answer_from, question_of, read_reply
 from bot.questions.choice import selected_json
@@ -199,7 +199,7 @@ def test_breakpoint_with_an_edit() -> None:
     approval = approval_of(BREAK)
     new = {**arguments_of(approval), "amount": 7}
     told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
-    assert answer_from(decided(approval, Status.APPROVED, **told), BREAK) == StateEdit(
+    assert answer_from(decided(approval, Status.APPROVED, **told), BREAK) == StateUpdate(
         {"amount": 7}
     )
     wrongs: tuple[dict[str, object], ...] = (
@@ -233,7 +233,7 @@ def test_breakpoint_before_sends_can_be_edited() -> None:
     new = {**arguments_of(approval), "amount": 7}
     told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
     done = answer_from(decided(approval, Status.APPROVED, **told), info)
-    assert done == StateEdit({"amount": 7})
+    assert done == StateUpdate({"amount": 7})
     forged = {**new, "“pay” gets, unless edited": {"to": "Mallory"}}
     told = {"arguments_json": in_order(forged), "digest": edited_digest(approval, forged)}
     is_refused(approval, Status.APPROVED, **told)

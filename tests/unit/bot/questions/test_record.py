@@ -13,15 +13,15 @@ from agents import (
     ApprovalInfo,
     ApprovalResult,
     Cancelled,
-    DoubtInfo,
-    DoubtResult,
     Expired,
     FollowUpInfo,
+    InDoubtInfo,
+    InDoubtResult,
     ResumeDataError,
     ReviewEditInfo,
 )
 from agents.core.cancel import CancelInfo
-from agents.gates import Undecidable, Withdrawn
+from agents.gates import NoApprovers, Withdrawn
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of
@@ -90,11 +90,11 @@ def test_what_each_info_asks(info: object, kind: Kind, form: Form, tool: str) ->
 
 
 def test_doubt_is_as_it_was() -> None:
-    info = DoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
+    info = InDoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
     approval = approval_of(info)
     assert (approval.kind, approval.schema_json) == (Kind.DOUBT, "")
     told = json.dumps({"choice": "ran", "result": "fine"})
-    assert answer_from(decided(approval, Status.ANSWERED, answer_json=told), info) == DoubtResult(
+    assert answer_from(decided(approval, Status.ANSWERED, answer_json=told), info) == InDoubtResult(
         choice="ran", result="fine", by=BY
     )
     with pytest.raises(ResumeDataError, match="can't be read"):
@@ -112,7 +112,7 @@ def test_nobody_answered(info: object) -> None:
     done = decided(approval, Status.WITHDRAWN, by="U1", reason="use 6")
     assert answer_from(done, info) == Withdrawn(by="U1", reason="use 6")
     done = decided(approval, Status.UNDECIDABLE, by="", reason="Ada is needed.")
-    assert answer_from(done, info) == Undecidable(by="", reason="Ada is needed.")
+    assert answer_from(done, info) == NoApprovers(by="", reason="Ada is needed.")
 
 
 def test_stopped_runs_ask_nobody() -> None:
@@ -232,7 +232,7 @@ def test_questions_do_not_escalate(info: object) -> None:
 
 
 def test_a_doubt_escalates() -> None:
-    info = DoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
+    info = InDoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
     assert plan_of(approval_of(info, ESCALATING)) == (["S0OPS"], 60)
 
 

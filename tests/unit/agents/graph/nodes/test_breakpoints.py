@@ -8,8 +8,8 @@ from agents.agent import InterruptEvent
 from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
-    DoubtResult,
     Expired,
+    InDoubtResult,
     ReviewEditResult,
 )
 from agents.core.errors import ResumeDataError
@@ -21,8 +21,8 @@ from agents.graph import (
     GraphBuildError,
     NodeRefusedError,
     Send,
-    StateEdit,
     StateGraph,
+    StateUpdate,
     node_interrupt,
 )
 from agents.graph.agent import GraphAgent
@@ -50,7 +50,7 @@ async def test_g041_before() -> None:
     assert (result.next, lab.ran) == ((), {"a": 1, "b": 1, "c": 1})
 
 
-@pytest.mark.parametrize("value", [True, ApprovalResult(approved=True), StateEdit({})])
+@pytest.mark.parametrize("value", [True, ApprovalResult(approved=True), StateUpdate({})])
 async def test_g041_a_clear_yes_goes_on(value: object) -> None:
     lab = Lab(abc, {"interrupt_before": ["b"]})
     await lab.start()
@@ -74,8 +74,8 @@ UNCLEAR = [
     ReviewEditResult(no_need_to_edit=True),
     HumanResponse(type="ignore"),
     HumanResponse(type="accept"),
-    DoubtResult(choice="give_up"),
-    DoubtResult(choice="ran"),
+    InDoubtResult(choice="give_up"),
+    InDoubtResult(choice="ran"),
 ]
 
 
@@ -157,7 +157,7 @@ async def test_g044_after_the_last_node() -> None:
     result = await lab.start()
     assert (values_of(result), result.next, result.values["c"]) == (["c"], (), 1)
     assert (await lab.state()).phase == "paused"
-    result = await lab.run(resume=StateEdit({"c": 2}))
+    result = await lab.run(resume=StateUpdate({"c": 2}))
     assert result.values["c"] == 2
     assert lab.ran == {"a": 1, "b": 1, "c": 1}
 
@@ -203,14 +203,14 @@ async def test_e122_the_state_is_shown_and_can_be_edited() -> None:
     lab = Lab(build, {"interrupt_before": ["b"]})
     [question] = (await lab.start()).interrupts
     assert question.address == "runnable:graph"
-    result = await lab.run(resume_map={question.id: StateEdit({"foo": "s1[edited]"})})
+    result = await lab.run(resume_map={question.id: StateUpdate({"foo": "s1[edited]"})})
     assert result.values["foo"] == "s1[edited]2"
 
 
 async def test_an_edit_asks_no_reducer() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.write("a"), b=lab.write("b")), {"interrupt_before": "b"})
     await lab.start()
-    assert (await lab.run(resume=StateEdit({"log": ["x"]}))).values["log"] == ["x", "b"]
+    assert (await lab.run(resume=StateUpdate({"log": ["x"]}))).values["log"] == ["x", "b"]
 
 
 async def test_e124_before_and_after_wait_together() -> None:
@@ -218,18 +218,23 @@ async def test_e124_before_and_after_wait_together() -> None:
     result = await lab.start()
     assert [(one.kind, one.node) for one in result.interrupts] == [("after", "a"), ("before", "b")]
     after, before = ids(result)
-    left = await lab.run(resume_map={after: StateEdit({"foo": "x"})})
+    left = await lab.run(resume_map={after: StateUpdate({"foo": "x"})})
     assert ids(left) == [before]
     assert ("foo" in left.values, lab.ran) == (False, {"a": 1})
-    result = await lab.run(resume_map={before: StateEdit({"a": 2})})
+    result = await lab.run(resume_map={before: StateUpdate({"a": 2})})
     assert (result.values["foo"], result.values["a"]) == ("x", 2)
 
 
 @pytest.mark.parametrize(
     "edit",
-    [StateEdit({"n": "x"}), StateEdit({"nope": 1}), StateEdit({"log": "x"}), StateEdit([1])],  # type: ignore[arg-type]
+    [
+        StateUpdate({"n": "x"}),
+        StateUpdate({"nope": 1}),
+        StateUpdate({"log": "x"}),
+        StateUpdate([1]),  # type: ignore[arg-type]
+    ],
 )
-async def test_e127_an_edit_of_the_wrong_type(edit: StateEdit) -> None:
+async def test_e127_an_edit_of_the_wrong_type(edit: StateUpdate) -> None:
     lab = Lab(abc, {"interrupt_before": ["b"]})
     await lab.start()
     before = await lab.state()
@@ -242,7 +247,7 @@ async def test_e127_an_edit_that_cannot_be_stored() -> None:
     lab = Lab(abc, {"interrupt_before": ["b"]})
     await lab.start()
     with pytest.raises(ResumeDataError):
-        await lab.run(resume=StateEdit({"a": object()}))
+        await lab.run(resume=StateUpdate({"a": object()}))
     with pytest.raises(ResumeDataError):
         await lab.run(resume=object())
     assert await lab.pending() == ["b"]
@@ -286,10 +291,10 @@ async def test_e139_an_edit_of_the_graph_itself() -> None:
     [question] = (await lab.start()).interrupts
     parent = question.context.parent
     assert parent is not None
-    for bad in ("x", StateEdit({"n": "x"}), None):
+    for bad in ("x", StateUpdate({"n": "x"}), None):
         with pytest.raises(ResumeDataError):
             await lab.run(resume_map={parent.id: bad})
-    result = await lab.run(resume_map={parent.id: StateEdit({"foo": "new"})})
+    result = await lab.run(resume_map={parent.id: StateUpdate({"foo": "new"})})
     assert ids(result) == [question.id]
     assert (await lab.run(resume="A")).values["b"] == "new+A"
 
@@ -298,7 +303,7 @@ async def test_an_edit_that_does_not_fit_beside_an_answer_that_does() -> None:
     lab = Lab(lambda lab: chain(lab, b=lab.ask("b", "q")))
     [question] = (await lab.start()).interrupts
     assert question.context.parent is not None
-    edit = {question.context.parent.id: StateEdit({"n": "x"})}
+    edit = {question.context.parent.id: StateUpdate({"n": "x"})}
     with pytest.raises(ResumeDataError):
         await lab.run(resume_map={question.id: "A", **edit})
     assert (await lab.state()).values["b"] == "A"
@@ -329,7 +334,7 @@ async def test_e139_a_change_of_the_state_in_place_does_not_count() -> None:
     assert (await lab.state()).values["foo"] == "n1"
     parent = question.context.parent
     assert parent is not None
-    await lab.run(resume_map={parent.id: StateEdit({"foo": "n2"})})
+    await lab.run(resume_map={parent.id: StateUpdate({"foo": "n2"})})
     result = await lab.run(resume="A")
     assert (result.values["foo"], result.values["b"]) == ("n2", "n2[edited]+A")
     assert lab.notes == ["n1", "n2"]

@@ -17,8 +17,8 @@ from agents.graph import (
     Command,
     NodeRefusedError,
     Send,
-    StateEdit,
     StateGraph,
+    StateUpdate,
 )
 from agents.graph.threads.document import ThreadDocument
 from agents.graph.threads.thread import GraphThread
@@ -57,21 +57,21 @@ def sent(lab: Lab) -> StateGraph:
 async def test_an_edit_changes_where_the_graph_goes() -> None:
     lab = Lab(sized, {"interrupt_before": ["big"]})
     await lab.start(amount=200)
-    result = await lab.run(resume=StateEdit({"amount": 20}))
+    result = await lab.run(resume=StateUpdate({"amount": 20}))
     assert (lab.notes, result.interrupts) == ([("small", 20)], ())
 
 
 async def test_an_edit_after_a_node_changes_where_the_graph_goes() -> None:
     lab = Lab(sized, {"interrupt_after": ["plan"]})
     await lab.start(amount=20)
-    await lab.run(resume=StateEdit({"amount": 200}))
+    await lab.run(resume=StateUpdate({"amount": 200}))
     assert lab.notes == [("big", 200)]
 
 
 async def test_an_edit_that_leads_elsewhere_asks_at_the_breakpoint_there() -> None:
     lab = Lab(sized, {"interrupt_before": ["big", "small"]})
     [asked] = ids(await lab.start(amount=200))
-    result = await lab.run(resume=StateEdit({"amount": 20}))
+    result = await lab.run(resume=StateUpdate({"amount": 20}))
     assert (values_of(result), ids(result) != [asked], lab.notes) == (["small"], True, [])
     assert result.interrupts[0].state == {"amount": 20, "to": "shop"}
     await lab.run(resume=True)
@@ -81,14 +81,14 @@ async def test_an_edit_that_leads_elsewhere_asks_at_the_breakpoint_there() -> No
 async def test_an_edit_that_leads_to_the_same_node_is_not_asked_again() -> None:
     lab = Lab(sized, {"interrupt_before": ["big"]})
     await lab.start(amount=200)
-    await lab.run(resume=StateEdit({"amount": 300}))
+    await lab.run(resume=StateUpdate({"amount": 300}))
     assert lab.notes == [("big", 300)]
 
 
 async def test_an_edit_that_leads_to_the_end_ends() -> None:
     lab = Lab(sent, {"interrupt_before": ["pay"]})
     await lab.start(people=["Rosa"])
-    result = await lab.run(resume=StateEdit({"people": []}))
+    result = await lab.run(resume=StateUpdate({"people": []}))
     assert (result.next, lab.notes, (await lab.state()).phase) == ((), [], "finished")
 
 
@@ -114,7 +114,7 @@ async def test_a_breakpoint_after_a_node_shows_the_sends_that_follow() -> None:
 async def test_an_edit_sends_only_to_those_who_are_left() -> None:
     lab = Lab(sent, {"interrupt_before": ["pay"]})
     await lab.start(people=["Rosa", "Eve", "Bob"])
-    await lab.run(resume=StateEdit({"people": ["Rosa"]}))
+    await lab.run(resume=StateUpdate({"people": ["Rosa"]}))
     assert lab.notes == ["Rosa"]
 
 
@@ -122,7 +122,7 @@ async def test_an_edit_sends_only_to_those_who_are_left() -> None:
 async def test_arguments_that_nobody_was_shown_are_asked_before_they_run(people: list[str]) -> None:
     lab = Lab(sent, {"interrupt_before": ["pay"]})
     await lab.start(people=["Rosa", "Eve"])
-    result = await lab.run(resume=StateEdit({"people": people}))
+    result = await lab.run(resume=StateUpdate({"people": people}))
     assert lab.notes == []
     assert [send.arg for send in result.interrupts[0].sends] == [{"to": one} for one in people]
     await lab.run(resume=True)
@@ -132,8 +132,8 @@ async def test_arguments_that_nobody_was_shown_are_asked_before_they_run(people:
 async def test_what_is_edited_again_leads_elsewhere_again() -> None:
     lab = Lab(sent, {"interrupt_before": ["pay"]})
     await lab.start(people=["Rosa"])
-    await lab.run(resume=StateEdit({"people": ["Eve"]}))
-    await lab.run(resume=StateEdit({"people": ["Bob"]}))
+    await lab.run(resume=StateUpdate({"people": ["Eve"]}))
+    await lab.run(resume=StateUpdate({"people": ["Bob"]}))
     await lab.run(resume=True)
     assert lab.notes == ["Bob"]
 
@@ -147,7 +147,7 @@ async def test_an_edit_that_no_router_can_bear_changes_nothing() -> None:
     lab = Lab(build, {"interrupt_before": ["pay"]})
     await lab.start(to="Rosa")
     with pytest.raises(ResumeDataError, match=r"leads nowhere: KeyError.*'Eve'"):
-        await lab.run(resume=StateEdit({"to": "Eve"}))
+        await lab.run(resume=StateUpdate({"to": "Eve"}))
     state = await lab.state()
     assert (values_of(state), state.values["to"], state.phase) == (["pay"], "Rosa", "paused")
     await lab.run(resume=True)
@@ -159,7 +159,7 @@ async def test_an_edit_of_the_graph_itself_at_a_breakpoint_asks_anew() -> None:
     [question] = (await lab.start(amount=200)).interrupts
     assert question.context.parent is not None
     graph = question.context.parent.id
-    result = await lab.run(resume_map={graph: StateEdit({"amount": 20})})
+    result = await lab.run(resume_map={graph: StateUpdate({"amount": 20})})
     [new] = result.interrupts
     assert (new.value, new.state, new.id == question.id) == (
         "small",
@@ -179,7 +179,7 @@ async def test_an_edit_of_the_graph_itself_that_no_router_can_bear() -> None:
     [question] = (await lab.start(to="Rosa")).interrupts
     assert question.context.parent is not None
     with pytest.raises(ResumeDataError, match="leads nowhere"):
-        await lab.run(resume_map={question.context.parent.id: StateEdit({"to": "Eve"})})
+        await lab.run(resume_map={question.context.parent.id: StateUpdate({"to": "Eve"})})
     assert ids(await lab.state()) == [question.id]
 
 
@@ -187,7 +187,7 @@ async def test_a_yes_beside_an_edit_that_nobody_saw_is_asked_anew() -> None:
     lab = Lab(sized, {"interrupt_before": ["big"]})
     [question] = (await lab.start(amount=200)).interrupts
     assert question.context.parent is not None
-    both = {question.context.parent.id: StateEdit({"amount": 900}), question.id: True}
+    both = {question.context.parent.id: StateUpdate({"amount": 900}), question.id: True}
     with pytest.raises(ResumeDataError, match="asked anew"):
         await lab.run(resume_map=both)
     [new] = (await lab.state()).interrupts
@@ -235,7 +235,7 @@ async def test_a_fork_at_a_breakpoint_can_be_edited() -> None:
     paused = await lab.start(amount=200)
     await lab.run(resume=True)
     await lab.graph.fork("t", at=paused.checkpoint)
-    await lab.run(resume=StateEdit({"amount": 20}))
+    await lab.run(resume=StateUpdate({"amount": 20}))
     assert lab.notes == [("big", 200), ("small", 20)]
 
 
@@ -249,9 +249,9 @@ async def test_edges_that_wait_count_arrivals_once_when_they_are_followed_again(
 
     lab = Lab(build, {"interrupt_before": ["b", "both"]})
     await lab.start(amount=1)
-    await lab.run(resume=StateEdit({"amount": 2}))
+    await lab.run(resume=StateUpdate({"amount": 2}))
     assert await lab.pending() == ["both"]
-    await lab.run(resume=StateEdit({"amount": 3}))
+    await lab.run(resume=StateUpdate({"amount": 3}))
     assert ((await lab.state()).phase, (await lab.state()).values["amount"]) == ("finished", 3)
 
 
@@ -276,7 +276,7 @@ async def test_a_step_that_an_earlier_version_stored_is_edited_as_it_stands() ->
     lab = Lab(sized, {"interrupt_before": ["big"]})
     await lab.start(amount=200)
     await as_before(lab)
-    await lab.run(resume=StateEdit({"amount": 20}))
+    await lab.run(resume=StateUpdate({"amount": 20}))
     assert lab.notes == [("big", 20)]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from agents.agent import ActionEvent, AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.chat.agent import ChatModelAgent
-from agents.core.asking.answers import ApprovalResult, Cancelled, DoubtResult, Expired
-from agents.core.asking.infos import DoubtInfo
+from agents.core.asking.answers import ApprovalResult, Cancelled, Expired, InDoubtResult
+from agents.core.asking.infos import InDoubtInfo
 from agents.core.calls import Exit
 from agents.core.errors import CheckpointClosedError, ModelError
 from agents.core.observers import ToolOutcome
@@ -33,7 +33,7 @@ from agents.workflows import SequentialAgent
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Died
 
-AGAIN, RAN, GIVE_UP = (DoubtResult(choice=one, by="U1") for one in ("again", "ran", "give_up"))
+AGAIN, RAN, GIVE_UP = (InDoubtResult(choice=one, by="U1") for one in ("again", "ran", "give_up"))
 
 
 @dataclass
@@ -162,7 +162,7 @@ async def test_d157_a_death_in_it_is_a_question(
     with pytest.raises(Died):
         await desk.resume(True)
     info = asked(await desk.recover())
-    assert isinstance(info, DoubtInfo)
+    assert isinstance(info, InDoubtInfo)
     assert str(info).startswith("Step “deploy” of “graph”: it was started")
     assert desk.deploy.ran == 1
     assert said(await desk.resume(answer)) == told
@@ -177,7 +177,7 @@ async def test_two_deaths_are_two_questions() -> None:
     await desk.recover()
     with pytest.raises(Died):
         await desk.resume(AGAIN)
-    assert isinstance(asked(await desk.recover()), DoubtInfo)
+    assert isinstance(asked(await desk.recover()), InDoubtInfo)
     assert said(await desk.resume(AGAIN)) == ["deployed", "and on"]
 
 
@@ -270,7 +270,7 @@ async def test_alone_a_death_is_a_question_too(durability: str) -> None:
     with pytest.raises(Died):
         await lab.run(resume=True)
     result = await lab.graph.recover("t")
-    assert isinstance(values_of(result)[0], DoubtInfo)
+    assert isinstance(values_of(result)[0], InDoubtInfo)
     assert ids(await lab.run()) == ids(result)
     with pytest.raises(NodeRefusedError, match="nobody knows") as caught:
         await lab.run(resume=GIVE_UP)

@@ -16,8 +16,8 @@ from agents.graph import (
     GraphBuildError,
     NodeRefusedError,
     SeveralPendingError,
-    StateEdit,
     StateGraph,
+    StateUpdate,
     StateUpdateError,
     node_interrupt,
 )
@@ -91,8 +91,8 @@ async def test_several_levels() -> None:
     [breakpoint_] = (await lab.run(resume="x")).interrupts
     assert (breakpoint_.kind, breakpoint_.address) == ("after", "runnable:graph;node:a;node:b")
     with pytest.raises(ResumeDataError):
-        await lab.run(resume=StateEdit({"n": "x"}))
-    assert (await lab.run(resume=StateEdit({"c": "y"}))).values["c"] == "y"
+        await lab.run(resume=StateUpdate({"n": "x"}))
+    assert (await lab.run(resume=StateUpdate({"c": "y"}))).values["c"] == "y"
 
 
 async def test_a_failure_in_a_sub_graph_keeps_what_is_finished_in_it() -> None:

@@ -9,14 +9,14 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from agents.core.errors import ResumeDataError, TopologyChangedError
+from agents.core.errors import AgentChangedError, ResumeDataError
 from agents.graph import (
     START,
     Command,
     Send,
     StateChangedError,
-    StateEdit,
     StateGraph,
+    StateUpdate,
     StateUpdateError,
     node_interrupt,
 )
@@ -177,13 +177,13 @@ async def test_an_edit_that_the_model_refuses_is_refused_at_once(edit: dict[str,
     await lab.start(to="Rosa")
     before = await lab.state()
     with pytest.raises(ResumeDataError):
-        await lab.run(resume=StateEdit(edit))
+        await lab.run(resume=StateUpdate(edit))
     graph = before.interrupts[0].context.parent
     assert graph is not None
     with pytest.raises(ResumeDataError):
-        await lab.run(resume_map={graph.id: StateEdit(edit)})
+        await lab.run(resume_map={graph.id: StateUpdate(edit)})
     assert await lab.state() == before
-    assert values_of(await lab.run(resume=StateEdit({"to": " Bob "}))) == ["pay Bob?"]
+    assert values_of(await lab.run(resume=StateUpdate({"to": " Bob "}))) == ["pay Bob?"]
 
 
 async def test_people_see_what_the_model_demands() -> None:
@@ -314,7 +314,7 @@ async def test_what_does_not_fit_a_new_schema_is_told_before_anything_runs(
     before = ids(await lab.state())
     with pytest.raises(StateChangedError, match="update_state"):
         await lab.run(resume="yes")
-    assert isinstance(StateChangedError("a", "b"), TopologyChangedError)
+    assert isinstance(StateChangedError("a", "b"), AgentChangedError)
     assert ids(await lab.state()) == before
 
 

@@ -12,7 +12,7 @@ import pytest
 from agents.agent import AgentInput, MessageEvent, function_agent, make_message, run_agent
 from agents.core.component.state import get_resume_context
 from agents.core.errors import ModelError, ToolError
-from agents.core.interrupt import Interrupted, interrupt
+from agents.core.interrupt import InterruptSignal, interrupt
 from agents.graph import (
     GraphBuildError,
     NodeContext,
@@ -128,7 +128,7 @@ async def test_a_swallowed_question_is_not_retried() -> None:
         lab.ran["a"] += 1
         try:
             node_interrupt("q")
-        except Interrupted as signal:
+        except InterruptSignal as signal:
             raise OSError("away") from signal
         return {}
 

@@ -8,7 +8,7 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
 from agents.core.errors import CheckpointNotFoundError
-from agents.graph import NoGraphStoreError, StateGraph, ThreadBusyError
+from agents.graph import NoCheckpointerError, StateGraph, ThreadBusyError
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain
 
@@ -131,6 +131,6 @@ async def test_a_store_that_cannot_list_says_so_and_does_the_rest() -> None:
     lab = Lab(asking, store=store)
     await lab.start()
     for call in (lab.graph.threads(), lab.graph.delete_thread("t")):
-        with pytest.raises(NoGraphStoreError, match="ThreadStore"):
+        with pytest.raises(NoCheckpointerError, match="ThreadStore"):
             await call
     assert (await lab.run(resume="yes")).values["b"] == "yes"

@@ -18,8 +18,8 @@ from agents.core.errors import (
 )
 from agents.graph import (
     AlreadyAnsweredError,
-    StateEdit,
     StateGraph,
+    StateUpdate,
     ThreadBusyError,
     node_interrupt,
 )
@@ -164,7 +164,7 @@ async def test_an_edit_beside_partial_answers_writes_the_whole_document() -> Non
     await lab.run(resume_map={first: "yes"})
     graph = (await lab.state()).interrupts[0].context.parent
     assert graph is not None
-    await lab.run(resume_map={graph.id: StateEdit({"foo": "edited"})})
+    await lab.run(resume_map={graph.id: StateUpdate({"foo": "edited"})})
     state = await lab.state()
     assert (values_of(state), state.values["foo"]) == (["q01", "q02"], "edited")
     assert [one.values["log"] for one in await lab.graph.history("t")][1:] == [["q00: yes"], []]

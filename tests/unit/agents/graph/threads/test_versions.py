@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from agents.core.cancel import CancelToken
-from agents.core.errors import TopologyChangedError
+from agents.core.errors import AgentChangedError
 from agents.graph import (
     START,
-    OtherGraphError,
+    GraphMismatchError,
     StateGraph,
     ThreadBusyError,
     node_interrupt,
@@ -68,7 +68,7 @@ async def test_an_edge_that_is_gone_is_told_before_anything_runs() -> None:
     lab = Lab(lambda lab: two_steps(lab, "legal", "sales"))
     await lab.start()
     lab.build = lambda lab: two_steps(lab, "start", "sales")
-    with pytest.raises(TopologyChangedError, match=r"legal.*ship"):
+    with pytest.raises(AgentChangedError, match=r"legal.*ship"):
         await lab.run(resume="yes")
     lab.build = lambda lab: two_steps(lab, "legal", "sales")
     assert (await lab.run(resume="yes")).values["log"] == ["start", "legal", "ship"]
@@ -99,9 +99,9 @@ async def test_a_node_that_became_a_sub_graph_refuses_what_waits_in_it() -> None
     await lab.start()
     plain = lab.build
     lab.build = lambda lab: chain(lab, a=inner(lab).compile())  # type: ignore[arg-type]
-    with pytest.raises(TopologyChangedError, match=r"a function.*a sub-graph"):
+    with pytest.raises(AgentChangedError, match=r"a function.*a sub-graph"):
         await lab.run(resume="yes")
-    with pytest.raises(TopologyChangedError):
+    with pytest.raises(AgentChangedError):
         await lab.run()
     assert lab.ran == {"a": 1}
     lab.build = plain
@@ -114,7 +114,7 @@ async def test_a_sub_graph_that_became_a_function_refuses_what_waits_in_it() -> 
     )
     [question] = ids(await lab.start())
     lab.build = lambda lab: chain(lab, a=lab.ask("a", "inner?"))
-    with pytest.raises(TopologyChangedError, match=r"a sub-graph.*a function"):
+    with pytest.raises(AgentChangedError, match=r"a sub-graph.*a function"):
         await lab.run(resume="yes")
     assert (ids(await lab.state()), lab.ran) == ([question], {"s": 1})
 
@@ -129,7 +129,7 @@ async def test_a_node_that_is_gone_from_a_sub_graph_is_told_before_anything_runs
     lab = Lab(build("old"))
     await lab.start()
     lab.build = build("new")
-    with pytest.raises(TopologyChangedError, match="'old'"):
+    with pytest.raises(AgentChangedError, match="'old'"):
         await lab.answer({"b?": 1})
     assert lab.ran == {"old": 1, "b": 1}
 
@@ -138,7 +138,7 @@ async def test_a_thread_of_a_renamed_graph_can_be_cancelled() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q")))
     await lab.start()
     lab.options = {"name": "renamed"}
-    with pytest.raises(OtherGraphError, match="`cancel`"):
+    with pytest.raises(GraphMismatchError, match="`cancel`"):
         await lab.run(resume="yes")
     assert (await lab.graph.cancel("t", "renamed")).phase == "cancelled"
     lab.options = {}

@@ -19,10 +19,10 @@ from pydantic_ai.exceptions import (
 from agents import AgentEvent, Cancelled, CancelToken, ResumeParams
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import (
+    AgentChangedError,
     CheckpointConflictError,
     ResumeDataError,
     ResumeError,
-    TopologyChangedError,
 )
 from agents.core.messages import read_log
 from agents.models import call, say
@@ -193,7 +193,7 @@ async def die_while_giving_up(storage: SqliteStorage, plan: Deadly, *, is_refuse
     offices.append(Office(storage, [DOWN] * 9, clock=offices[0].clock))
     if is_refused:
         for office in offices:
-            refusing(office, TopologyChangedError("tool:pay", "review", "nothing"))
+            refusing(office, AgentChangedError("tool:pay", "review", "nothing"))
     first, second = offices
     await first.hear(ASK)
     try:
@@ -388,7 +388,7 @@ async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStorage
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
-    refusing(office, TopologyChangedError("tool:pay", "review", "nothing"))
+    refusing(office, AgentChangedError("tool:pay", "review", "nothing"))
     await office.decide(approval)
     assert office.ran == []
     assert "nothing more will run" in office.shown()[-1]

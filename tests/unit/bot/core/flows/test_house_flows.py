@@ -9,7 +9,7 @@ import pytest
 
 from agents import Agent
 from agents.core.asking.answers import ApprovalResult
-from agents.core.asking.infos import CallInfo, DoubtInfo
+from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
 from bot.core.asking import under_policy
@@ -162,6 +162,6 @@ async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     policy = Office(storage, [], policy=force).cards
     approval = an_approval(approvers_json='["UMIA"]', terms_json="")
-    doubt = DoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
+    doubt = InDoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
     for info in (CallInfo(**call_fields(approvers=("UMIA",))), doubt):
         assert under_policy(approval, info, policy).approvers_json == '["UMIA"]'
