@@ -33,6 +33,7 @@ myst_fence_as_directive = ["mermaid"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+napoleon_use_ivar = True  # fields in the text of their class, without targets of their own
 default_role = "code"  # single backticks in docstrings are code
 
 html_theme = "furo"

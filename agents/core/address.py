@@ -36,9 +36,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    r"""A path of segments. As text: `agent:A;tool:pay:c1`.
+    """Path of segments from the root agent to a component. As text: `agent:A;tool:pay:c1`.
 
-    A `:`, `;` or `\` that belongs to a name has a `\` before it, so that two addresses never
+    A colon, semicolon or backslash in a name is escaped with a backslash, so no two addresses
     have the same text.
 
     Attributes:
