@@ -82,7 +82,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(Event):
-    """A piece of a text, while the model speaks; its key is that of the whole message.
+    """A piece of a streamed model text. Its key is the key of the whole message.
 
     Attributes:
         text: The piece.
@@ -93,7 +93,7 @@ class TextDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEvent(Event):
-    """One answer of an agent's model, complete.
+    """A complete answer of an agent's model.
 
     Attributes:
         text: What it says; may be empty.
@@ -114,7 +114,7 @@ class MessageEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEvent(Event):
-    """A tool call is finished.
+    """A finished tool call, with its outcome and result.
 
     Attributes:
         call: Which.
@@ -135,7 +135,7 @@ class ToolEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDelta(Event):
-    """A piece of a tool's result, while it runs; its key is that of the whole result.
+    """A piece of a running tool's result. Its key is the key of the whole result.
 
     When the call is interrupted instead of finished, what came so far does not count.
 
@@ -163,7 +163,7 @@ class ActionEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptEvent(Event):
-    """People are needed; the last event of a round. The checkpoint is stored already.
+    """The run waits for people. Last event of a run; the checkpoint is already stored.
 
     Attributes:
         contexts: Everything that is pending now, in order; what was pending before and was not
@@ -207,7 +207,7 @@ class AgentInput:
 
 
 class Agent(Protocol):
-    """Something that works on messages, tells what it does, and can be interrupted.
+    """A component that works on messages, yields events, and can be interrupted.
 
     Its code runs inside its address segment `agent:<name>`. It asks people by raising
     (`interrupt` and its kind), and passes the signals of agents below on: as they are, or caught

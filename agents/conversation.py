@@ -103,7 +103,7 @@ class Inbox:
 
 
 class Conversation:
-    """Runs an agent turn by turn, and keeps what arrives meanwhile.
+    """Runs an agent turn by turn. Keeps messages that arrive during a turn for the next one.
 
     A message never cancels or answers what waits for people: it waits for the next turn. After a
     restart, a new object with the same id goes on: an open turn is recovered, what it asks is told

@@ -23,7 +23,7 @@ class _Kept:
 
 
 class MemoryCheckpointStore:
-    """Checkpoints in this process; see `CheckpointStore`, `AmendingStore` and `ThreadStore`."""
+    """Stores checkpoints in memory; see `CheckpointStore`, `AmendingStore`, `ThreadStore`."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
@@ -119,7 +119,7 @@ class MemoryCheckpointStore:
 
 
 class MemoryMessageLog:
-    """Conversations in this process; see `MessageLog`."""
+    """Stores conversations in memory; see `MessageLog`."""
 
     def __init__(self) -> None:
         self._turns: dict[str, dict[int, str]] = {}

@@ -213,7 +213,7 @@ def call(
 
 
 class AnsweringModel(FunctionModel):
-    """A model that answers by a function of the messages, streaming or not; it costs nothing.
+    """A model whose answers a Python function computes from the messages. Needs no key.
 
     Args:
         answer: Makes the parts of an answer.

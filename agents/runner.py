@@ -72,7 +72,7 @@ Claimed = tuple[OpenRun, RunDocument, Claim]
 
 
 class Runner:
-    """Runs an agent, and keeps what is needed to go on after an interrupt or a crash.
+    """Runs an agent. Stores checkpoints to resume it after an interrupt or a crash.
 
     All methods that give events are generators: nothing happens, and no error is raised, before
     the first event is asked for. What follows an event happens when the next one is asked for.

@@ -86,7 +86,7 @@ _MODELS_FAULT = {ToolOutcome.FAILED, ToolOutcome.REFUSED}
 
 
 class ChatModelAgent:
-    """An agent that asks a model, runs the tools that it calls, and asks it again.
+    """An agent that calls a model, runs the tools it requests, and repeats.
 
     Args:
         name: Unique among its siblings; part of addresses.

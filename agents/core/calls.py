@@ -82,7 +82,7 @@ _FILES: pydantic.TypeAdapter[list[File]] = pydantic.TypeAdapter(
 
 @dataclass(frozen=True, slots=True)
 class ToolReturn:
-    """A tool's result with more to say than a text.
+    """A tool's result with an outcome, a text and files.
 
     Attributes:
         text: For the model.

@@ -35,7 +35,7 @@ class CancelInfo:
 
 
 class CancelToken:
-    """Given to a run, so that somebody else can stop it.
+    """Cancels a run from outside, at a safe point.
 
     Agents ask at their safe points whether they shall stop there (`wants`); whoever waits for
     something long is called (`calling`), or waits for `stop_now` as well.

@@ -73,7 +73,7 @@ class StoredCheckpoint:
 
 
 class CheckpointStore(Protocol):
-    """Keeps checkpoints: conditional writes only."""
+    """Stores checkpoints. Every write is conditional on the stored version."""
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
         """Read a checkpoint with its journal; None when there is none."""

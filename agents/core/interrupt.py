@@ -27,7 +27,7 @@ __all__ = [
 
 
 def interrupt(info: object) -> NoReturn:
-    """Ask people, and keep nothing: after the answer the component begins again.
+    """Interrupt the run to ask people. The component starts again with the answer.
 
     Args:
         info: What people see; storable.
@@ -40,7 +40,7 @@ def interrupt(info: object) -> NoReturn:
 
 
 def stateful_interrupt(info: object, state: object) -> NoReturn:
-    """Ask people, and keep a state that is given back with their answer.
+    """Interrupt the run to ask people, and store a state for the resume.
 
     Args:
         info: What people see; storable.
@@ -54,7 +54,7 @@ def stateful_interrupt(info: object, state: object) -> NoReturn:
 
 
 def composite_interrupt(info: object, state: object, *signals: InterruptSignal) -> NoReturn:
-    """Pass on interrupts of components below as one, and keep a state.
+    """Combine interrupts of child components into one, and store a state.
 
     Args:
         info: What people see of this component; storable.

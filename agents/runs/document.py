@@ -37,7 +37,7 @@ Targets: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeParams:
-    """The answers that an interrupted run is resumed with.
+    """Answers for the pending interrupts of a run.
 
     Attributes:
         targets: Answers, by interrupt id, or by an address (or its text) that only one pending

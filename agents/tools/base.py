@@ -64,7 +64,7 @@ class CallText:
 
 
 class Tool(Protocol):
-    """Something a model can call.
+    """A tool that a model can call.
 
     The runtime validates first, then calls with what `validate` returned, inside the address
     segment `tool:<name>:<call_id>`.

@@ -14,7 +14,7 @@ DoubtChoice = Literal["ran", "again", "give_up"]
 @register("countersign.expired/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:
-    """Nobody answered in time. Nothing runs, and it is not a rejection.
+    """Answer to a request that expired. The call does not run.
 
     Answers any of the infos here. Stored: version 1, must stay readable.
 
@@ -34,7 +34,7 @@ class Expired:
 @register("countersign.cancelled/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled:
-    """The request was called off. Nothing runs, and it is not a rejection.
+    """Answer to a request that was called off. The call does not run.
 
     Answers any of the infos here. Stored: version 1, must stay readable.
 
@@ -168,7 +168,7 @@ class ReviewEditResult:
 @register("countersign.in_doubt_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InDoubtResult:
-    """People's finding about a call of which nobody knew whether it ran.
+    """A person's statement about a call in doubt: it ran, run it again, or give up.
 
     Stored: version 1, must stay readable.
 

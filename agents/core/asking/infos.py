@@ -208,7 +208,7 @@ class ReviewEditInfo(CallInfo):
 @register("countersign.follow_up_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUpInfo:
-    """Asks what only people know; the answer is a text, or this info with `user_answer`.
+    """Asks people a question. The answer is a text, or this info with `user_answer`.
 
     Stored: version 1, must stay readable.
 
