@@ -63,7 +63,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What a collection has to know about its documents.
+    """Describes the documents of one collection to the storage engines.
 
     Attributes:
         name: Name of the collection.

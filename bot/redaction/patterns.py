@@ -168,7 +168,7 @@ _ISSUERS = (
 
 _LONG_WORD = 20
 _ODD_BASE64 = re.compile("(?=[A-Za-z+/]{0,20}[0-9=])[A-Za-z0-9+/]++={0,2}+")
-"""What base64 may be, and no word is."""
+"""Base64 text with a digit or padding among its first 20 characters: no word has that."""
 
 
 def _is_credential(found: re.Match[str]) -> bool:
