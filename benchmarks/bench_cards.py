@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bot.layout.blocks import Card
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import APPROVERS, CARDS, an_approval
 

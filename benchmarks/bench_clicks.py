@@ -46,13 +46,13 @@ from slack_bolt.authorization import AuthorizeResult
 from benchmarks.harness import percentile, table
 from bot import main as main_module
 from bot.config.settings import Settings
-from bot.core.tasks import Tasks
 from bot.main import Outside, start
 from bot.slack.bot import Countersign
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
+from bot.slack.connect import reach_slack
 from bot.slack.intake.http import web_app
 from bot.slack.ratelimit import Pacer
-from bot.slack.reach import reach_slack
+from bot.tasks import Tasks
 from storage.base import Storage
 from storage.records import Decision, Status
 from storage.sqlite import SqliteStorage

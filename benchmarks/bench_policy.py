@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from bot.policy.judging.evaluate import Rulebook
-from bot.policy.judging.world import PolicyQuestion, ToolFacts
+from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
+from bot.policy.evaluation.evaluate import PolicyEvaluator
 from bot.policy.model import PolicyFile
 from bot.policy.terms import Group
 
@@ -80,7 +80,7 @@ def _question() -> PolicyQuestion:
 
 async def _cost_ms(file: PolicyFile) -> float:
     """Processor time of one call, the least of several rounds, in milliseconds."""
-    rulebook, question = Rulebook(file), _question()
+    rulebook, question = PolicyEvaluator(file), _question()
     await rulebook.judge(question, _nobody)
     least = float("inf")
     for _ in range(ROUNDS):

@@ -20,31 +20,31 @@ from agents.core.component.exits import contained_task
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
-from bot.core.scheduler import Scheduler, TimeLapse
-from bot.core.talk.roster import Roster, load_roster
-from bot.core.tasks import Closings, Tasks
-from bot.core.upkeep.clocks import check_clock
-from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import CopyInPlaceError, FaultyPolicyError, SettingsError
+from bot.maintenance.clocks import check_clock
+from bot.maintenance.policies import PolicyRecorder
 from bot.observability import logs
 from bot.observability.events import TellEvent, both, nobody
 from bot.observability.readiness import Readiness
 from bot.observability.tracing import Tracing, otlp_provider
-from bot.policy.force import OF_SETTINGS, PolicyInForce, Tell, source_of
-from bot.policy.reading.lookups import SlackFacts
-from bot.policy.reading.problems import PolicyError
-from bot.policy.world import PolicyWorld, world_of
+from bot.policy.current import OF_SETTINGS, LoadedPolicy, Tell, source_of
+from bot.policy.evaluation_context import PolicyWorld, world_of
+from bot.policy.parser.lookups import SlackFacts
+from bot.policy.parser.problems import PolicyError
 from bot.ports.process import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
+from bot.scheduler import Scheduler, TimeLapse
 from bot.slack.app import STOP_PATIENCE, build, directory_of
-from bot.slack.around import Process
 from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
+from bot.slack.connect import Slack, lookup_session, reach_slack
 from bot.slack.intake.http import LAST_ANSWER_S, serve, web_app
 from bot.slack.intake.socketmode import SocketMode
+from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
-from bot.slack.reach import Slack, lookup_session, reach_slack
+from bot.tasks import Closings, Tasks
+from bot.threads.named_agents import Roster, load_roster
 from bot.words import working_for, workspace_language
 from storage.base import Storage
 from storage.errors import StorageError
@@ -288,7 +288,7 @@ async def load_policy(
     tell: Tell,
     *,
     is_demo: bool = False,
-) -> PolicyInForce:
+) -> LoadedPolicy:
     """The policy in force, which the settings name, or are; in a demo, `here` is always allowed.
 
     Raises:
@@ -296,7 +296,7 @@ async def load_policy(
     """
     source = source_of(settings, world, slack, tell, is_demo=is_demo)
     try:
-        return await PolicyInForce.load(source)
+        return await LoadedPolicy.load(source)
     except PolicyError as error:
         raise FaultyPolicyError(error.text(source.name)) from error
 

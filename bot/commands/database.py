@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 from bot.commands.findings import Finding
 from bot.config.settings import Settings
-from bot.core.upkeep.clocks import clock_difference, say_difference
+from bot.maintenance.clocks import clock_difference, say_difference
 from storage.base import Storage
 from storage.errors import (
     Fault,

@@ -23,15 +23,15 @@ from bot.commands.policy import look_at_policy
 from bot.config.agents import load_agents, load_model
 from bot.config.manifest import AGENT_SCOPE, check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
-from bot.core.talk.roster import load_roster
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
-from bot.policy.reading.lookups import SlackFacts
-from bot.policy.world import world_of
+from bot.policy.evaluation_context import world_of
+from bot.policy.parser.lookups import SlackFacts
 from bot.ports.people import CHANNEL, MOST_MEMBERS
 from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.slack.ratelimit import Pacer
+from bot.threads.named_agents import load_roster
 from bot.words.mrkdwn import is_person
 from storage.base import Storage
 

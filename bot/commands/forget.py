@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.clock import system_clock
 from bot.commands.call import Call, owner
 from bot.commands.upkeep import forget_thread, prune
-from bot.core.upkeep.forgetting import Forgetting
+from bot.maintenance.retention import Forgetting
 
 
 async def execute(call: Call) -> None:

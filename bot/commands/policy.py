@@ -12,16 +12,16 @@ from bot.commands.call import Call
 from bot.commands.findings import Finding
 from bot.config.agents import load_model
 from bot.config.settings import Settings
-from bot.core.talk.roster import load_roster
 from bot.errors import FaultyPolicyError, SettingsError
-from bot.policy.force import reader_of
-from bot.policy.reading.checks import CheckedPolicy, check, check_all
-from bot.policy.reading.lookups import SlackFacts
-from bot.policy.reading.problems import PolicyError
-from bot.policy.reading.schema import schema_text
-from bot.policy.reading.settings import policy_text, settings_policy
-from bot.policy.world import PolicyWorld, world_of
+from bot.policy.current import reader_of
+from bot.policy.evaluation_context import PolicyWorld, world_of
+from bot.policy.parser.checks import CheckedPolicy, check, check_all
+from bot.policy.parser.lookups import SlackFacts
+from bot.policy.parser.problems import PolicyError
+from bot.policy.parser.schema import schema_text
+from bot.policy.parser.settings import policy_text, settings_policy
 from bot.ports.people import MOST_MEMBERS
+from bot.threads.named_agents import load_roster
 
 OFFLINE = "offline: user, user group and channel IDs weren't checked in Slack"
 DEMO_TOOLS = (
@@ -153,7 +153,7 @@ async def _read(path: Path) -> bytes:
 @asynccontextmanager
 async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     # It takes a second, and only a look at Slack needs it.
-    from bot.slack import reach  # noqa: PLC0415
+    from bot.slack import connect  # noqa: PLC0415
     from bot.slack.directory import SlackDirectory  # noqa: PLC0415
     from bot.slack.ratelimit import Pacer  # noqa: PLC0415
 
@@ -162,9 +162,9 @@ async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
     if "SLACK_BOT_TOKEN" not in given:
         raise SettingsError("SLACK_BOT_TOKEN", "not set, but needed to look up IDs", _NO_TOKEN)
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
-    slack = await reach.reach_slack(settings)
-    async with reach.lookup_session() as session:
-        client = slack.client(timeout_s=reach.LOOKUP_S, session=session)
+    slack = await connect.reach_slack(settings)
+    async with connect.lookup_session() as session:
+        client = slack.client(timeout_s=connect.LOOKUP_S, session=session)
         directory = SlackDirectory(
             client, team_id=slack.identity.team_id, clock=system_clock, pacer=Pacer()
         )

@@ -8,8 +8,8 @@ from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.commands.upkeep import go_back
 from bot.config import stores
-from bot.core.upkeep.restoring import Restoring
 from bot.errors import BotError
+from bot.maintenance.restoring import Restoring
 from bot.redaction.rules import in_force
 from storage.errors import StoreUnavailableError
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from bot.clock import milliseconds
-from bot.core.upkeep.forgetting import Forecast, Forgetting
-from bot.core.upkeep.restoring import Restoring
 from bot.errors import BotError
+from bot.maintenance.restoring import Restoring
+from bot.maintenance.retention import Forecast, Forgetting
 from storage.base import Storage
 
 Say = Callable[[str], object]

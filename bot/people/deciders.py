@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.people.access import decider_names
-from bot.people.named import HERE, asked_groups, audience_of, is_person
+from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_person
 from bot.people.requesters import all_requesters, editors_of
 from bot.people.terms_of import ballot_of, steps_of
-from bot.policy.ballot import Ballot
-from bot.policy.prospects import waits_for
-from bot.policy.standing import EDITORS, REQUESTERS, Standing
+from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
+from bot.policy.missing_approvers import waits_for
+from bot.policy.tally import Ballot
 from bot.policy.terms import TermsError
 from bot.ports.people import CHANNEL
 from storage.records import Approval
 
 
 def deciders_of(
-    approval: Approval, at_ms: int, standing: Standing | None = None
+    approval: Approval, at_ms: int, standing: PeopleSnapshot | None = None
 ) -> tuple[str, ...]:
     """Name who can decide now: ids of people, user groups and channels.
 
@@ -47,7 +47,9 @@ def deciders_of(
     return _named(approval, names, _left_out(approval, ballot.terms.exclude))
 
 
-def _is_left(name: str, groups: Iterable[str], free: frozenset[str], standing: Standing) -> bool:
+def _is_left(
+    name: str, groups: Iterable[str], free: frozenset[str], standing: PeopleSnapshot
+) -> bool:
     """Whether a person, or somebody of a user group or channel, can still fill a slot."""
     known = [standing.members[one] for one in groups if one in standing.members]
     if len(known) < len([*groups]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.people.terms_of import ballot_of, groups_of
-from bot.policy.ballot import Ballot, CastVote, Tally
-from bot.policy.standing import Standing
+from bot.policy.eligibility import PeopleSnapshot
+from bot.policy.tally import Ballot, CastVote, Tally
 from bot.policy.terms import TermsError
 from storage.records import Approval, Kind
 
@@ -50,11 +50,11 @@ def progress_of(approval: Approval) -> VoteProgress:
     )
 
 
-def _as_counted(ballot: Ballot) -> Standing:
+def _as_counted(ballot: Ballot) -> PeopleSnapshot:
     """The people of the votes, in the groups by which they counted when they voted."""
     members = {
         name: frozenset(vote.right.owner for vote in ballot.votes if name in vote.groups)
         for name in groups_of(ballot, steps=len(ballot.terms.escalate))
     }
     people = {person: None for vote in ballot.votes for person in vote.persons}
-    return Standing(people=people, members=members)
+    return PeopleSnapshot(people=people, members=members)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agents.core.errors import CheckpointConflictError
-from bot.people.passes import ThreadPass
-from bot.policy.ballot import read_votes
+from bot.people.thread_pass import ThreadPass
+from bot.policy.tally import read_votes
 from bot.ports.people import EXCLUDED
 from storage.base import Storage
 from storage.records import Approval, Kind, Status

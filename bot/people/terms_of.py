@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.policy.ballot import Ballot, read_votes
-from bot.policy.standing import Rights, Standing
+from bot.policy.eligibility import Eligibility, PeopleSnapshot
+from bot.policy.tally import Ballot, read_votes
 from bot.policy.terms import (
     Escalation,
     Group,
@@ -60,7 +60,7 @@ def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> froz
         is_begun: Whether only the stages that have begun matter.
         steps: So many escalation steps count at least.
     """
-    rights = Rights(ballot.terms, Standing(people={}, members={}))
+    rights = Eligibility(ballot.terms, PeopleSnapshot(people={}, members={}))
     stages = ballot.stages[: ballot.stage + 1] if is_begun else ballot.stages
     steps = max([steps, ballot.steps, *(vote.steps for vote in ballot.votes)])
     names = {

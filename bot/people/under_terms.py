@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bot.policy.ladder import deadline
-from bot.policy.standing import EDITORS, REQUESTERS
+from bot.policy.eligibility import EDITORS, REQUESTERS
+from bot.policy.escalation import deadline
 from bot.policy.terms import Group, Requirement, Terms
 from bot.ports.people import CHANNEL
 from storage.records import Approval

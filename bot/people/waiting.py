@@ -12,15 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bot.errors import DirectoryError
-from bot.people.census import Census, problem_of
-from bot.people.glass import glass_of
-from bot.people.handed import delegations_of
-from bot.people.in_force import PolicyNow
+from bot.people.break_glass import glass_of
+from bot.people.current_policy import CurrentPolicy
+from bot.people.delegated import delegations_of
+from bot.people.lookup import PeopleLookup, problem_of
 from bot.people.requesters import all_requesters, editors_of
 from bot.people.terms_of import ballot_of, groups_of
-from bot.policy.ballot import AGAIN, APPROVE, Ballot
-from bot.policy.refusals import Attempt, judge_vote
-from bot.policy.standing import Delegation, Exclusion, Rights, Standing, either, every
+from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
+from bot.policy.refusals import VoteAttempt, judge_vote
+from bot.policy.tally import AGAIN, APPROVE, Ballot
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
@@ -45,7 +45,7 @@ class Waits:
     """
 
     directory: Directory
-    policy: PolicyNow
+    policy: CurrentPolicy
     clock: Clock
     delegations: DelegationStore
 
@@ -57,7 +57,7 @@ class Waits:
         """
         now = self.clock()
         handed = delegations_of(await self.delegations.current(team_id, now_ms=now))
-        census = Census(self.directory, self.policy, self.clock)
+        census = PeopleLookup(self.directory, self.policy, self.clock)
         return WaitingLook(self.directory, census, actor, handed, now)
 
 
@@ -74,11 +74,11 @@ class WaitingLook:
     """
 
     directory: Directory
-    census: Census
+    census: PeopleLookup
     actor: Actor
     handed: Sequence[Delegation]
     now_ms: int
-    _known: dict[tuple[object, ...], Standing] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], PeopleSnapshot] = field(default_factory=dict)
     _readable: dict[str, bool] = field(default_factory=dict)
 
     async def among(self, approvals: Iterable[Approval]) -> list[Approval]:
@@ -93,7 +93,7 @@ class WaitingLook:
             ballot = ballot_of(approval)
         except TermsError:
             return False
-        attempt = Attempt(
+        attempt = VoteAttempt(
             by=self.actor.user_id,
             choice=AGAIN if ballot.is_doubt else APPROVE,
             at_ms=self.now_ms,
@@ -171,7 +171,7 @@ class WaitingLook:
             groups=groups_of(ballot, steps=ballot.steps),
             handed=self.handed if terms.delegation else (),
         )
-        rights = Rights(terms, standing)
+        rights = Eligibility(terms, standing)
         if rights.exclusion(by) in {Exclusion.OWN_REQUEST, Exclusion.EXCLUDED}:
             return False
         needed = [one for stage in ballot.stages for one in stage.approve]
@@ -193,7 +193,7 @@ class WaitingLook:
         except DirectoryError:
             return False
 
-    async def _standing(self, approval: Approval, ballot: Ballot) -> Standing:
+    async def _standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
         """The people of one approval; most are the same as of the one before."""
         groups = groups_of(ballot, is_begun=True)
         voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}

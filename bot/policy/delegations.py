@@ -1,11 +1,11 @@
-"""Delegations: which ones may be made (6.1). How they count is in `bot.policy.standing`."""
+"""Delegations: which ones may be made (6.1). How they count is in `bot.policy.eligibility`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from bot.policy.eligibility import Delegation, Problem
 from bot.policy.refusals import RefusalCode
-from bot.policy.standing import Delegation, Problem
 
 LONGEST_MS = 30 * 24 * 3_600_000
 """Longest delegation, in milliseconds."""

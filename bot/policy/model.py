@@ -1,7 +1,7 @@
 """The policy file as it is written: rules, groups, and what silence means (specification, 1).
 
 The models hold what one value, or one entry by itself, must be; what an entry means to others is
-checked in `bot.policy.reading`. Keys have the names of the file; `from`, `for`, `in` and `as` end
+checked in `bot.policy.parser`. Keys have the names of the file; `from`, `for`, `in` and `as` end
 in an underscore here. Absent fields of `ask` are None, and are taken from `defaults`.
 """
 

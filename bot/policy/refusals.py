@@ -6,8 +6,8 @@ import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, Recount
-from bot.policy.standing import Exclusion, Right, Rights, Standing, either
+from bot.policy.eligibility import Eligibility, Exclusion, PeopleSnapshot, Right, either
+from bot.policy.tally import APPROVE, REJECT, STOPS, Ballot, CastVote, ValidVotes
 from bot.policy.terms import Stage
 from bot.words import say
 
@@ -85,7 +85,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class VoteAttempt:
     """A click that would be a vote, with what its use case knows of the record.
 
     Attributes:
@@ -132,7 +132,7 @@ class VoteResult:
     decision: tuple[str, str] | None = None
 
 
-def judge_vote(ballot: Ballot, attempt: Attempt, standing: Standing) -> VoteResult:
+def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
     """Judge a vote, and count it if nothing is against it.
 
     Args:
@@ -157,7 +157,7 @@ def judge_vote(ballot: Ballot, attempt: Attempt, standing: Standing) -> VoteResu
     )
 
 
-def judge_take_back(ballot: Ballot, attempt: Attempt, standing: Standing) -> VoteResult:
+def judge_take_back(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
     """Take somebody's vote back, if there is one (3.6). `attempt.choice` does not matter."""
     if not attempt.is_open:
         return VoteResult(ballot=ballot, refusal=RefusalCode.CLOSED)
@@ -175,13 +175,13 @@ def is_blank(text: str) -> bool:
     return all(one.isspace() or unicodedata.category(one).startswith("C") for one in text)
 
 
-def _result(recount: Recount, *, refusal: RefusalCode | None = None) -> VoteResult:
+def _result(recount: ValidVotes, *, refusal: RefusalCode | None = None) -> VoteResult:
     return VoteResult(
         ballot=recount.ballot, refusal=refusal, dropped=recount.dropped, void=recount.void
     )
 
 
-def _early(ballot: Ballot, attempt: Attempt, standing: Standing) -> RefusalCode | None:
+def _early(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> RefusalCode | None:
     """The reasons that are found before anybody's right is looked at."""
     if not attempt.is_open:
         return RefusalCode.CLOSED
@@ -198,9 +198,9 @@ def _early(ballot: Ballot, attempt: Attempt, standing: Standing) -> RefusalCode 
 class _Voter:
     """Somebody who votes: their rights on one ballot."""
 
-    def __init__(self, ballot: Ballot, attempt: Attempt, standing: Standing) -> None:
+    def __init__(self, ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> None:
         self._ballot, self._attempt, self._standing = ballot, attempt, standing
-        self._rights = Rights(ballot.terms, standing)
+        self._rights = Eligibility(ballot.terms, standing)
         self._is_stop = attempt.choice in STOPS
 
     def is_known(self) -> bool:

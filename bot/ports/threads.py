@@ -62,7 +62,7 @@ class TaskBoard(Protocol):
         ...
 
 
-class RootSigns(Protocol):
+class Reactions(Protocol):
     """Shows on the first message of a thread that something waits in it, or how it ended.
 
     Raises `DeliveryError` when Slack does not take it now; what it never will is no error.
@@ -82,7 +82,7 @@ class RootSigns(Protocol):
 
         Args:
             approval: Whose.
-            sign: A name of `bot.core.attendance.signs`.
+            sign: A name of `bot.approvals.due.thread_reactions`.
             was: The sign that this approval had; one that told of its end goes.
             look_first: Whether an earlier try may have shown it.
             again: Whether it is that of others, taken off too early.

@@ -20,7 +20,7 @@ from agents.core.digest import call_digest
 from agents.core.pending import Answerable
 from agents.gates import Denied, NoApprovers, Reasked, Withdrawn
 from bot.errors import InvalidInputError
-from bot.policy.ballot import APPROVE, REJECT, read_votes
+from bot.policy.tally import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Words, read_data
@@ -42,7 +42,7 @@ _AGAIN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class QuestionDraft:
     """An info as a kind reads it: what the record of the question is made of.
 
     Attributes:
@@ -100,11 +100,11 @@ class RecordQuestion(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read an info; None when it is not for this kind."""
 
     @classmethod
-    def kind_at(cls, context: InterruptContext, brief: Brief) -> Kind:  # noqa: ARG003 - a port
+    def kind_at(cls, context: InterruptContext, brief: QuestionDraft) -> Kind:  # noqa: ARG003 - a port
         """Return the kind of answer that an interrupt asks for, by where it stands."""
         return brief.kind
 
@@ -289,14 +289,14 @@ def question_of(approval: Approval) -> RecordQuestion:
     return _kind_of(approval.kind, ask)(approval, ask)
 
 
-def brief_of(info: object) -> Brief:
+def brief_of(info: object) -> QuestionDraft:
     """Read an info, by the kind that knows it; one kind takes all that no other knows."""
     known = [kind for kind in reversed(_KINDS.values()) if kind.form != Form.PROGRAM]
     briefs = (kind.read(info) for kind in [*known, _KINDS[Form.PROGRAM]])
     return next(brief for brief in briefs if brief is not None)
 
 
-def kind_at(context: InterruptContext, brief: Brief) -> Kind:
+def kind_at(context: InterruptContext, brief: QuestionDraft) -> Kind:
     """Return the kind of answer that an interrupt asks for, by where it stands."""
     return _kind_of(brief.kind, brief.ask).kind_at(context, brief)
 
@@ -399,14 +399,14 @@ def _peoples_answer(approval: Approval, info: object) -> object:
         raise ResumeDataError(words) from error
 
 
-def _brief_as_asked(approval: Approval, info: object) -> Brief:
+def _brief_as_asked(approval: Approval, info: object) -> QuestionDraft:
     """Read an info by the kind that asked people; by another where that one does not know it."""
     kind = _kind_of(approval.kind, ask_of(approval))
     brief = kind.read(info) if kind.form != Form.PROGRAM else None
     return brief if brief is not None else brief_of(info)
 
 
-def _check_shown(approval: Approval, brief: Brief) -> None:
+def _check_shown(approval: Approval, brief: QuestionDraft) -> None:
     """Make sure that a yes is for exactly what people saw."""
     if approval.kind is not Kind.APPROVAL:
         return

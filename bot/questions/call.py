@@ -23,13 +23,13 @@ from bot.layout.modals import (
     read_text,
 )
 from bot.people.batching import common_ruling
-from bot.people.glass import glass_of
+from bot.people.break_glass import glass_of
 from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, wants_reason
-from bot.policy.granting import limits_of
+from bot.policy.grants import limits_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports.tools import CheckedCall
-from bot.questions.base import Brief, as_object
+from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, labels_in
 from bot.questions.inputs import InputsQuestion
@@ -53,9 +53,9 @@ from bot.words import say
 from storage.records import Decision, Kind, Status
 
 
-def call_brief(info: CallInfo) -> Brief:
+def call_brief(info: CallInfo) -> QuestionDraft:
     """Return the part of a brief that all gates of a call share."""
-    return Brief(
+    return QuestionDraft(
         kind=Kind.APPROVAL,
         title=info.title or f"Run {info.tool_name}",
         arguments=dict(info.arguments),
@@ -84,7 +84,7 @@ class CallQuestion(InputsQuestion):
     kinds = frozenset({Kind.APPROVAL})
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read a gate's info, or that of a node that wants a verdict."""
         match info:
             case ApprovalInfo():

@@ -17,7 +17,7 @@ from bot.layout.data import read_object
 from bot.layout.forms.fields import MOST_CHECKS
 from bot.layout.modals import Errors, Values, modal, named, notice_modal, read_state
 from bot.layout.text import ShownText, clip, is_plain, show, width
-from bot.questions.base import Brief, as_text
+from bot.questions.base import QuestionDraft, as_text
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
@@ -61,7 +61,7 @@ class ChoiceQuestion(DrawnQuestion):
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read options: of a question, of an argument, or of a node's typed answer."""
         if isinstance(info, CallChoiceInfo):
             return _of_call(info)
@@ -392,7 +392,7 @@ def _choosable(option: Option, index: int) -> Block:
     return made
 
 
-def _of_call(info: CallChoiceInfo) -> Brief:
+def _of_call(info: CallChoiceInfo) -> QuestionDraft:
     ask = replace(
         _ask(info.question, info.options, multiple=info.multiple),
         reason=info.reason,
@@ -403,9 +403,9 @@ def _of_call(info: CallChoiceInfo) -> Brief:
     return replace(call_brief(info), ask=ask)
 
 
-def _free(info: ChoiceInfo) -> Brief:
+def _free(info: ChoiceInfo) -> QuestionDraft:
     listed = [[option.id, option.label, option.description] for option in info.options]
-    return Brief(
+    return QuestionDraft(
         kind=Kind.QUESTION,
         title=title_of_questions([info.question]),
         arguments={"question": info.question, "options": listed, "multiple": info.multiple},

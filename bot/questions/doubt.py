@@ -12,7 +12,7 @@ from agents.core.asking.answers import DoubtChoice
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
-from bot.questions.base import Brief, as_object
+from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, canonical
 from bot.redaction.mask import mask_text
@@ -23,7 +23,7 @@ RESULT = "result"
 """Block id of what came out of a call."""
 
 
-class Truth(StrEnum):
+class DoubtAnswer(StrEnum):
     """A person's word on a call in doubt: `choice` in the answer. Stored: version 1."""
 
     RAN = "ran"
@@ -32,9 +32,9 @@ class Truth(StrEnum):
 
 
 _STATUSES = {
-    Truth.RAN: Status.ANSWERED,
-    Truth.AGAIN: Status.APPROVED,
-    Truth.GIVE_UP: Status.REJECTED,
+    DoubtAnswer.RAN: Status.ANSWERED,
+    DoubtAnswer.AGAIN: Status.APPROVED,
+    DoubtAnswer.GIVE_UP: Status.REJECTED,
 }
 
 
@@ -46,11 +46,11 @@ class DoubtQuestion(DrawnQuestion):
     kinds = frozenset({Kind.DOUBT})
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read the info of a doubt."""
         if not isinstance(info, InDoubtInfo):
             return None
-        return Brief(
+        return QuestionDraft(
             kind=Kind.DOUBT,
             title=info.title or say("card.did_run", tool=info.tool_name),
             arguments=dict(info.arguments),
@@ -131,9 +131,9 @@ class DoubtQuestion(DrawnQuestion):
             case ActionId.RAN:
                 return OpenModal(view=self._modal())
             case ActionId.AGAIN:
-                return self._draft(Truth.AGAIN)
+                return self._draft(DoubtAnswer.AGAIN)
             case ActionId.GIVE_UP:
-                return self._draft(Truth.GIVE_UP)
+                return self._draft(DoubtAnswer.GIVE_UP)
             case _:
                 return super().press(action)
 
@@ -144,9 +144,9 @@ class DoubtQuestion(DrawnQuestion):
         result = read_text(values, RESULT)
         if not result:
             return {RESULT: say("error.result")}
-        return self._draft(Truth.RAN, result)
+        return self._draft(DoubtAnswer.RAN, result)
 
-    def _draft(self, truth: Truth, result: str = "") -> DecisionDraft:
+    def _draft(self, truth: DoubtAnswer, result: str = "") -> DecisionDraft:
         answer = canonical({"choice": str(truth), "result": result})
         return self.draft(status=_STATUSES[truth], answer=answer)
 
@@ -157,8 +157,8 @@ class DoubtQuestion(DrawnQuestion):
         return modal(self.approval, ActionId.RAN_MODAL, words, [named(self.approval), block])
 
     @property
-    def _truth(self) -> Truth | None:
+    def _truth(self) -> DoubtAnswer | None:
         try:
-            return Truth(str(self.stored.get("choice", "")))
+            return DoubtAnswer(str(self.stored.get("choice", "")))
         except ValueError:
             return None

@@ -15,7 +15,7 @@ from bot.layout.data import read_object
 from bot.layout.difference import TextChange, changed_quote, compare
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.text import clip, show
-from bot.questions.base import Brief, as_text
+from bot.questions.base import QuestionDraft, as_text
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.shown import rest_of
@@ -47,7 +47,7 @@ class FeedbackQuestion(DrawnQuestion):
     kinds = frozenset({Kind.QUESTION})
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read the info of a text."""
         if not isinstance(info, FeedbackInfo):
             return None
@@ -58,7 +58,7 @@ class FeedbackQuestion(DrawnQuestion):
                 "previous": info.previous,
                 "wanted": info.wanted or "",
             }
-        return Brief(
+        return QuestionDraft(
             kind=Kind.QUESTION,
             title=info.title.strip() or say("card.review_text"),
             is_vague=not info.title.strip(),

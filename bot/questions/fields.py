@@ -15,15 +15,15 @@ from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.graph.state.shapes import misfit
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
+from bot.layout.argument_fields import Naming
 from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, line, literal, rich
-from bot.layout.facts import Naming
 from bot.layout.forms.hints import humanised
 from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_new_form
 from bot.layout.modals import Errors, Values, named
 from bot.layout.text import show
 from bot.ports.tools import CheckedCall
-from bot.questions.base import Brief, as_object
+from bot.questions.base import QuestionDraft, as_object
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, edited_digest, in_order, labels_in
@@ -61,7 +61,7 @@ class FieldsQuestion(InputsQuestion):
     starts_empty = True
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read what is missing of a call, or the schema of a node's answer."""
         if isinstance(info, ParametersInfo):
             brief = call_brief(info)
@@ -73,7 +73,7 @@ class FieldsQuestion(InputsQuestion):
         return replace(value_brief(getattr(info, "value", None)), ask=_ask(schema))
 
     @classmethod
-    def kind_at(cls, context: InterruptContext, brief: Brief) -> Kind:
+    def kind_at(cls, context: InterruptContext, brief: QuestionDraft) -> Kind:
         """Return the kind: to fill in what is missing takes no approver, as a rule.
 
         It does when others have approved the call: then it is theirs, too, or the values would be

@@ -10,7 +10,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
-from bot.questions.base import Brief
+from bot.questions.base import QuestionDraft
 from bot.questions.call import CallQuestion, call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import Form
@@ -33,7 +33,7 @@ class HumanQuestion(CallQuestion):
     form = Form.HUMAN
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read the info of a human gate."""
         if not isinstance(info, HumanInterrupt):
             return None

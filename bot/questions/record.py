@@ -18,9 +18,9 @@ from agents.prebuilt.stages import StageInfo
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
-from bot.policy.ballot import APPROVE, read_votes
+from bot.policy.tally import APPROVE, read_votes
 from bot.ports.people import EXCLUDED
-from bot.questions.base import Brief, brief_of, kind_at
+from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.questions.form import in_order
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
@@ -174,7 +174,7 @@ def approval_from(
     return _as_asked(approval, info, rules)
 
 
-def _titled(brief: Brief, subject: str) -> str:
+def _titled(brief: QuestionDraft, subject: str) -> str:
     """The title of a brief; where that is vague, behind what its turn is about."""
     lines = subject.strip().splitlines()
     if not brief.is_vague or not lines:

@@ -11,7 +11,7 @@ from agents.core.codec import Json, encode
 from agents.graph.commands import StateUpdate
 from agents.graph.nodes.questions import Question
 from agents.prebuilt.stages import StageInfo, StageResult
-from bot.questions.base import Brief
+from bot.questions.base import QuestionDraft
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import register
 from bot.questions.form import AnswerForm, Form, in_order
@@ -29,7 +29,7 @@ class StepQuestion(CallQuestion):
     form = Form.STEP
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read a breakpoint, or the stage of an agent."""
         if isinstance(info, StageInfo):
             return _of_stage(info)
@@ -98,9 +98,9 @@ class StepQuestion(CallQuestion):
         }
 
 
-def _of_stage(info: StageInfo) -> Brief:
+def _of_stage(info: StageInfo) -> QuestionDraft:
     what = "think" if info.stage == "agent" else "tools"
-    return Brief(
+    return QuestionDraft(
         kind=Kind.APPROVAL,
         title=say(f"card.{info.when}_{what}", agent=info.agent_name),
         arguments={"calls": [dict(call) for call in info.calls]} if info.calls else {},
@@ -111,9 +111,9 @@ def _of_stage(info: StageInfo) -> Brief:
     )
 
 
-def _of_breakpoint(info: Question) -> Brief:
+def _of_breakpoint(info: Question) -> QuestionDraft:
     state = {name: readable(encode(value)) for name, value in (info.state or {}).items()}
-    return Brief(
+    return QuestionDraft(
         kind=Kind.APPROVAL,
         title=say(f"card.go_on_{info.kind}", node=info.node),
         arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),

@@ -11,7 +11,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, text_input
 from bot.layout.text import clip, show
-from bot.questions.base import Brief
+from bot.questions.base import QuestionDraft
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import Form, in_order
 from bot.questions.shown import answers_of, questions_of
@@ -50,7 +50,7 @@ class TextsQuestion(DrawnQuestion):
     kinds = frozenset({Kind.QUESTION})
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         """Read questions, plain values, and what a node asks without saying what it wants."""
         match info:
             case FollowUpInfo():

@@ -9,7 +9,7 @@ from agents.core.errors import ResumeDataError
 from agents.core.pending import Answerable
 from bot.layout.arguments import Listed
 from bot.layout.parts import REASON, said
-from bot.questions.base import Brief
+from bot.questions.base import QuestionDraft
 from bot.questions.call import call_brief
 from bot.questions.drawing import DrawnQuestion, register
 from bot.questions.form import AnswerForm, Form
@@ -27,7 +27,7 @@ class UnknownQuestion(DrawnQuestion):
     form = Form.PROGRAM
 
     @classmethod
-    def read(cls, info: object) -> Brief:
+    def read(cls, info: object) -> QuestionDraft:
         """Read any info."""
         program = _only_programs(info)
         if isinstance(info, CallInfo):  # a gate of somebody's own: nothing runs by a guess

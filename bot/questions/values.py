@@ -11,8 +11,8 @@ from agents import ApprovalResult
 from agents.core.codec import Json, encode
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
-from bot.layout.facts import humanised
-from bot.questions.base import Brief
+from bot.layout.argument_fields import humanised
+from bot.questions.base import QuestionDraft
 from bot.questions.form import AnswerForm, Form
 from bot.words import say
 from storage.records import Kind
@@ -51,9 +51,9 @@ def title_of_questions(questions: Sequence[str], *, about: str = "") -> str:
     return "".join(questions).strip().split("\n")[0].strip() or say("card.question")
 
 
-def text_brief(questions: list[str], *, about: str = "") -> Brief:
+def text_brief(questions: list[str], *, about: str = "") -> QuestionDraft:
     """Questions that a text answers, each."""
-    return Brief(
+    return QuestionDraft(
         kind=Kind.QUESTION,
         title=title_of_questions(questions, about=about),
         arguments={"questions": questions},
@@ -62,7 +62,7 @@ def text_brief(questions: list[str], *, about: str = "") -> Brief:
     )
 
 
-def value_brief(value: object) -> Brief:
+def value_brief(value: object) -> QuestionDraft:
     """A question that is any storable value: a text as it is, the rest laid out below."""
     if isinstance(value, str) and value.strip():
         return text_brief([value])
@@ -78,7 +78,7 @@ def value_brief(value: object) -> Brief:
     return replace(brief, arguments=shown, is_vague=not has_question)
 
 
-def questions_in(brief: Brief) -> list[str]:
+def questions_in(brief: QuestionDraft) -> list[str]:
     """The questions of a value."""
     return cast("list[str]", brief.arguments["questions"])
 

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bot.redaction.key_value_patterns import OWN, Search, forms_in, gates_now, searches
 from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, made_now, masks_in
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.patterns import is_card_value, names_card
-from bot.redaction.places import OWN, Search, forms_in, gates_now, searches
 from bot.redaction.rules import own_spans, print_of
-from bot.redaction.sweep import Suspects, suspects_in
+from bot.redaction.scan import Suspects, suspects_in
 from bot.redaction.writing import (
     ListWithMasks,
     ObjectWithMasks,

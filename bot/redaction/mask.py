@@ -11,6 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.redaction.key_value_patterns import (
+    ALL_PLACES,
+    CURL,
+    CURL_GATE,
+    ENCODED,
+    NAMES_GATE,
+    may_have_guess,
+)
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.patterns import (
     REDACTED,
@@ -18,14 +26,6 @@ from bot.redaction.patterns import (
     mask_looks,
     mask_spans,
     names_card,
-)
-from bot.redaction.places import (
-    ALL_PLACES,
-    CURL,
-    CURL_GATE,
-    ENCODED,
-    NAMES_GATE,
-    may_have_guess,
 )
 from bot.redaction.rules import (
     SHORTEST_VALUE,

@@ -14,39 +14,39 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import steady_clock
-from bot.core.runs.house import InForce
-from bot.core.talk.roster import Roster
-from bot.core.tasks import Tasks
 from bot.errors import SettingsError
 from bot.observability.events import ClickAnswered, TellEvent
 from bot.observability.instrument import metered
 from bot.questions.record import Rules
-from bot.slack.around import Process, SlackSide
 from bot.slack.bot import Countersign
+from bot.slack.connect import LOOKUP_S, PATIENT_S, QUICK_S, Slack
 from bot.slack.directory import SlackDirectory
 from bot.slack.listeners import (
     actions,
     admins,
     batches,
+    break_glass,
     commands,
     editing,
-    emergencies,
     errors,
     events,
     grants,
     home,
-    means,
     reviews,
+    secondary_actions,
     shortcuts,
     stops,
     views,
 )
 from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.messages.digests import SlackLists
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from bot.slack.messages.notifier import SlackNotifier
-from bot.slack.messages.waitlists import SlackLists
-from bot.slack.parts import Parts
-from bot.slack.reach import LOOKUP_S, PATIENT_S, QUICK_S, Slack
+from bot.slack.process import Process, SlackSide
+from bot.slack.wiring import Wiring
+from bot.tasks import Tasks
+from bot.threads.named_agents import Roster
+from bot.threads.runs.application_policy import InForce
 from storage.base import Storage
 
 
@@ -74,7 +74,7 @@ def build(
         SettingsError: The environment would make Slack's library ignore the bot token.
     """
     tasks, storage = Tasks(), metered(storage, process.tell, process.clock)
-    parts = Parts(
+    parts = Wiring(
         slack=_side_of(slack, process, healed=lambda: tasks.spawn(parts.catch_up())),
         storage=storage,
         roster=roster,
@@ -189,7 +189,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     """
     clicks: dict[str, Press] = {}
     forms: dict[str, Submit] = {}
-    for one in (reviews, grants, emergencies, means, admins, batches):
+    for one in (reviews, grants, break_glass, secondary_actions, admins, batches):
         clicks |= one.CLICKS
         forms |= one.FORMS
     actions.register(app, desk, clicks)

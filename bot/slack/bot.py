@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.core.approvals import Approvals
-from bot.core.scheduler import Sweep
-from bot.core.tasks import Tasks
-from bot.core.turns import Turns
-from bot.policy.force import PolicyInForce
+from bot.approvals.service import Approvals
+from bot.policy.current import LoadedPolicy
+from bot.scheduler import DueWork
 from bot.slack.intake.http import Answering
+from bot.tasks import Tasks
+from bot.threads.turns import Turns
 from storage.base import Storage
 
 
@@ -34,7 +34,7 @@ class Countersign:
     storage: Storage
     approvals: Approvals
     turns: Turns
-    sweep: Sweep
+    sweep: DueWork
     tasks: Tasks
     answering: Answering
-    policy: PolicyInForce | None = None
+    policy: LoadedPolicy | None = None

@@ -21,8 +21,8 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import milliseconds
-from bot.core.work import LOOKUP_PATIENCE
 from bot.errors import DirectoryError
+from bot.leases import LOOKUP_PATIENCE
 from bot.ports.people import Person
 from bot.ports.process import Clock
 from bot.slack.calls import may_pass, retry_after, slack_fault

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from bot.core.attendance.digests import Digests
-from bot.core.attendance.planning import ListPlans
-from bot.core.attendance.wishes import Wishes
-from bot.core.decisions.overview import Overviews
-from bot.core.tasks import Tasks
+from bot.approvals.overview import HomeDataReader
+from bot.notifications.digest_schedule import DigestSchedule
+from bot.notifications.digest_worker import DigestWorker
+from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
-from bot.people.in_force import PolicyNow
+from bot.people.current_policy import CurrentPolicy
 from bot.people.waiting import Waits
 from bot.ports.people import Actor
-from bot.slack.around import Process, SlackSide
 from bot.slack.cards.listed import is_listed
-from bot.slack.home.homes import Composer, Homes
+from bot.slack.home.homes import Composer, HomeViews
+from bot.slack.process import Process, SlackSide
+from bot.tasks import Tasks
 from storage.base import Storage
 from storage.records import Approval
 
@@ -37,7 +37,7 @@ class ListParts:
     storage: Storage
     process: Process
     tasks: Tasks
-    policy: PolicyNow
+    policy: CurrentPolicy
 
     async def sees(self, approval: Approval, user_id: str) -> bool:
         """Whether somebody may read all of a request now; see `WaitingLook.sees`."""
@@ -66,9 +66,9 @@ class ListParts:
         return (await self.slack.directory.person(user_id)).own_team_id
 
     @cached_property
-    def wishes(self) -> Wishes:
+    def wishes(self) -> NotificationPreferences:
         """When people are not to be messaged."""
-        return Wishes(
+        return NotificationPreferences(
             storage=self.storage,
             access=Access(self.slack.directory),
             policy=self.policy,
@@ -76,9 +76,9 @@ class ListParts:
         )
 
     @cached_property
-    def plans(self) -> ListPlans:
+    def plans(self) -> DigestSchedule:
         """When people are sent a list."""
-        return ListPlans(
+        return DigestSchedule(
             storage=self.storage,
             wishes=self.wishes,
             team_id=self.slack.team_id,
@@ -86,9 +86,9 @@ class ListParts:
         )
 
     @cached_property
-    def overviews(self) -> Overviews:
+    def overviews(self) -> HomeDataReader:
         """All that somebody has to do with."""
-        return Overviews(
+        return HomeDataReader(
             storage=self.storage,
             directory=self.slack.directory,
             policy=self.policy,
@@ -96,7 +96,7 @@ class ListParts:
         )
 
     @cached_property
-    def homes(self) -> Homes:
+    def homes(self) -> HomeViews:
         """The open Homes, and the lists that people ask for."""
         composer = Composer(
             overviews=self.overviews,
@@ -107,12 +107,12 @@ class ListParts:
             team_id=self.slack.team_id,
             has_slack=lambda: not self.slack.notifier.is_refused,
         )
-        return Homes(composer, self.slack.client, self.tasks.spawn)
+        return HomeViews(composer, self.slack.client, self.tasks.spawn)
 
     @cached_property
-    def digests(self) -> Digests:
+    def digests(self) -> DigestWorker:
         """Sends people lists of what waits for them."""
-        return Digests(
+        return DigestWorker(
             storage=self.storage,
             overviews=self.overviews,
             plans=self.plans,

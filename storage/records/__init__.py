@@ -23,7 +23,7 @@ from storage.records.approvals import (
 )
 from storage.records.audit import AuditEntry
 from storage.records.findings import Remark
-from storage.records.people import DelegationRecord, Grant, PersonRecord, PostedList
+from storage.records.people import DelegationRecord, Grant, PersonRecord, PostedDigest
 from storage.records.threads import Message, MessageStatus, Post, Thread, Whisper
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
     "MessageStatus",
     "PersonRecord",
     "Post",
-    "PostedList",
+    "PostedDigest",
     "Remark",
     "Status",
     "Thread",

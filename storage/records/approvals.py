@@ -232,8 +232,9 @@ class Approval:
     """Of a call in doubt: a JSON object with `by`, who approved it, and `at_ms`; empty where nobody
     did, or that is not known."""
     sign: str = ""
-    """The sign at the root of the thread, as `bot.core.attendance.signs` names it: that something
-    waits, from the moment when it is made, or how it ended; empty where there is none."""
+    """The reaction on the root message of the thread; see `bot.approvals.due.thread_reactions`.
+
+    It says that something waits, or how it ended; empty for none."""
     batch: str = ""
     """Id of the approval that keeps the one card of several, this among them; empty where each has
     a card of its own."""

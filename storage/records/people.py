@@ -54,7 +54,7 @@ class DelegationRecord(Document):
         return self.changed(ended_ms=now_ms) if self.ended_ms is None else None
 
 
-class PostedList(BaseModel):
+class PostedDigest(BaseModel):
     """The daily list of a person that was sent, or is about to be."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -112,7 +112,7 @@ class PersonRecord(WorkDocument):
     """The local day of the last list, as `2026-11-23`: on record before that is sent."""
     digest_ms: int = 0
     """When that was; 0 when there was none, or Slack did not take it."""
-    posted: PostedList | None = None
+    posted: PostedDigest | None = None
     """The last list; None where nothing of it will change any more."""
     reminded_ms: int = 0
     """When a reminder last mentioned them."""

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from bot.core.decisions.dialog import Exchange, write_dialog
-from bot.core.runs.outcome import Run, RunState
-from bot.people.meanwhile import CardClaim, write_snoozes
-from bot.policy.ballot import CastVote, write_votes
+from bot.approvals.comments import Comment, write_dialog
+from bot.approvals.execution import Run, RunState
+from bot.people.claims import CardClaim, write_snoozes
+from bot.policy.tally import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
@@ -84,7 +84,7 @@ def after(state: RunState, text: str = "", **changes: Any) -> Approval:
 
 
 def asked(answer: str = "") -> Approval:
-    one = Exchange(by=ADA, text="Is the migration done?", at_ms=DECIDED, ts="1.1")
+    one = Comment(by=ADA, text="Is the migration done?", at_ms=DECIDED, ts="1.1")
     found = one.answered(by=ROSA, text=answer, ts="1.2") if answer else one
     return call("high", dialog_json=write_dialog([found]))
 

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names
 from bot.sandbox import OPS, ROSA, Sandbox
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.states import ENDED, STATES

@@ -21,7 +21,7 @@ from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.observability.events import TellEvent, nobody
-from bot.slack.reach import Slack
+from bot.slack.connect import Slack
 
 READS = frozenset(
     {

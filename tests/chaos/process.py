@@ -14,10 +14,10 @@ from typing import Any, cast
 
 from bot.commands.call import end_in_time, stopped_by_signals
 from bot.config.settings import Settings
-from bot.core.scheduler import Sweep
 from bot.main import Outside, start
 from bot.observability import logs
-from bot.slack.reach import reach_slack
+from bot.scheduler import DueWork
+from bot.slack.connect import reach_slack
 from storage.errors import StorageError
 from tests.chaos import agent
 from tests.chaos.points import FAULT, Fragile, FragileSlack, Plan
@@ -60,7 +60,7 @@ def any_error(plan: Plan, random: Random) -> BaseException:
     return random.choice(errors)
 
 
-async def look_often(sweep: Sweep, seconds: float) -> None:
+async def look_often(sweep: DueWork, seconds: float) -> None:
     """Look for due work more often than the scheduler does, as more bots would."""
     while True:
         await asyncio.sleep(seconds)

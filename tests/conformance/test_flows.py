@@ -5,7 +5,7 @@ each change that together have every kind of act and every outcome of the table:
 is the business of `tests/contract`. The thorough profile, and `make chaos`, play all of them there.
 
 The real use cases and cards, behind Bolt and the listeners, between the sandbox's workspace and a
-database, with a clock that the case moves; see `bot.commands.rehearsal`.
+database, with a clock that the case moves; see `bot.commands.simulation`.
 """
 
 from pathlib import Path
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from bot.commands.rehearsal.cases import Case, read_cases
-from bot.commands.rehearsal.rehearse import rehearse
+from bot.commands.simulation.cases import Case, read_cases
+from bot.commands.simulation.rehearse import rehearse
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from tests.support.mongo import MongoServer

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.rehearsal.cases import Case, read_case_file
-from bot.commands.rehearsal.exams import examine
-from bot.commands.rehearsal.known import BOT, WorldLookups, policy_world
-from bot.policy.reading.checks import check_all
-from bot.policy.reading.lookups import SlackFacts
+from bot.commands.simulation.cases import Case, read_case_file
+from bot.commands.simulation.known import BOT, WorldLookups, policy_world
+from bot.commands.simulation.runner import examine
+from bot.policy.parser.checks import check_all
+from bot.policy.parser.lookups import SlackFacts
 
 FILE = read_case_file(Path(__file__).parents[1] / "data" / "recipes.yaml")
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agents.policy import PolicyCall
-from bot.core.approvals import Approvals
-from bot.core.attendance.visits import Attendance
-from bot.core.decisions.grants import Grants, a_grant
-from bot.core.runs.granted import GrantUses, NewCall
+from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.grants import Grants, a_grant
+from bot.approvals.service import Approvals
 from bot.people.access import Access
-from bot.policy.ballot import APPROVE, CastVote, write_votes
-from bot.policy.granting import Allowance
+from bot.policy.grants import GrantRequest
+from bot.policy.tally import APPROVE, CastVote, write_votes
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
+from bot.threads.runs.grant_uses import GrantCheck, NewCall
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
 from tests.contract.builders import an_approval
@@ -46,11 +46,11 @@ def an_approved() -> Approval:
     )
 
 
-def a_process(storage: Storage) -> GrantUses:
+def a_process(storage: Storage) -> GrantCheck:
     directory, clock, queue = FakeDirectory(), FakeClock(), Queue()
     for name in ("UADA", "UROSA"):
         directory.add(name)
-    attendance = Attendance(
+    attendance = ApprovalWorker(
         storage=storage,
         directory=directory,
         notifier=FakeNotifier(),
@@ -69,7 +69,7 @@ def a_process(storage: Storage) -> GrantUses:
     grants = Grants(
         storage=storage, notices=FakeNotices(), clock=clock, votes=lambda: approvals.votes
     )
-    return GrantUses(grants, queue.spawn)
+    return GrantCheck(grants, queue.spawn)
 
 
 def a_call(number: int) -> NewCall:
@@ -88,8 +88,8 @@ def a_call(number: int) -> NewCall:
     )
 
 
-def an_allowance(uses: int) -> Allowance:
-    return Allowance(for_s=3_600, uses=uses, vary=("host",))
+def an_allowance(uses: int) -> GrantRequest:
+    return GrantRequest(for_s=3_600, uses=uses, vary=("host",))
 
 
 async def given(storage: Storage, *, uses: int) -> str:
@@ -100,7 +100,7 @@ async def given(storage: Storage, *, uses: int) -> str:
     return grant.grant_id
 
 
-async def race(processes: Sequence[GrantUses], calls: Sequence[NewCall]) -> int:
+async def race(processes: Sequence[GrantCheck], calls: Sequence[NewCall]) -> int:
     used = await asyncio.gather(
         *(processes[at % len(processes)].use(one) for at, one in enumerate(calls))
     )
@@ -167,7 +167,7 @@ async def test_of_two_who_find_a_grant_missing_it_is_given_once(
     await two_processes[0].approvals.add(decided)
     processes = [a_process(one) for one in two_processes]
 
-    async def complete(process: GrantUses, storage: Storage) -> None:
+    async def complete(process: GrantCheck, storage: Storage) -> None:
         stored = await storage.approvals.get(approval.approval_id)
         assert await process.grants.complete(stored) is None
 

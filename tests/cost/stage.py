@@ -34,14 +34,14 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from agents import ChatModelAgent, tool
 from agents.models import AnsweringModel, call, say
 from bot.clock import system_clock
-from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
 from bot.slack.app import build
-from bot.slack.around import Process
 from bot.slack.bot import Countersign
+from bot.slack.connect import Identity, Slack
 from bot.slack.messages.texts import TEXT_EVENT
+from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
-from bot.slack.reach import Identity, Slack
+from bot.threads.named_agents import Roster
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage

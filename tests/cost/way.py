@@ -27,7 +27,7 @@ _BESIDE = ("bot/sandbox", "bot/demo", "sandbox", "demo", "agents/testing", "test
 """Not on the way of a click: the stand-in for Slack, and the agent that people bring."""
 
 _SPAWNED = "Tasks._work"
-"""Runs each piece of work that nobody waits for; see `bot.core.tasks`."""
+"""Runs each piece of work that nobody waits for; see `bot.tasks`."""
 
 Visit = tuple[str, str]
 """A file, and a function in it."""

@@ -7,12 +7,12 @@ _MONGO = ("-k", "mongo-pymongo and not hundred and not one_wins")
 """Not those that need a quick server: one that has other work would notice each change."""
 _POLICY = ("tests/unit/agents/policy/test_rules.py", "tests/unit/agents/policy/test_edges.py")
 _ATTENDANCE = (
-    "tests/unit/bot/core/test_interleavings.py",
-    "tests/unit/bot/core/test_attendance.py",
-    "tests/unit/bot/core/test_due_work.py",
-    "tests/unit/bot/core/attendance/test_escalation.py",
-    "tests/unit/bot/core/test_refusals.py",
-    "tests/unit/bot/core/flows/test_token_away.py",
+    "tests/unit/bot/threads/test_interleavings.py",
+    "tests/unit/bot/approvals/due/test_worker.py",
+    "tests/unit/bot/threads/test_due_work.py",
+    "tests/unit/bot/approvals/due/test_backups.py",
+    "tests/unit/bot/approvals/test_refusals.py",
+    "tests/unit/bot/threads/flows/test_token_away.py",
 )
 _GATES = (
     "tests/unit/agents/runs/test_judging.py",
@@ -46,9 +46,9 @@ _MASKS = (
 )
 _CALLS = (
     "tests/unit/bot/redaction/test_call.py",
-    "tests/unit/bot/redaction/test_sweep.py",
+    "tests/unit/bot/redaction/test_scan.py",
     "tests/unit/bot/redaction/test_masks_of_values.py",
-    "tests/unit/bot/core/decisions/test_unseen.py",
+    "tests/unit/bot/approvals/test_disclosure.py",
 )
 _APPROVALS = (
     "tests/contract/test_conditions.py",
@@ -89,23 +89,23 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "agents/gates/policy.py": _HOUSE,
     "agents/gates/rulings.py": _HOUSE,
     "bot/people/access.py": ("tests/unit/bot/people/test_access.py",),
-    "bot/core/approvals.py": (
-        "tests/unit/bot/core/test_attendance.py",
-        "tests/unit/bot/core/test_due_work.py",
-        "tests/unit/bot/core/test_edits.py",
-        "tests/unit/bot/core/attendance/test_escalation.py",
-        "tests/unit/bot/core/flows/test_flows.py",
-        "tests/unit/bot/core/test_leases.py",
-        "tests/unit/bot/people/test_outlook.py",
-        "tests/unit/bot/core/test_refusals.py",
-        "tests/unit/bot/core/flows/test_token_away.py",
-        "tests/unit/bot/core/decisions/test_unseen.py",
+    "bot/approvals/service.py": (
+        "tests/unit/bot/approvals/due/test_worker.py",
+        "tests/unit/bot/threads/test_due_work.py",
+        "tests/unit/bot/approvals/test_editing.py",
+        "tests/unit/bot/approvals/due/test_backups.py",
+        "tests/unit/bot/threads/flows/test_flows.py",
+        "tests/unit/bot/threads/test_leases.py",
+        "tests/unit/bot/people/test_feasibility.py",
+        "tests/unit/bot/approvals/test_refusals.py",
+        "tests/unit/bot/threads/flows/test_token_away.py",
+        "tests/unit/bot/approvals/test_disclosure.py",
     ),
-    "bot/core/attendance/drawing.py": _ATTENDANCE,
-    "bot/core/attendance/ladder.py": ("tests/unit/bot/core/attendance/test_ladder.py",),
-    "bot/core/attendance/messages.py": ("tests/unit/bot/core/attendance/test_ladder.py",),
-    "bot/core/attendance/reminders.py": ("tests/unit/bot/core/attendance/test_reminders.py",),
-    "bot/core/attendance/visits.py": _ATTENDANCE,
+    "bot/approvals/due/card_updates.py": _ATTENDANCE,
+    "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
+    "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
+    "bot/approvals/due/reminders.py": ("tests/unit/bot/approvals/due/test_reminders.py",),
+    "bot/approvals/due/worker.py": _ATTENDANCE,
     "bot/redaction/call.py": _CALLS,
     "bot/redaction/writing.py": _CALLS,
     "bot/redaction/patterns.py": (
@@ -115,8 +115,8 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "bot/redaction/mask.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/names.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
-    "bot/redaction/places.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
-    "bot/core/decisions/unseen.py": ("tests/unit/bot/core/decisions/test_unseen.py",),
+    "bot/redaction/key_value_patterns.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
+    "bot/approvals/disclosure.py": ("tests/unit/bot/approvals/test_disclosure.py",),
     "storage/codec.py": (
         "tests/unit/storage/test_codec.py",
         "tests/contract/test_unreadable.py",

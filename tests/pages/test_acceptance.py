@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CARDS = "tests/unit/bot/slack/cards"
 LISTENERS = "tests/unit/bot/slack/listeners"
-DECISIONS = "tests/unit/bot/core/decisions"
-LADDER = "tests/unit/bot/core/attendance/test_ladder.py"
+DECISIONS = "tests/unit/bot/approvals"
+LADDER = "tests/unit/bot/approvals/due/test_escalation.py"
 EVERY = f"{CARDS}/test_every_state.py"
 SHAPE = f"{CARDS}/test_shape.py"
 REVIEWS = f"{LISTENERS}/test_reviews.py"
@@ -23,7 +23,7 @@ HOME = f"{LISTENERS}/test_home.py"
 LISTS = f"{LISTENERS}/test_lists.py"
 HOUSES = f"{LISTENERS}/test_organisations.py"
 BATCHES = f"{DECISIONS}/test_batches.py"
-SHARED = "tests/unit/bot/core/attendance/test_shared.py"
+SHARED = "tests/unit/bot/approvals/due/test_batch_cards.py"
 BROWSER = "tests/browser/test_cards.py"
 
 CHECKS: dict[str, tuple[str, ...]] = {
@@ -58,7 +58,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
             "tests/property/test_true_picture.py"
             "::test_what_the_card_hides_makes_approve_impossible_until_it_is_opened"
         ),
-        f"{DECISIONS}/test_unseen.py::test_what_is_cut_has_to_be_opened",
+        f"{DECISIONS}/test_disclosure.py::test_what_is_cut_has_to_be_opened",
         f"{HOME}::test_what_waits_stands_there_with_one_button",
         f"{BATCHES}::test_what_the_card_does_not_show_is_not_in_it",
     ),
@@ -69,7 +69,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "10 values are words": (f"{SHAPE}::test_values_are_words",),
     "11 the why is not said again": (
         f"{CARDS}/test_words.py::test_the_why_that_stands_right_above_is_not_said_again",
-        "tests/unit/bot/core/flows/test_flows.py::test_a_why_that_was_just_said_is_marked_so",
+        "tests/unit/bot/threads/flows/test_flows.py::test_a_why_that_was_just_said_is_marked_so",
     ),
     "12 anyone else, only where the requester is left out": (
         f"{SHAPE}::test_anyone_else_only_where_the_requester_is_left_out_and_in_the_group",
@@ -117,7 +117,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
             f"{DECISIONS}/test_clicks_beside.py"
             "::test_a_question_is_asked_in_the_thread_and_answered_on_the_card"
         ),
-        "tests/unit/bot/slack/beside/test_beside.py::test_a_question_and_its_answer_stand_on_the_card",
+        "tests/unit/bot/slack/side_messages/test_beside.py::test_a_question_and_its_answer_stand_on_the_card",
     ),
     "23 the requester alone withdraws; the agent hears the words": (
         (
@@ -127,8 +127,8 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{DECISIONS}/test_withdrawals.py::test_any_requester_can_withdraw_and_nobody_else",
     ),
     "24 approved, running, ran or failed: one message": (
-        "tests/unit/bot/core/runs/test_outcome.py::test_a_call_is_running_while_it_runs",
-        "tests/unit/bot/core/runs/test_outcome.py::test_a_call_that_failed_is_told_with_its_error",
+        "tests/unit/bot/approvals/test_execution.py::test_a_call_is_running_while_it_runs",
+        "tests/unit/bot/approvals/test_execution.py::test_a_call_that_failed_is_told_with_its_error",
         "tests/scenario/test_main_job.py::test_approve",
     ),
     "25 what is over leads to its details alone": (
@@ -139,7 +139,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{CARDS}/test_final.py::test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes",
     ),
     "27 that nobody can decide is said at once, with a way out": (
-        "tests/unit/bot/people/test_outlook.py::test_i13_nobody_is_asked_what_nobody_can_decide",
+        "tests/unit/bot/people/test_feasibility.py::test_i13_nobody_is_asked_what_nobody_can_decide",
         f"{DECISIONS}/test_admins.py::test_an_admin_is_asked_about_what_nobody_can_decide",
     ),
     "28 a batch is of equal rulings, without high and critical": (
@@ -182,7 +182,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "35 a direct message decides the same record; all copies are redrawn": (
         f"{LADDER}::test_people_who_are_not_in_the_channel_get_the_card_themselves",
-        "tests/unit/bot/core/attendance/test_copies.py::test_all_copies_say_how_it_ended",
+        "tests/unit/bot/approvals/due/test_copies.py::test_all_copies_say_how_it_ended",
         (
             "tests/scenario/calls/test_own_copies.py"
             "::test_a_card_in_a_direct_message_decides_the_same_and_both_say_so"
@@ -190,9 +190,9 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "tests/browser/test_means.py::test_direct_messages_are_redrawn_together",
     ),
     "36 the root shows each end": (
-        "tests/unit/bot/core/attendance/test_signs.py::test_each_status_has_its_sign",
-        "tests/unit/bot/core/attendance/test_signs.py::test_no_status_was_forgotten",
-        "tests/unit/bot/slack/messages/test_signs.py::test_each_sign_has_a_line_that_slack_takes",
+        "tests/unit/bot/approvals/due/test_thread_reactions.py::test_each_status_has_its_sign",
+        "tests/unit/bot/approvals/due/test_thread_reactions.py::test_no_status_was_forgotten",
+        "tests/unit/bot/slack/messages/test_reactions.py::test_each_sign_has_a_line_that_slack_takes",
         "tests/unit/bot/slack/test_signals.py::test_the_root_says_what_waits_and_how_it_ended",
     ),
     "37 Home: by deadline, twenty a page, filters, a sentence where it is empty": (

@@ -13,8 +13,10 @@ from pydantic import BaseModel
 from agents import AgentError, graph
 from agents.core import errors as core_errors
 from agents.core.component import legacy
+from bot.audit.acts import Act
+from bot.audit.entries import request_entry
 from bot.commands.parser import build_parser
-from bot.commands.rehearsal import models
+from bot.commands.simulation import models
 from bot.config.manifest import (
     EVENT_REASONS,
     SCOPE_REASONS,
@@ -24,18 +26,16 @@ from bot.config.manifest import (
     read_manifest,
 )
 from bot.config.settings import GROUPS, Settings, variables
-from bot.core.audit.acts import Act
-from bot.core.audit.entries import request_entry
 from bot.errors import BotError
 from bot.observability.actions import ACTIONS
 from bot.observability.metrics import Metrics
-from bot.policy.judging.world import ToolFacts
+from bot.policy.evaluation.context import ToolFacts
+from bot.policy.evaluation_context import PolicyWorld
 from bot.policy.model import PolicyFile
-from bot.policy.reading.checks import check
-from bot.policy.reading.problems import CODES, Code, PolicyError
+from bot.policy.parser.checks import check
+from bot.policy.parser.problems import CODES, Code, PolicyError
 from bot.policy.refusals import RefusalCode
-from bot.policy.world import PolicyWorld
-from bot.slack.listeners.typed.words import WORDS
+from bot.slack.listeners.slash_commands.words import WORDS
 from reference_pages import (
     PAGES,
     audit_entries,
@@ -335,9 +335,9 @@ def test_every_limit_is_on_the_page_with_its_value() -> None:
         assert f"| {limit.meaning} | {limit.value} |" in page
         assert is_sentence(limit.meaning), limit
     values = {limit.place: limit.value for limit in found}
-    assert values["bot.core.work.LEASE"] == "15 seconds"
-    assert values["bot.policy.reading.source.MAX_BYTES"] == "262,144 bytes"
-    assert values["bot.people.meanwhile.CLAIM_MS"] == "`30m`"
+    assert values["bot.leases.LEASE"] == "15 seconds"
+    assert values["bot.policy.parser.source.MAX_BYTES"] == "262,144 bytes"
+    assert values["bot.people.claims.CLAIM_MS"] == "`30m`"
 
 
 def test_every_route_is_on_the_page() -> None:

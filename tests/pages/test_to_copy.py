@@ -14,8 +14,8 @@ import pytest
 from agents import ChatModelAgent, ScriptedModel
 from bot.commands.cli import main
 from bot.config.settings import Settings, variables
-from bot.core.talk.roster import read_roster
 from bot.observability.metrics import Metrics
+from bot.threads.named_agents import read_roster
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])

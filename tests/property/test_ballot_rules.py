@@ -8,11 +8,11 @@ from itertools import permutations
 
 from hypothesis import given, strategies as st
 
-from bot.policy.ballot import APPROVE, REJECT, Ballot
-from bot.policy.matching import match
-from bot.policy.prospects import prospect, waits_for
-from bot.policy.refusals import Attempt, judge_vote
-from bot.policy.standing import Delegation, Problem, Standing
+from bot.policy.assignment import match
+from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
+from bot.policy.missing_approvers import prospect, waits_for
+from bot.policy.refusals import VoteAttempt, judge_vote
+from bot.policy.tally import APPROVE, REJECT, Ballot
 from bot.policy.terms import Group, Requirement, Stage, Terms
 
 PEOPLE = ("A", "B", "C", "D", "E")
@@ -54,9 +54,9 @@ def ballots(draw: st.DrawFn, *, most_stages: int = 2) -> Ballot:
 
 
 @st.composite
-def standings(draw: st.DrawFn) -> Standing:
+def standings(draw: st.DrawFn) -> PeopleSnapshot:
     given_away = [pair for pair in draw(st.lists(pairs, max_size=2)) if pair[0] != pair[1]]
-    return Standing(
+    return PeopleSnapshot(
         people={**dict.fromkeys(PEOPLE), **draw(problems)},
         members=draw(groups),
         requesters=draw(st.frozensets(st.sampled_from(PEOPLE), max_size=1)),
@@ -72,11 +72,13 @@ votes = st.lists(
 )
 
 
-def played(start: Ballot, found: Standing, tried: Sequence[tuple[str, str]]) -> tuple[Ballot, str]:
+def played(
+    start: Ballot, found: PeopleSnapshot, tried: Sequence[tuple[str, str]]
+) -> tuple[Ballot, str]:
     """The ballot after these votes, and what they decided."""
     ballot = start
     for at_ms, (by, choice) in enumerate(tried):
-        attempt = Attempt(by=by, choice=choice, at_ms=at_ms, digest="d")
+        attempt = VoteAttempt(by=by, choice=choice, at_ms=at_ms, digest="d")
         result = judge_vote(ballot, attempt, found)
         ballot = result.ballot
         if result.decision is not None:
@@ -84,7 +86,7 @@ def played(start: Ballot, found: Standing, tried: Sequence[tuple[str, str]]) -> 
     return ballot, ""
 
 
-def fits(ballot: Ballot, found: Standing, user_id: str) -> list[int]:
+def fits(ballot: Ballot, found: PeopleSnapshot, user_id: str) -> list[int]:
     slots = [one for one in ballot.current.approve for _ in range(one.count)]
     return [
         column
@@ -125,7 +127,7 @@ def test_a_matching_is_as_large_as_the_best_that_can_be_found(rows: list[set[int
 
 @given(ballots(most_stages=1), standings(), st.permutations(PEOPLE))
 def test_the_order_of_approvals_does_not_matter(
-    start: Ballot, found: Standing, order: list[str]
+    start: Ballot, found: PeopleSnapshot, order: list[str]
 ) -> None:
     """All ask to approve, over and over: how many slots are filled depends on nobody's hurry."""
     found = replace(found, delegations=())
@@ -138,7 +140,7 @@ def test_the_order_of_approvals_does_not_matter(
 
 @given(ballots(), standings(), votes)
 def test_no_person_fills_two_slots(
-    start: Ballot, found: Standing, tried: list[tuple[str, str]]
+    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
     ballot, _ = played(start, found, tried)
     people = [person for vote in ballot.votes for person in vote.persons]
@@ -147,7 +149,7 @@ def test_no_person_fills_two_slots(
 
 @given(ballots(), standings(), votes)
 def test_excluded_people_and_those_with_a_problem_never_approve(
-    start: Ballot, found: Standing, tried: list[tuple[str, str]]
+    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
     ballot, _ = played(start, found, tried)
     counted = {one for vote in ballot.votes if vote.choice == APPROVE for one in vote.persons}
@@ -157,7 +159,7 @@ def test_excluded_people_and_those_with_a_problem_never_approve(
 
 @given(ballots(), standings(), votes)
 def test_it_is_approved_only_when_distinct_people_fill_all_slots(
-    start: Ballot, found: Standing, tried: list[tuple[str, str]]
+    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
     ballot, decision = played(start, found, tried)
     if decision != APPROVE:
@@ -178,7 +180,7 @@ def test_it_is_approved_only_when_distinct_people_fill_all_slots(
 
 @given(ballots(), standings(), votes, st.frozensets(st.sampled_from(PEOPLE), max_size=2))
 def test_people_who_leave_never_make_votes(
-    start: Ballot, found: Standing, tried: list[tuple[str, str]], gone: frozenset[str]
+    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]], gone: frozenset[str]
 ) -> None:
     ballot, _ = played(start, found, tried)
     left = replace(found, members={name: members - gone for name, members in found.members.items()})
@@ -193,7 +195,7 @@ def test_people_who_leave_never_make_votes(
 
 @given(ballots(), standings(), votes)
 def test_a_look_up_that_changes_nothing_drops_nothing(
-    start: Ballot, found: Standing, tried: list[tuple[str, str]]
+    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
     ballot, _ = played(start, found, tried)
     recount = ballot.recounted(found)
@@ -202,7 +204,7 @@ def test_a_look_up_that_changes_nothing_drops_nothing(
 
 @given(ballots(), standings())
 def test_somebody_can_decide_exactly_when_distinct_people_fit(
-    start: Ballot, found: Standing
+    start: Ballot, found: PeopleSnapshot
 ) -> None:
     able = {one for one in PEOPLE if found.people[one] is None} - found.requesters
     slots = [
@@ -216,7 +218,7 @@ def test_somebody_can_decide_exactly_when_distinct_people_fit(
 
 @given(ballots(), standings(), votes)
 def test_a_card_waits_for_just_those_whose_vote_would_count(
-    start: Ballot, found: Standing, tried: list[tuple[str, str]]
+    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
     found = replace(found, delegations=())
     ballot, decision = played(start, found, [one for one in tried if one[1] == APPROVE])
@@ -225,6 +227,6 @@ def test_a_card_waits_for_just_those_whose_vote_would_count(
     wanted = {
         by
         for by in PEOPLE
-        if judge_vote(ballot, Attempt(by=by, choice=APPROVE, at_ms=99, digest="d"), found).vote
+        if judge_vote(ballot, VoteAttempt(by=by, choice=APPROVE, at_ms=99, digest="d"), found).vote
     }
     assert waits_for(ballot, found) == wanted

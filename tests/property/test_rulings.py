@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 
 from agents.policy import Allow, Ask, Deny, Ruling
-from bot.policy.judging.asking import terms_of
-from bot.policy.judging.evaluate import Judged, Rulebook
-from bot.policy.judging.merge import Permit, Refusal, Verdict, merge, names_of
-from bot.policy.judging.world import PolicyQuestion, ToolFacts
+from bot.policy.evaluation.asking import terms_of
+from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
+from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
+from bot.policy.evaluation.merge import Permit, Refusal, Verdict, merge, names_of
 from bot.policy.model import AskEntry, PolicyFile
 from bot.policy.terms import Group, Terms
 from tests.property.worlds.strictness import is_at_least, slots_of
@@ -147,7 +147,7 @@ def _judge(
         return None
 
     question = PolicyQuestion(tool=tool, arguments=values)
-    return asyncio.run(Rulebook(file).judge(question, unknown, code or ()))
+    return asyncio.run(PolicyEvaluator(file).judge(question, unknown, code or ()))
 
 
 @MANY

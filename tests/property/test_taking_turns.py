@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, User
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
-from bot.core.upkeep.forgetting import Forgetting
+from bot.maintenance.retention import Forgetting
 from storage.records import Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeNotifier

@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from bot.core.decisions.unseen import Opened, guesses, has_opened, with_opened
+from bot.approvals.disclosure import Opened, guesses, has_opened, with_opened
 from bot.layout.characters import is_unseen
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, ask_of
@@ -23,7 +23,7 @@ from bot.redaction.call import PLAIN, mask_call, mask_value, written
 from bot.redaction.mask import in_force
 from bot.redaction.masks import Mask, masks_in
 from bot.redaction.rules import NO_RULES
-from bot.slack.cards.choose import card_for, is_folded
+from bot.slack.cards.card_for import card_for, is_folded
 from bot.slack.cards.details import details_modal, fits_details, pages_of
 from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import an_approval

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents.models import call, say
-from bot.core.edits import Edits
+from bot.approvals.editing import Edits
 from bot.errors import UserFacingError
 from bot.policy.terms import Group, Terms
 from bot.ports.tools import CheckedCall

@@ -21,28 +21,28 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from agents import Agent, ChatModelAgent, tool
 from agents.models import ScriptedModel, Turn, call, say
-from bot.core.attendance.waitlist import ListItem, WaitList
-from bot.core.decisions.overview import Overview
-from bot.core.decisions.unseen import Surface, guesses
+from bot.approvals.disclosure import Surface, guesses
+from bot.approvals.overview import HomeData
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
+from bot.notifications.digest import Digest, ListItem
 from bot.ports.people import Person
 from bot.ports.tools import BatchWords
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form
-from bot.slack.beside.offer import choice_card
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.batch_card import batch_card
+from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.buttons import way_in
-from bot.slack.cards.choose import card_for, shows_all
-from bot.slack.cards.emergency import override_modal
+from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.cards.review import REQUEST, FormReader, count_pages, review_modal, text_page
+from bot.slack.home.digest import waitlist_card
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view, list_blocks
-from bot.slack.home.waitlist import waitlist_card
-from bot.slack.listeners.typed.lists import _shown
+from bot.slack.listeners.slash_commands.lists import _shown
+from bot.slack.side_messages.decide_prompt import choice_card
 from bot.words import say as words
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -215,9 +215,9 @@ def _batch_card(approval: Approval, count: int) -> Block:
     return {"blocks": card.blocks}
 
 
-def _overview(approval: Approval) -> Overview:
+def _overview(approval: Approval) -> HomeData:
     reader = Person(user_id=ADA, team_id="T1", name="Ada")
-    return Overview(person=reader, at_ms=DECIDED, waiting=(approval,), mine=(approval,))
+    return HomeData(person=reader, at_ms=DECIDED, waiting=(approval,), mine=(approval,))
 
 
 def _home(approval: Approval, show: Shown) -> HomePage:
@@ -228,7 +228,7 @@ def _home(approval: Approval, show: Shown) -> HomePage:
 def _digest(approval: Approval) -> list[Block]:
     items = [ListItem(approval=approval)]
     person = _overview(approval).person
-    shown = WaitList(key="k", person=person, now_ms=DECIDED, items=items, total=1)
+    shown = Digest(key="k", person=person, now_ms=DECIDED, items=items, total=1)
     return [*waitlist_card(shown, PEOPLE, CLOCK, {}).blocks]
 
 

@@ -20,9 +20,9 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, tool
 from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
-from bot.core.decisions.unseen import Surface
-from bot.core.tasks import Tasks
+from bot.approvals.disclosure import Surface
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
+from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.records import Approval, Decision, Kind, Status

@@ -16,8 +16,8 @@ from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, ScriptedModel, follow_up_tool, tool
 from agents.models import Turn, call, say
+from bot.audit.report import json_line, story
 from bot.config.values import Log
-from bot.core.story import json_line, story
 from bot.observability.logs import configure
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from bot.core.attendance.waitlist import WaitList
 from bot.errors import DeliveryError, DirectoryError
+from bot.notifications.digest import Digest
 from bot.ports.batches import Items
 from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer, SideMessage
 from bot.ports.people import Person
-from storage.records import UNKNOWN_TS, Approval, Grant, Post, PostedList, Thread
+from storage.records import UNKNOWN_TS, Approval, Grant, Post, PostedDigest, Thread
 
 START_MS = 1_800_000_000_000
 
@@ -156,12 +156,12 @@ class FakeBoard:
         lost: Whether a list appears, and only the answer to its post is lost.
     """
 
-    lists: dict[str, WaitList] = field(default_factory=dict)
+    lists: dict[str, Digest] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
     fault: DeliveryError | None = None
     lost: bool = False
 
-    async def show(self, shown: WaitList, *, where: PostedList) -> PostedList:
+    async def show(self, shown: Digest, *, where: PostedDigest) -> PostedDigest:
         if self.fault is not None:
             raise self.fault
         if not where.is_posted and shown.key not in self.lists:
@@ -170,7 +170,7 @@ class FakeBoard:
         if self.lost:
             raise DeliveryError("chat.postMessage", "no answer in time")
         ids = tuple(one.approval.approval_id for one in shown.items)
-        return PostedList(ts=shown.key, ids=ids, total=shown.total, mark=shown.mark)
+        return PostedDigest(ts=shown.key, ids=ids, total=shown.total, mark=shown.mark)
 
 
 @dataclass

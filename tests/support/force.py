@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.config.settings import Settings
-from bot.policy.judging.evaluate import Rulebook
+from bot.policy.evaluation.evaluate import PolicyEvaluator
+from bot.policy.evaluation_context import PolicyWorld
 from bot.policy.model import PolicyFile
-from bot.policy.reading.checks import check
-from bot.policy.reading.settings import policy_text, settings_policy
-from bot.policy.world import PolicyWorld
+from bot.policy.parser.checks import check
+from bot.policy.parser.settings import policy_text, settings_policy
 
 
 @dataclass
 class Forced:
     """A policy in force; another comes into force by `put`."""
 
-    rulebook: Rulebook
+    rulebook: PolicyEvaluator
     file_hash: str = "f1"
     is_settings: bool = False
 
@@ -34,7 +34,7 @@ def forced(*rules: dict[str, Any], default: Any = "allow", **parts: Any) -> Forc
         parts: Groups and defaults.
     """
     data = {"version": 1, "rules": list(rules), "default": default, **parts}
-    return Forced(Rulebook(PolicyFile.model_validate(data)))
+    return Forced(PolicyEvaluator(PolicyFile.model_validate(data)))
 
 
 def of_settings(**environ: str) -> Forced:
@@ -47,4 +47,4 @@ def of_settings(**environ: str) -> Forced:
     given = {f"COUNTERSIGN_{name}": value for name, value in environ.items()}
     text = policy_text(settings_policy(Settings.load({**tokens, **given})))
     policy = check(text.encode(), PolicyWorld(), is_settings=True)
-    return Forced(Rulebook(policy.file), policy.hash, is_settings=True)
+    return Forced(PolicyEvaluator(policy.file), policy.hash, is_settings=True)

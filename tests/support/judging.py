@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.policy import Ask, Deny, Ruling
-from bot.policy.judging.world import PolicyQuestion, ToolFacts, with_defaults
+from bot.policy.evaluation.context import PolicyQuestion, ToolFacts, with_defaults
 from bot.policy.terms import Group
 from tests.support.policies import WORLD
 

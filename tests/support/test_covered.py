@@ -42,7 +42,7 @@ def test_a_part_below_its_bar_is_named(
 def test_parts_of_one_bar_count_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = {"bot/core/a.py": a_file(99, 0), "bot/people/b.py": a_file(0, 1)}
+    files = {"bot/threads/a.py": a_file(99, 0), "bot/people/b.py": a_file(0, 1)}
     (tmp_path / "covered").write_text(json.dumps({"files": files}))
-    assert main([str(tmp_path / "covered"), "bot/core,bot/people", "--at-least", "95"]) == 0
+    assert main([str(tmp_path / "covered"), "bot/threads,bot/people", "--at-least", "95"]) == 0
     assert "0 %  bot/people/b.py  0" in capsys.readouterr().out

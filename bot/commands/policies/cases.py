@@ -10,12 +10,12 @@ from typing import cast
 
 from bot.commands.call import Call
 from bot.commands.policy import check_file
-from bot.commands.rehearsal.cases import read_case_file
-from bot.commands.rehearsal.exams import examine, is_played
-from bot.commands.rehearsal.known import BOT, WorldLookups, policy_world
-from bot.commands.rehearsal.models import Data
+from bot.commands.simulation.cases import read_case_file
+from bot.commands.simulation.known import BOT, WorldLookups, policy_world
+from bot.commands.simulation.models import Data
+from bot.commands.simulation.runner import examine, is_played
 from bot.errors import BotError
-from bot.policy.reading.lookups import SlackFacts
+from bot.policy.parser.lookups import SlackFacts
 
 
 class CasesDifferError(BotError):

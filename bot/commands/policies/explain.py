@@ -13,16 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from agents.policy.base import Ask, Deny, Ruling
 from bot.commands.call import Call
-from bot.commands.rehearsal.exams import picture
-from bot.commands.rehearsal.known import CHANNEL
+from bot.commands.simulation.known import CHANNEL
+from bot.commands.simulation.runner import picture
 from bot.errors import BotError
-from bot.policy.judging.evaluate import Judged, Rulebook
-from bot.policy.judging.explain import explained, in_words, shortage_of
-from bot.policy.judging.world import Gate, PolicyQuestion, ToolFacts, with_defaults
+from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts, with_defaults
+from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
+from bot.policy.evaluation.explain import explained, in_words, shortage_of
 from bot.policy.model import PolicyFile
-from bot.policy.reading.problems import PolicyError
-from bot.policy.reading.source import read_source
-from bot.policy.reading.structure import read_structure
+from bot.policy.parser.problems import PolicyError
+from bot.policy.parser.source import read_source
+from bot.policy.parser.structure import read_structure
 from bot.policy.terms import Group, Risk, Terms
 
 
@@ -103,7 +103,7 @@ async def execute(call: Call) -> None:
     form = _read_call(Path(arguments.call))
     people = _KnownPeople(form.world.usergroups)
     question = _question(form, Path(arguments.call))
-    judged = await Rulebook(file).judge(
+    judged = await PolicyEvaluator(file).judge(
         question, people.members, [one.ruling() for one in form.code]
     )
     shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))

@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.core.talk.roster import MOST_PROMPTS, Prompt
 from bot.slack.agentview.calls import OptionalMethod, TryCall
+from bot.threads.named_agents import MOST_PROMPTS, Prompt
 from bot.words import say
 
 PROMPTS = "assistant.threads.setSuggestedPrompts"

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.core.decisions.unseen import guesses
+from bot.approvals.disclosure import guesses
+from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
+from bot.layout.card_layout import bold_title, notes, open_card, small_lines
 from bot.layout.data import read_pairs
-from bot.layout.facts import Naming, facts
 from bot.layout.parts import Body, agreed, body, spoken, stuck_words
 from bot.layout.preview import preview
-from bot.layout.shape import bold_title, notes, open_card, small_lines
 from bot.layout.text import show
 from bot.layout.titles import title_hidden, title_of
 from bot.questions.shown import ShownQuestion, shown_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.cards.anew import anew, claimed, void_words, wrote_since, wrote_words
 from bot.slack.cards.buttons import Sight, choices
+from bot.slack.cards.change_note import anew, claimed, void_words, wrote_since, wrote_words
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.dialog import dialog
+from bot.slack.cards.footer import note_quotes, notes_given, small_print
 from bot.slack.cards.status import pending_status
-from bot.slack.cards.who import note_quotes, notes_given, small_print
 from bot.words import say
 from bot.words.mrkdwn import mention
 from storage.records import Approval, Kind

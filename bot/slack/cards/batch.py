@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.core.decisions.batches import Chosen
-from bot.core.runs.outcome import run_of
+from bot.approvals.batches import Chosen
+from bot.approvals.execution import run_of
 from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.blocks import Block, brief, context, line, literal, plain, quote, rich
+from bot.layout.card_layout import small_lines
 from bot.layout.inputs import Errors
 from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text, text_input
 from bot.layout.parts import deciders_names
-from bot.layout.shape import small_lines
 from bot.layout.text import clip, show
 from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
@@ -31,7 +31,7 @@ from bot.slack.cards.batch_items import (
     item_text,
 )
 from bot.slack.cards.listed import body_of, takes_line
-from bot.slack.cards.means import question_modal
+from bot.slack.cards.secondary_actions import question_modal
 from bot.words import say
 from storage.records import Approval
 

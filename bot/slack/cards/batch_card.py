@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.core.runs.outcome import run_of
+from bot.approvals.execution import run_of
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all, encode_option
 from bot.layout.blocks import (
     Block,
@@ -23,8 +23,8 @@ from bot.layout.blocks import (
     plain,
     rich,
 )
+from bot.layout.card_layout import closed_card, open_card, quoted, small_lines, state_line
 from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words
-from bot.layout.shape import closed_card, open_card, quoted, small_lines, state_line
 from bot.layout.text import clip, clip_mrkdwn, show
 from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
@@ -32,7 +32,6 @@ from bot.ports.tools import BatchWords
 from bot.questions.shown import shown_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
-from bot.slack.cards.anew import wrote_since, wrote_words
 from bot.slack.cards.approval import why_of
 from bot.slack.cards.batch_items import (
     IN_ORDER,
@@ -45,10 +44,11 @@ from bot.slack.cards.batch_items import (
     number_of,
     state_of,
 )
+from bot.slack.cards.change_note import wrote_since, wrote_words
 from bot.slack.cards.decided import next_words, third_words
+from bot.slack.cards.footer import note_quotes, small_print
 from bot.slack.cards.listed import takes_line
 from bot.slack.cards.status import backups_words, risk_marks, spoken_risk
-from bot.slack.cards.who import note_quotes, small_print
 from bot.words import say
 from bot.words.mrkdwn import clock
 from storage.records import Approval, Status

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.core.runs.outcome import RunState, run_of
+from bot.approvals.execution import RunState, run_of
+from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
 from bot.layout.data import read_pairs
-from bot.layout.facts import Naming, humanised
 from bot.layout.text import ShownText, clip, show, width
 from bot.layout.titles import title_of
 from bot.questions.shown import shown_question, what_runs

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
+from bot.layout.card_layout import ButtonRow
 from bot.layout.parts import Body
-from bot.layout.shape import ButtonRow
-from bot.people.meanwhile import read_claim
+from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
 from bot.questions.form import Form

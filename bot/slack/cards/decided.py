@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.core.runs.outcome import RunState, run_of
+from bot.approvals.execution import RunState, run_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
+from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
 from bot.layout.parts import asked_by
-from bot.layout.pieces import is_address
-from bot.layout.shape import closed_card, quoted, small_lines, state_line, third_line
+from bot.layout.sentences import is_address
 from bot.layout.text import clip_mrkdwn, own_words
 from bot.layout.titles import spoken_title, title_of
 from bot.questions.shown import ShownQuestion, what_runs
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.cards.anew import changes_text
-from bot.slack.cards.emergency import reasons_of
+from bot.slack.cards.break_glass import reasons_of
+from bot.slack.cards.change_note import changes_text
 from bot.slack.cards.status import final_status, is_replaced
 from bot.words import say
 from bot.words.mrkdwn import clock

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bot.core.audit.acts import Act
-from bot.core.decisions.dialog import AGENT
+from bot.approvals.comments import AGENT
+from bot.audit.acts import Act
 from bot.layout.action_ids import ActionId, encode, encode_page
+from bot.layout.argument_fields import Naming
 from bot.layout.arguments import as_text, is_ambiguous, text_width
 from bot.layout.blocks import (
     Block,
@@ -24,7 +25,6 @@ from bot.layout.blocks import (
     section,
 )
 from bot.layout.data import read_pairs
-from bot.layout.facts import Naming
 from bot.layout.modals import named
 from bot.layout.parts import asked_by
 from bot.layout.text import chunks, show, width
@@ -34,7 +34,7 @@ from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
-from bot.slack.cards.emergency import emergency_reasons
+from bot.slack.cards.break_glass import emergency_reasons
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
 from storage.records import Approval, AuditEntry, Kind, Status

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.core.decisions.dialog import AGENT, dialog_of
+from bot.approvals.comments import AGENT, dialog_of
 from bot.layout.blocks import Block, literal, quote, rich
+from bot.layout.card_layout import small_lines
 from bot.layout.parts import asked_by
-from bot.layout.shape import small_lines
 from bot.layout.text import show
 from bot.redaction.mask import mask_text
 from bot.words import say

@@ -29,7 +29,7 @@ from bot.layout.modals import (
 )
 from bot.layout.text import clip
 from bot.people.terms_of import is_critical, terms_of, wants_reason
-from bot.policy.granting import Allowance, limits_of
+from bot.policy.grants import GrantRequest, limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
 from bot.questions.form import ask_of
@@ -112,7 +112,7 @@ def stop_modal(approval: Approval) -> Block:
     return modal(approval, ActionId.STOP_GRANT_MODAL, words, blocks)
 
 
-def read_allowance(approval: Approval, values: Values) -> Allowance | Errors | None:
+def read_allowance(approval: Approval, values: Values) -> GrantRequest | Errors | None:
     """Read how much somebody allows.
 
     Returns:
@@ -130,7 +130,7 @@ def read_allowance(approval: Approval, values: Values) -> Allowance | Errors | N
     if not _NUMBER.fullmatch(times):
         errors[TIMES] = say("error.times")
     vary = _unticked(approval, values)
-    return errors or Allowance(for_s=for_s, uses=int(times), vary=vary)
+    return errors or GrantRequest(for_s=for_s, uses=int(times), vary=vary)
 
 
 def next_time(approval: Approval) -> list[Block]:
@@ -159,7 +159,7 @@ def next_time(approval: Approval) -> list[Block]:
     return [{"type": "input", "block_id": NEXT, "label": label, "element": element}]
 
 
-def read_next_time(approval: Approval, values: Values) -> Allowance | None:
+def read_next_time(approval: Approval, values: Values) -> GrantRequest | None:
     """Read what is to become of the next such call; None to ask again.
 
     Raises:
@@ -174,9 +174,9 @@ def read_next_time(approval: Approval, values: Values) -> Allowance | None:
         raise InvalidInputError("this form")
     if value == _TIME:
         for_s = min(limits.max_time_s, _USUAL_S)
-        return Allowance(for_s=for_s, uses=limits.max_uses, vary=())
+        return GrantRequest(for_s=for_s, uses=limits.max_uses, vary=())
     uses = min(limits.max_uses, _USUAL_USES)
-    return Allowance(for_s=limits.max_time_s, uses=uses, vary=())
+    return GrantRequest(for_s=limits.max_time_s, uses=uses, vary=())
 
 
 def _scope_boxes(approval: Approval, limits: GrantTerms) -> list[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.core.decisions.unseen import guesses
+from bot.approvals.disclosure import guesses
 from bot.layout.parts import Body
 from bot.questions.call import CallQuestion
 from bot.questions.shown import shown_question

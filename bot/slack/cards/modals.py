@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
+from bot.layout.card_layout import ButtonRow, notes
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
 from bot.layout.preview import preview
-from bot.layout.shape import ButtonRow, notes
 from bot.layout.short_ids import short_id
 from bot.questions.reasons import REASON
 from bot.redaction.masks import masked_once

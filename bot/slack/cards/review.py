@@ -32,9 +32,9 @@ from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import expiry, is_short, pages_of
+from bot.slack.cards.footer import vote_lines
 from bot.slack.cards.grants import next_time
 from bot.slack.cards.status import final_status, pending_status
-from bot.slack.cards.who import vote_lines
 from bot.words import say
 from bot.words.mrkdwn import date
 from storage.records import Approval, Kind, Status

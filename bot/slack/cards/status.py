@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.core.decisions.dialog import dialog_of
-from bot.core.runs.outcome import RunState, run_of
-from bot.core.upkeep.pending import ANEW
+from bot.approvals.comments import dialog_of
+from bot.approvals.execution import RunState, run_of
 from bot.layout.blocks import Block
+from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
-from bot.layout.shape import state_line
 from bot.layout.text import clip_mrkdwn
 from bot.layout.titles import spoken_title
+from bot.maintenance.pending import ANEW
 from bot.people.access import backup_names
-from bot.people.meanwhile import read_claim
+from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
 from bot.policy.terms import TermsError
 from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion
-from bot.slack.cards.who import joined, missing
+from bot.slack.cards.footer import joined, missing
 from bot.words import company, say
 from bot.words.mrkdwn import clock, mention, moment
 from storage.records import Approval, Kind, Status

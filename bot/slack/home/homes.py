@@ -21,8 +21,8 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.overview import HomeData, HomeDataReader
 from bot.clock import milliseconds
-from bot.core.decisions.overview import Overview, Overviews
 from bot.errors import DeliveryError, DirectoryError, NotApproverError, UserFacingError
 from bot.layout.action_ids import encode
 from bot.layout.blocks import Block, context, plain
@@ -89,7 +89,7 @@ class Composer:
         has_slack: Whether Slack takes the bot's calls.
     """
 
-    overviews: Overviews
+    overviews: HomeDataReader
     channel_name: Callable[[str], Awaitable[str]]
     name_of: Callable[[str], Awaitable[str]]
     admins: Callable[[], Awaitable[Sequence[Person]]]
@@ -98,7 +98,7 @@ class Composer:
     has_slack: Callable[[], bool]
 
     async def check(self, actor: Actor) -> Person:
-        """Refuse who has no say here; return who it is. See `Overviews.check`."""
+        """Refuse who has no say here; return who it is. See `HomeDataReader.check`."""
         return await self.overviews.check(actor, team_id=self.team_id)
 
     async def home(self, actor: Actor, state: HomeState) -> dict[str, Any]:
@@ -115,8 +115,8 @@ class Composer:
         with speaking(page.overview.person.locale):
             return home_view(page)
 
-    async def overview(self, actor: Actor) -> Overview:
-        """All that somebody has to do with; see `Overviews.of`."""
+    async def overview(self, actor: Actor) -> HomeData:
+        """All that somebody has to do with; see `HomeDataReader.of`."""
         return await self.overviews.of(actor, team_id=self.team_id)
 
     async def waiting_items(self, actor: Actor) -> tuple[int, list[dict[str, Any]]]:
@@ -165,7 +165,7 @@ class Composer:
             version=version(_DISTRIBUTION),
         )
 
-    async def _names(self, overview: Overview, state: HomeState, reader: TimeReader) -> ShownNames:
+    async def _names(self, overview: HomeData, state: HomeState, reader: TimeReader) -> ShownNames:
         return await names_of(
             shown_of(overview, state, reader),
             self.overviews.directory,
@@ -174,7 +174,7 @@ class Composer:
             places=places_of(overview, state),
         )
 
-    def _batch(self, overview: Overview) -> str:
+    def _batch(self, overview: HomeData) -> str:
         """Refer to the first card that its reader can decide together with another one."""
         groups: dict[tuple[str, str], list[Approval]] = {}
         for one in overview.waiting:
@@ -191,7 +191,7 @@ class Composer:
         return bool(common_ruling(approval)) and self.lists(approval)
 
 
-class Homes:
+class HomeViews:
     """The open Homes.
 
     Args:

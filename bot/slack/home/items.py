@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.core.decisions.overview import GivenGrant, Vitals
+from bot.approvals.overview import GrantWithOrigin, HealthSummary
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, button, plain
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip
 from bot.layout.titles import title_of
-from bot.people.meanwhile import read_claim
+from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
@@ -161,7 +161,7 @@ def ended_words(approval: Approval, names: ShownNames, reader: TimeReader, *, by
     return f"{sign} {say(key, **values.get(key, {'who': name, 'when': when}))}"
 
 
-def grant_item(given: GivenGrant, reader: TimeReader, number: int | None = None) -> Block:
+def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = None) -> Block:
     """A standing grant; its button ends it.
 
     Args:
@@ -207,7 +207,7 @@ def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> B
     }
 
 
-def health_lines(vitals: Vitals, reader: TimeReader) -> list[str]:
+def health_lines(vitals: HealthSummary, reader: TimeReader) -> list[str]:
     """How the bot is: one line for each part of it."""
     good, bad = "✅", "⚠️"
     lines = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.core.attendance.wishes import check_hours
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, brief, plain
 from bot.layout.inputs import Values, read_state
+from bot.notifications.preferences import check_hours
 from bot.words import say
 from storage.records import PersonRecord
 
@@ -19,7 +19,7 @@ _YES = "yes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageWishes:
+class MessagePreferences:
     """The wishes of somebody as they filled them in.
 
     Attributes:
@@ -58,7 +58,7 @@ def messages_form(person: PersonRecord) -> Block:
     }
 
 
-def read_messages(values: Values) -> MessageWishes | dict[str, str]:
+def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
     """Read the form; or what is wrong in it, by input.
 
     Args:
@@ -79,7 +79,7 @@ def read_messages(values: Values) -> MessageWishes | dict[str, str]:
         return {UNTIL: say("error.quiet_same")}
     check_hours(start, until)
     copies, digest = map(bool, boxes)
-    return MessageWishes(quiet=(start, until), has_digest=digest, has_copies=copies)
+    return MessagePreferences(quiet=(start, until), has_digest=digest, has_copies=copies)
 
 
 def _box(label: str, *, is_ticked: bool) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.core.decisions.overview import Overview
+from bot.approvals.overview import HomeData
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.text import clip
@@ -56,7 +56,7 @@ class HomePage:
         version: Of the program, for admins.
     """
 
-    overview: Overview
+    overview: HomeData
     state: HomeState
     names: ShownNames
     reader: TimeReader
@@ -92,14 +92,14 @@ def fits(approval: Approval, only: str, reader: TimeReader) -> bool:
     return not only or only == f"channel:{approval.channel_id}"
 
 
-def shown_of(overview: Overview, state: HomeState, reader: TimeReader) -> list[Approval]:
+def shown_of(overview: HomeData, state: HomeState, reader: TimeReader) -> list[Approval]:
     """The items whose people and channels are named on a Home."""
     nobody = ShownNames(people={}, channels={})
     page = HomePage(overview=overview, state=state, names=nobody, reader=reader)
     return [*page.page, *overview.mine[:_MOST_BESIDE], *overview.ended[:_MOST_ENDED]]
 
 
-def places_of(overview: Overview, state: HomeState) -> list[str]:
+def places_of(overview: HomeData, state: HomeState) -> list[str]:
     """Ids of the channels that its filter offers."""
     found = overview.mine if state.show is Shown.MINE else overview.waiting
     seen = [one for one in found if one.approval_id not in overview.withheld]

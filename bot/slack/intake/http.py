@@ -13,9 +13,9 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.core.tasks import Closings
 from bot.errors import SettingsError
-from bot.slack.intake.door import Door, Patience, only_complete, room_for_connections
+from bot.slack.intake.connection_limits import Door, Patience, only_complete, room_for_connections
+from bot.tasks import Closings
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.core.decisions.unseen import Surface
+from bot.approvals.disclosure import Surface
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import (
     ActionId,
@@ -24,12 +24,13 @@ from bot.layout.action_ids import (
     decode_page,
 )
 from bot.people.terms_of import wants_reason
-from bot.policy.ballot import APPROVE
+from bot.policy.tally import APPROVE
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
 from bot.slack.cards.review import REQUEST
+from bot.slack.destinations import ClickedMessage
 from bot.slack.listeners.context import (
     HOME,
     ListenerContext,
@@ -38,8 +39,7 @@ from bot.slack.listeners.context import (
     actor_of,
     address_of,
 )
-from bot.slack.listeners.windows import window_of
-from bot.slack.placing import ClickedMessage
+from bot.slack.listeners.modals import window_of
 from storage.records import Approval, Kind
 
 logger = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.core.attendance.shared import stays
-from bot.core.decisions.batches import MOST_CARDS, Ballots, Batches, Chosen
-from bot.core.decisions.unseen import Surface
+from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen
+from bot.approvals.disclosure import Surface
+from bot.approvals.due.batch_cards import stays
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,
@@ -20,9 +20,9 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.layout.titles import spoken_title
 from bot.people.access import Access
-from bot.people.one_look import OneLook, PowersOnce
-from bot.policy.ballot import APPROVE, REJECT
+from bot.people.lookup_cache import DelegationCache, LookupOnce
 from bot.policy.refusals import RefusalCode
+from bot.policy.tally import APPROVE, REJECT
 from bot.ports.people import Actor
 from bot.questions.reasons import REASON, read_reason, rejection_errors
 from bot.slack.cards.batch import (
@@ -37,9 +37,9 @@ from bot.slack.cards.batch import (
 )
 from bot.slack.cards.batch_card import MOST_LISTED
 from bot.slack.cards.listed import is_listed
-from bot.slack.cards.means import PERSON, read_question
+from bot.slack.cards.secondary_actions import PERSON, read_question
+from bot.slack.destinations import ClickedMessage
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
-from bot.slack.placing import ClickedMessage
 from bot.words import say
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Status
@@ -230,7 +230,7 @@ async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -
         desk.spawn(desk.approvals.attendance.attend(name))
 
 
-async def _told(desk: ListenerContext, head: str, *votes: Ballots) -> Errors | FormNotice:
+async def _told(desk: ListenerContext, head: str, *votes: BatchResult) -> Errors | FormNotice:
     """Name what dropped out, below what counts; nothing where all of it counts."""
     dropped = [one for each in votes for one in each.dropped]
     if not dropped:
@@ -250,7 +250,7 @@ def _counted(approved: int, rejected: int) -> str:
     return say("form.left_out_too", n=approved, rejected=rejected)
 
 
-async def _left_out(desk: ListenerContext, votes: Ballots) -> UserFacingError:
+async def _left_out(desk: ListenerContext, votes: BatchResult) -> UserFacingError:
     """The reason why nothing counts, where it is one; else what does not, by name."""
     errors = {str(error): error for _, error in votes.dropped}
     if not votes.recorded and len(errors) == 1:
@@ -265,7 +265,7 @@ async def _named(
     return [f"• {await _title(desk, approval_id)}: {why}" for approval_id, why in dropped]
 
 
-def _follow_up(desk: ListenerContext, *ballots: Ballots) -> None:
+def _follow_up(desk: ListenerContext, *ballots: BatchResult) -> None:
     recorded = [stored for votes in ballots for stored in votes.recorded]
     if recorded:
         desk.spawn(_followed(desk, recorded))
@@ -280,8 +280,8 @@ async def _followed(desk: ListenerContext, recorded: Sequence[Approval]) -> None
 
 def _at_once(desk: ListenerContext) -> ListenerContext:
     """The same desk for one moment: who somebody is is looked up once for all that they decide."""
-    access = Access(OneLook(desk.approvals.access.directory))
-    powers = PowersOnce(desk.storage.delegations)
+    access = Access(LookupOnce(desk.approvals.access.directory))
+    powers = DelegationCache(desk.storage.delegations)
     return replace(desk, approvals=replace(desk.approvals, access=access, powers=powers))
 
 

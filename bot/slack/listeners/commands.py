@@ -12,9 +12,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from bot.errors import InvalidInputError, UserFacingError
 from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of
-from bot.slack.listeners.typed.answers import TypedAnswer
-from bot.slack.listeners.typed.shown import marked
-from bot.slack.listeners.typed.words import answer
+from bot.slack.listeners.slash_commands.answers import TypedAnswer
+from bot.slack.listeners.slash_commands.shown import marked
+from bot.slack.listeners.slash_commands.words import answer
 
 COMMAND = "/countersign"
 

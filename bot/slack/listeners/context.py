@@ -16,24 +16,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import AgentError
 from agents.gates.rulings import Judgement
-from bot.core.approvals import Approvals
-from bot.core.attendance.wishes import Wishes
-from bot.core.catalog import AgentFacts
-from bot.core.decisions.delegating import Delegating
-from bot.core.decisions.grants import Grants, why_never
-from bot.core.decisions.unseen import Surface
-from bot.core.edits import Edits
-from bot.core.means import Means, explains_nothing
-from bot.core.outbox import Outbox
-from bot.core.talk.inbox import ThreadInbox
-from bot.core.talk.revisions import Revisions
-from bot.core.work import CLICK_PATIENCE, ThreadWorker
+from bot.approvals.delegation import Delegating
+from bot.approvals.disclosure import Surface
+from bot.approvals.editing import Edits
+from bot.approvals.grants import Grants, why_never
+from bot.approvals.secondary_actions import Means, explains_nothing
+from bot.approvals.service import Approvals
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError, NotRecordedError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
+from bot.leases import CLICK_PATIENCE, ThreadWorker
+from bot.notifications.preferences import NotificationPreferences
 from bot.people.terms_of import is_critical
 from bot.people.waiting import Waits
-from bot.policy.granting import Allowance
+from bot.policy.grants import GrantRequest
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor
@@ -42,11 +38,15 @@ from bot.ports.tools import CheckedCall
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.cards.modals import agreeing_form
-from bot.slack.home.homes import Homes
-from bot.slack.listeners.typed.answers import Asker
-from bot.slack.listeners.typed.shown import ShownLists
-from bot.slack.listeners.windows import Window
-from bot.slack.placing import NO_MESSAGE, ClickedMessage
+from bot.slack.destinations import NO_MESSAGE, ClickedMessage
+from bot.slack.home.homes import HomeViews
+from bot.slack.listeners.modals import Window
+from bot.slack.listeners.slash_commands.answers import Asker
+from bot.slack.listeners.slash_commands.shown import ShownLists
+from bot.threads.agents import AgentFacts
+from bot.threads.inbox import ThreadInbox
+from bot.threads.message_edits import Revisions
+from bot.threads.outbox import Outbox
 from bot.words import languages, say, speaking
 from storage.base import Storage
 from storage.records import Approval, Decision, Grant, Status
@@ -128,9 +128,9 @@ class ListenerContext:
     judge: Judge
     edits: Edits
     grants: Grants
-    wishes: Wishes
+    wishes: NotificationPreferences
     outbox: Outbox
-    homes: Homes
+    homes: HomeViews
     client: AsyncWebClient
     clock: Clock
     spawn: Spawn
@@ -262,7 +262,7 @@ class ListenerContext:
         *,
         surface: Surface,
         call: CheckedCall | None = None,
-        allowance: Allowance | None = None,
+        allowance: GrantRequest | None = None,
     ) -> Approval:
         """Record a decision; return the approval as decided.
 
@@ -304,7 +304,7 @@ class ListenerContext:
             return await self.check_call(approval, arguments)
         return None
 
-    async def allow(self, decided: Approval, allowance: Allowance | None) -> Errors | FormNotice:
+    async def allow(self, decided: Approval, allowance: GrantRequest | None) -> Errors | FormNotice:
         """Give the grant that goes with an approval; the approval counts in any case.
 
         Args:
@@ -435,6 +435,6 @@ def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str
     return action
 
 
-def _kept(approval: Approval, allowance: Allowance) -> str:
+def _kept(approval: Approval, allowance: GrantRequest) -> str:
     """How much is allowed with a decision, as its record keeps it; nothing of what cannot be."""
     return "" if why_never(approval, allowance) else allowance.to_text()

@@ -15,8 +15,8 @@ from slack_bolt.error import BoltUnhandledRequestError
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
-from bot.core.audit.acts import Act
-from bot.core.audit.entries import note
+from bot.audit.acts import Act
+from bot.audit.entries import note
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,
@@ -28,7 +28,7 @@ from bot.errors import (
 )
 from bot.slack.cards import modals
 from bot.slack.listeners.context import ListenerContext, address_of
-from bot.slack.listeners.windows import Window
+from bot.slack.listeners.modals import Window
 from bot.words import say
 from storage.errors import (
     RecordFormatError,

@@ -11,13 +11,13 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.core.talk.incoming import Incoming, plain_text
-from bot.core.talk.stops import STOP
 from bot.errors import DirectoryError
 from bot.ports.people import Actor
 from bot.slack.listeners.context import HOME_OPENED, Facts, ListenerContext, actor_of
-from bot.slack.listeners.typed.introduction import asks_who, introduction
-from bot.slack.listeners.typed.threads import answer_word, word_of
+from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
+from bot.slack.listeners.slash_commands.threads import answer_word, word_of
+from bot.threads.cancellation import STOP
+from bot.threads.message_event import Incoming, plain_text
 from bot.words import say
 
 logger = logging.getLogger(__name__)

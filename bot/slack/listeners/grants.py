@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.core.decisions.unseen import Surface
+from bot.approvals.disclosure import Surface
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.people.terms_of import is_critical
-from bot.policy.ballot import APPROVE
+from bot.policy.tally import APPROVE
 from bot.ports.people import Actor
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from bot.core.decisions.unseen import Opened, Surface, guesses, has_opened, pages_read
-from bot.core.story import in_order
+from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, pages_read
+from bot.audit.report import in_order
 from bot.errors import (
     DirectoryError,
     InvalidInputError,
@@ -20,18 +20,19 @@ from bot.errors import (
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
-from bot.people.glass import glass_of, why_not_break
-from bot.people.meanwhile import read_claim
+from bot.people.break_glass import glass_of, why_not_break
+from bot.people.claims import read_claim
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
-from bot.policy.ballot import CastVote, read_votes
 from bot.policy.refusals import RefusalCode
+from bot.policy.tally import CastVote, read_votes
 from bot.policy.terms import Group, TermsError
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft, drawn_question
 from bot.questions.reasons import REASON
 from bot.slack.cards.details import details_modal, history_blocks
+from bot.slack.cards.footer import who_line
 from bot.slack.cards.grants import read_next_time
 from bot.slack.cards.review import (
     HISTORY,
@@ -43,9 +44,8 @@ from bot.slack.cards.review import (
     text_page,
 )
 from bot.slack.cards.status import is_replaced
-from bot.slack.cards.who import who_line
+from bot.slack.destinations import approvers_text
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
-from bot.slack.placing import approvers_text
 from bot.words import say
 from bot.words.mrkdwn import clock, mention
 from storage.records import Approval, Kind, Status

@@ -11,10 +11,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 
-from bot.core.talk.about import AboutError, AskingAbout, QuotedMessage
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError
 from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.threads.message_shortcut import AboutError, AskingAbout, QuotedMessage
 from bot.words import for_all, say
 from bot.words.mrkdwn import mention
 

@@ -10,12 +10,12 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.core.talk.incoming import Incoming
-from bot.core.talk.stops import STOP
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of, address_of
+from bot.threads.cancellation import STOP
+from bot.threads.message_event import Incoming
 from bot.words import say
 
 _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")

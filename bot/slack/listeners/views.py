@@ -12,8 +12,8 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents.core.errors import InvalidArgumentsError
-from bot.core.decisions.unseen import Surface
-from bot.core.edits import Consent
+from bot.approvals.disclosure import Surface
+from bot.approvals.editing import EditApproval
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
@@ -162,7 +162,7 @@ async def _propose(
         call,
         judgement,
         actor=actor,
-        consent=Consent(reason=proposal.reason, is_confirmed=proposal.is_confirmed),
+        consent=EditApproval(reason=proposal.reason, is_confirmed=proposal.is_confirmed),
     )
     if isinstance(edited, str):
         return question.refuse(edited)

@@ -12,16 +12,16 @@ from bot.layout.blocks import Card
 from bot.ports.batches import Items
 from bot.ports.notifier import SideMessage
 from bot.ports.tools import BatchWords
-from bot.slack.beside.admin import admin_card
-from bot.slack.beside.alert import alert_card
-from bot.slack.beside.copies import Sees, copy_lead, may_read, withheld_card
-from bot.slack.beside.grant import grant_card
-from bot.slack.beside.summary import summary_card
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
-from bot.slack.placing import Spot, approvers_text, is_broadcast, mentioned_on
+from bot.slack.destinations import Spot, approvers_text, is_broadcast, mentioned_on
+from bot.slack.side_messages.admin import admin_card
+from bot.slack.side_messages.alert import alert_card
+from bot.slack.side_messages.copies import Sees, copy_lead, may_read, withheld_card
+from bot.slack.side_messages.grant import grant_card
+from bot.slack.side_messages.summary import summary_card
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
 from storage.records import UNKNOWN_TS, Approval, Grant, Status, Thread

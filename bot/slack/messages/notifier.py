@@ -16,16 +16,16 @@ from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.ports.notifier import Newest, SideMessage
 from bot.ports.process import Clock
-from bot.slack.beside.copies import Sees, copy_lead, may_read, sees_all, withheld_card
-from bot.slack.beside.nudges import line_card
-from bot.slack.cards.choose import card_for
-from bot.slack.messages.nudges import PREFIX, CardNudges
+from bot.slack.cards.card_for import card_for
+from bot.slack.destinations import Spot, approvers_text, is_broadcast, mentioned_on, places_of
 from bot.slack.messages.pacing import Arguments
 from bot.slack.messages.posts import GONE
 from bot.slack.messages.private import PrivateWords
+from bot.slack.messages.reminders import PREFIX, CardReminders
 from bot.slack.messages.texts import AgentTexts
-from bot.slack.placing import Spot, approvers_text, is_broadcast, mentioned_on, places_of
 from bot.slack.ratelimit import Pacer
+from bot.slack.side_messages.copies import Sees, copy_lead, may_read, sees_all, withheld_card
+from bot.slack.side_messages.reminders import line_card
 from bot.words import said_to_all
 from storage.records import Approval, Kind, Status
 
@@ -41,7 +41,7 @@ def _nothing() -> None:
     """Do nothing: nobody has to be told."""
 
 
-class SlackNotifier(AgentTexts, CardNudges, PrivateWords):
+class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
     """The notifier of one workspace: its cards, and all that stands beside them.
 
     Args:

@@ -10,8 +10,8 @@ import aiohttp
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.work import TURN_PATIENCE
 from bot.errors import DeliveryError
+from bot.leases import TURN_PATIENCE
 from bot.slack.calls import retry_after, slack_fault, took_no_effect
 from bot.slack.ratelimit import Pacer, TooSoonError
 

@@ -21,9 +21,9 @@ from bot.layout.blocks import Card
 from bot.ports.notifier import SideMessage
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Putting
+from bot.slack.destinations import Spot
 from bot.slack.messages.addressing import NameOf, addressed
 from bot.slack.messages.pacing import Arguments, PacedCalls
-from bot.slack.placing import Spot
 from bot.slack.ratelimit import Pacer
 from bot.words.mrkdwn import is_person
 from storage.records import Approval, Thread

@@ -11,12 +11,12 @@ import aiohttp
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card, section
 from bot.ports.notifier import NO_OFFER, Offer
-from bot.slack.beside.offer import choice_card
-from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, post_json, slack_fault
+from bot.slack.destinations import Spot
 from bot.slack.messages.pacing import Arguments
 from bot.slack.messages.posts import Posts
-from bot.slack.placing import Spot
+from bot.slack.side_messages.decide_prompt import choice_card
+from bot.slack.side_messages.withdrawal import withdrawal_card
 from bot.words import said_to_all, say
 from storage.records import Approval, Thread
 

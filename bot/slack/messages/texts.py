@@ -10,12 +10,12 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.work import TEXT_PATIENCE
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
+from bot.leases import TEXT_PATIENCE
 from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
-from bot.slack.cards.reply import reply_cards
+from bot.slack.cards.agent_text import reply_cards
 from bot.slack.messages.pacing import NO_PATIENCE, Arguments
 from bot.slack.messages.posts import GONE, Posts, metadata_of
 from bot.slack.messages.streams import BriefText, GrowingMessage, NativeStream, Streaming

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from bot.core.audit.acts import Act
+from bot.audit.acts import Act
 from reference_pages import sources, text
 
 PURPOSE = (
@@ -35,8 +35,8 @@ _SEVERAL: Mapping[tuple[str, str], tuple[Act, ...]] = {
     ),
     ("entries.py", "note_beside"): (Act.CLAIMED, Act.CLAIM_ENDED, Act.SNOOZED, Act.ASKED_BACK),
     ("entries.py", "note_opened"): (Act.OPENED, Act.REVEALED),
-    ("delegating.py", "_note"): (Act.DELEGATED, Act.DELEGATION_ENDED, Act.AWAY),
-    ("house.py", "note"): (Act.GRANT_USED, Act.ALLOWED, Act.DENIED),
+    ("delegation.py", "_note"): (Act.DELEGATED, Act.DELEGATION_ENDED, Act.AWAY),
+    ("application_policy.py", "note"): (Act.GRANT_USED, Act.ALLOWED, Act.DENIED),
     ("policies.py", "__call__"): (Act.POLICY_LOADED, Act.POLICY_REFUSED),
 }
 """Functions that make entries of several acts."""

@@ -18,7 +18,20 @@ PURPOSE = (
 _GROUPS = (
     ("Policies and settings", ("bot.policy", "bot.config", "bot.ports", "bot.redaction")),
     ("Slack and people", ("bot.slack", "bot.layout", "bot.people")),
-    ("Work and processes", ("bot.core", "bot.commands")),
+    (
+        "Work and processes",
+        (
+            "bot.approvals",
+            "bot.audit",
+            "bot.maintenance",
+            "bot.notifications",
+            "bot.threads",
+            "bot.leases",
+            "bot.scheduler",
+            "bot.tasks",
+            "bot.commands",
+        ),
+    ),
     ("Agents", ("agents",)),
     ("Storage", ("storage",)),
 )

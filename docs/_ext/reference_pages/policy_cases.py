@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bot.commands.rehearsal import models
+from bot.commands.simulation import models
 from reference_pages import entries, text
 
 PURPOSE = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.policy.reading.problems import Code
+from bot.policy.parser.problems import Code
 
 BASE = """
 version: 1

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from bot.policy import values
 from bot.policy.model import PolicyFile
-from bot.policy.reading import source
-from bot.policy.reading.schema import policy_schema
+from bot.policy.parser import source
+from bot.policy.parser.schema import policy_schema
 from reference_pages import entries, text
 
 PURPOSE = (

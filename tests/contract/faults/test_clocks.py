@@ -14,8 +14,8 @@ import pytest
 
 from bot.commands.database import look_at_storage
 from bot.config.settings import Settings
-from bot.core.upkeep.clocks import LOOK_EVERY, ClockWatch
 from bot.main import start
+from bot.maintenance.clocks import LOOK_EVERY, ClockWatch
 from storage.base import SameStorage, Storage
 from storage.errors import Fault, StoreBrokenError
 from storage.sqlite import SqliteStorage

@@ -16,7 +16,7 @@ import pytest
 
 from bot.clock import system_clock
 from bot.commands.cli import main
-from bot.core.upkeep.forgetting import Forgetting
+from bot.maintenance.retention import Forgetting
 from storage.base import Storage
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import (

@@ -11,7 +11,7 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus
 from bot.clock import system_clock
 from bot.commands.cli import main
-from bot.core.upkeep.sealing import prune, verify
+from bot.maintenance.audit_sealer import prune, verify
 from storage.chain import NO_KEY
 from storage.errors import StorageError
 from storage.sqlite import SqliteStorage

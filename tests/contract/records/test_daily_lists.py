@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from storage.base import Storage
-from tests.unit.bot.core.attendance.lists_stage import ask, lists_office, person, sent
+from tests.unit.bot.notifications.lists_stage import ask, lists_office, person, sent
 from tests.unit.bot.office import ADA, Office
 
 MORNING = 30

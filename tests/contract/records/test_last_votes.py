@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from agents.models import call, say
-from bot.core.decisions.unseen import Surface
+from bot.approvals.disclosure import Surface
 from bot.errors import ApprovalClosedError
-from bot.policy.ballot import read_votes
+from bot.policy.tally import read_votes
 from storage.base import Storage
 from storage.records import Decision, Status
 from tests.support.force import forced

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from storage.base import Storage
-from storage.records import PersonRecord, PostedList
+from storage.records import PersonRecord, PostedDigest
 from tests.contract.builders import a_person
 
 FULL = a_person(
@@ -15,7 +15,7 @@ FULL = a_person(
     has_copies=True,
     digest_day="2026-11-23",
     digest_ms=3_000,
-    posted=PostedList(ts="1.1"),
+    posted=PostedDigest(ts="1.1"),
     reminded_ms=2_000,
     next_ms=9_000,
     due_ms=4_000,

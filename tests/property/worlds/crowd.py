@@ -25,8 +25,8 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, follow_up_tool, policy_gate, tool
 from agents.models import AnsweringModel, call, say
 from agents.policy import Ask, Condition, Rule, RulePolicy
-from bot.core.decisions.unseen import Surface
-from bot.core.edits import Edits
+from bot.approvals.disclosure import Surface
+from bot.approvals.editing import Edits
 from bot.errors import UserFacingError
 from bot.ports.tools import CheckedCall
 from bot.questions.texts import texts_json

@@ -26,11 +26,11 @@ from agents import ChatModelAgent, tool
 from agents.gates.rulings import Judgement
 from agents.models import AnsweringModel, call, say
 from agents.tools.base import Tool
-from bot.core.catalog import Catalog
-from bot.core.edits import Edits
+from bot.approvals.editing import Edits
 from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import ListenerContext
+from bot.threads.agents import Catalog
 from storage.base import Storage
 from storage.records import Approval
 from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark

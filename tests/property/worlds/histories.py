@@ -7,14 +7,14 @@ import json
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from bot.approvals.disclosure import Surface
+from bot.approvals.editing import Edits
 from bot.clock import milliseconds
-from bot.core.decisions.unseen import Surface
-from bot.core.edits import Edits
-from bot.core.talk.incoming import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.ports.tools import CheckedCall
 from bot.questions.form import canonical, edited_digest, in_order
-from bot.slack.placing import ClickedMessage
+from bot.slack.destinations import ClickedMessage
+from bot.threads.message_event import NO_TURN, Incoming
 from bot.words import say
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage

@@ -20,22 +20,22 @@ from pydantic_ai.messages import ToolCallPart
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.clock import milliseconds
-from bot.commands.rehearsal.acts import Acts
-from bot.commands.rehearsal.agents import Script, actors
-from bot.commands.rehearsal.cases import Case, CaseFile, World, offset
-from bot.commands.rehearsal.models import CaseError, Data
-from bot.commands.rehearsal.rehearse import NOBODY, PolicyFileOnStage
-from bot.commands.rehearsal.stage import Theatre
-from bot.commands.rehearsal.wires import StageClock
-from bot.core.talk.roster import Roster
-from bot.policy.force import PolicyInForce
-from bot.policy.world import world_of
+from bot.commands.simulation.agents import Script, actors
+from bot.commands.simulation.cases import Case, CaseFile, World, offset
+from bot.commands.simulation.fakes import StageClock
+from bot.commands.simulation.harness import Simulation
+from bot.commands.simulation.models import CaseError, Data
+from bot.commands.simulation.rehearse import NOBODY, PolicyFileOnStage
+from bot.commands.simulation.steps import SimulatedSteps
+from bot.policy.current import LoadedPolicy
+from bot.policy.evaluation_context import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload, SlackMessage
 from bot.slack.app import build
 from bot.slack.bot import Countersign
-from bot.slack.reach import Slack
+from bot.slack.connect import Slack
+from bot.threads.named_agents import Roster
 from storage.base import Storage
 from storage.records import Approval, Kind, PersonRecord, Status
 from tests.chaos.play import CARDS
@@ -119,10 +119,10 @@ class Gate:
     """The way of one process to Slack."""
 
     life: Planned
-    stage: Theatre
+    stage: Simulation
 
     def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
-        """See `Theatre.answer`."""
+        """See `Simulation.answer`."""
         if self.life.is_over:
             raise KilledError
         return self.stage.answer(method, values)
@@ -198,7 +198,7 @@ class Playhouse:
         life: That of the process.
     """
 
-    stage: Theatre
+    stage: Simulation
     script: Script
     case: Case
     life: Planned
@@ -228,9 +228,9 @@ class Playhouse:
             storage=storage,
             clock=clock,
         )
-        force = await PolicyInForce.load(source.source("T0ACMEWORK"))
+        force = await LoadedPolicy.load(source.source("T0ACMEWORK"))
 
-        def make(stage: Theatre, owner: str) -> Countersign:
+        def make(stage: Simulation, owner: str) -> Countersign:
             life = houses[0].life if houses else Planned()
             gate = Gate(life, stage)
             return build(
@@ -242,7 +242,7 @@ class Playhouse:
                 policy=lambda: force.held,
             )
 
-        stage = Theatre(storage=storage, world=case.world, clock=clock, make=make)
+        stage = Simulation(storage=storage, world=case.world, clock=clock, make=make)
         houses.append(cls(stage=stage, script=script, case=case, life=Planned()))
         stage.sandbox.use(Wire(houses[0]))
         return houses[0]
@@ -259,7 +259,9 @@ class Playhouse:
         self.script.ran.clear()
         first = len(self.stage.posted)
         self._begin()
-        acts = Acts(case=self.case, stage=self.stage, script=self.script, swap_policy=_no_swap)
+        acts = SimulatedSteps(
+            case=self.case, stage=self.stage, script=self.script, swap_policy=_no_swap
+        )
         begin_ms = self.stage.clock()
         for at, name, value in steps:
             await self._advance(begin_ms + milliseconds(offset(at)))
@@ -307,7 +309,7 @@ class Playhouse:
 
     # ---- the people -----------------------------------------------------------------------------
 
-    async def _act(self, acts: Acts, name: str, value: Any) -> None:
+    async def _act(self, acts: SimulatedSteps, name: str, value: Any) -> None:
         match name:
             case "request":
                 self._asked += 1
@@ -322,14 +324,14 @@ class Playhouse:
             case _:
                 await acts.play(name, value)
 
-    async def _end(self, acts: Acts) -> None:
+    async def _end(self, acts: SimulatedSteps) -> None:
         """Let all come to rest."""
         for _ in range(4):
             await self._advance(self.stage.clock() + LEASES_MS)
             await self._resolve(acts)
         await self._go(self.stage.bot.sweep.seal())
 
-    async def _resolve(self, acts: Acts) -> None:
+    async def _resolve(self, acts: SimulatedSteps) -> None:
         """Say of a call in doubt whether it has run."""
         for approval in await acts.newest():
             if approval.kind is Kind.DOUBT and approval.status is Status.PENDING:
@@ -340,7 +342,7 @@ class Playhouse:
 
     # ---- what there is --------------------------------------------------------------------------
 
-    async def _ending(self, acts: Acts, first: int) -> Ending:
+    async def _ending(self, acts: SimulatedSteps, first: int) -> Ending:
         thread_id = acts.threads[acts.current]
         approvals = await self.stage.approvals(thread_id)
         entries = await self.stage.storage.audit.of_thread(thread_id, limit=500)

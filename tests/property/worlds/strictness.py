@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
-from bot.policy.judging.merge import Permit, Refusal, Verdict, plain_name
+from bot.policy.evaluation.merge import Permit, Refusal, Verdict, plain_name
 from bot.policy.terms import Risk, Terms
 
 _RISKS = get_args(Risk)

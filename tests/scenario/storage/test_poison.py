@@ -14,7 +14,7 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
-from bot.core.story import story
+from bot.audit.report import story
 from bot.words import say as words
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage

@@ -19,19 +19,19 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
-from bot.core.catalog import AgentFacts
-from bot.core.decisions.overview import Overviews
-from bot.core.edits import Edits
-from bot.core.work import CLICK_PATIENCE
+from bot.approvals.editing import Edits
+from bot.approvals.overview import HomeDataReader
 from bot.layout.action_ids import ActionId, encode, encode_page
+from bot.leases import CLICK_PATIENCE
 from bot.ports.people import Person
 from bot.ports.tools import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.app import bolt_app, register
 from bot.slack.cards.listed import is_listed
-from bot.slack.home.homes import Composer, Homes
+from bot.slack.connect import Identity, Slack
+from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
-from bot.slack.reach import Identity, Slack
+from bot.threads.agents import AgentFacts
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -112,7 +112,7 @@ async def _not_known(_: Approval, __: dict[str, Any]) -> Judgement | None:
     return None
 
 
-def homes_of(office: Office, client: AsyncWebClient) -> Homes:
+def homes_of(office: Office, client: AsyncWebClient) -> HomeViews:
     """Homes without a cache: what a test changes shows at once."""
 
     async def channel_name(channel_id: str) -> str:
@@ -124,7 +124,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
     async def name_of(slack_id: str) -> str:
         return slack_id.lower()
 
-    overviews = Overviews(
+    overviews = HomeDataReader(
         storage=office.storage,
         directory=office.directory,
         policy=office.cards,
@@ -139,7 +139,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> Homes:
         team_id="T1",
         has_slack=lambda: True,
     )
-    return Homes(composer, client, office.queue.spawn)
+    return HomeViews(composer, client, office.queue.spawn)
 
 
 @dataclass

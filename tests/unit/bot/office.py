@@ -22,41 +22,41 @@ from agents.chat.explaining import Explains
 from agents.gates.rulings import Judgement
 from agents.models import Turn
 from agents.tools.base import Tool
-from bot.core.approvals import Approvals
-from bot.core.attendance.consideration import Consideration
-from bot.core.attendance.digests import Digests
-from bot.core.attendance.explaining import EXPLAIN_PATIENCE, AgentAnswers
-from bot.core.attendance.planning import ListPlans
-from bot.core.attendance.signs import Signs
-from bot.core.attendance.visits import Attendance
-from bot.core.attendance.wishes import Wishes
-from bot.core.decisions.emergencies import Alarm
-from bot.core.decisions.explanations import Explanations
-from bot.core.decisions.grants import Grants
-from bot.core.decisions.overview import Overviews
-from bot.core.decisions.unseen import Surface
-from bot.core.edits import Edits
-from bot.core.outbox import Outbox
-from bot.core.runs.cards import policy_of_cards
-from bot.core.runs.granted import GrantUses
-from bot.core.runs.history import ThreadHistory
-from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
-from bot.core.runs.starts import Starts
-from bot.core.runs.witness import Witness
-from bot.core.scheduler import Sweep
-from bot.core.talk.inbox import ThreadInbox
-from bot.core.talk.incoming import Incoming
-from bot.core.talk.summaries import Summaries
-from bot.core.threads import Threads
-from bot.core.turns import Turns
+from bot.approvals.ask_agent import Explanations
+from bot.approvals.break_glass import BreakGlassAlert
+from bot.approvals.disclosure import Surface
+from bot.approvals.due.agent_answers import EXPLAIN_PATIENCE, AgentAnswers
+from bot.approvals.due.thread_reactions import ThreadReactions
+from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.editing import Edits
+from bot.approvals.grants import Grants
+from bot.approvals.overview import HomeDataReader
+from bot.approvals.service import Approvals
+from bot.notifications.digest_schedule import DigestSchedule
+from bot.notifications.digest_worker import DigestWorker
+from bot.notifications.do_not_disturb import PersonalDoNotDisturb
+from bot.notifications.preferences import NotificationPreferences
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
-from bot.people.in_force import PolicyNow
+from bot.people.current_policy import CurrentPolicy
 from bot.ports.batches import BatchCards
 from bot.ports.people import Actor
 from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
-from bot.slack.cards.choose import shows_all
+from bot.scheduler import DueWork
+from bot.slack.cards.card_for import shows_all
+from bot.threads.inbox import ThreadInbox
+from bot.threads.message_event import Incoming
+from bot.threads.outbox import Outbox
+from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce
+from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.grant_uses import GrantCheck
+from bot.threads.runs.history import ThreadHistory
+from bot.threads.runs.policy_of_cards import policy_of_cards
+from bot.threads.runs.preflight import StartCheck
+from bot.threads.summaries import Summaries
+from bot.threads.turns import Turns
+from bot.threads.worker import Threads
 from storage.base import Storage
 from storage.records import Approval, Decision, DelegationRecord, Kind, Status, Thread
 from tests.support.fakes import (
@@ -151,12 +151,12 @@ class Office:
         return ChatModelAgent(name="A", model=self.model, tools=self._tools())
 
     @cached_property
-    def witness(self) -> Witness:
+    def witness(self) -> ExecutionRecorder:
         storage = self.storage
-        return Witness(storage.approvals, storage.audit, self.clock, self._attend)
+        return ExecutionRecorder(storage.approvals, storage.audit, self.clock, self._attend)
 
     @cached_property
-    def cards(self) -> PolicyNow:
+    def cards(self) -> CurrentPolicy:
         async def judge(approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
             return await self.runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
 
@@ -170,7 +170,7 @@ class Office:
             message_log=ThreadHistory(self.storage.log),
             durability="step",
             streaming=True,
-            before_start=Starts(
+            before_start=StartCheck(
                 storage=self.storage,
                 audit=self.storage.audit,
                 votes=lambda: self.approvals.votes,
@@ -182,13 +182,13 @@ class Office:
             ),
             recorder=self.witness,
             policy=self.policy
-            and PolicyHouse(
+            and BotPolicy(
                 storage=self.storage,
                 audit=self.storage.audit,
                 clock=self.clock,
                 members=GroupMembers(self.directory, self.clock),
                 in_force=self.policy,
-                grants=GrantUses(self.grants, self.queue.spawn),
+                grants=GrantCheck(self.grants, self.queue.spawn),
             ),
             era=self.era,
         )
@@ -204,8 +204,8 @@ class Office:
         )
 
     @cached_property
-    def attendance(self) -> Attendance:
-        return Attendance(
+    def attendance(self) -> ApprovalWorker:
+        return ApprovalWorker(
             storage=self.storage,
             directory=self.directory,
             notifier=self.notifier,
@@ -214,11 +214,11 @@ class Office:
             wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
             remind_after=self.rules.remind_after,
             policy=self.cards,
-            alarm=Alarm(lambda: self.approvals.votes, self.notices, self.queue.spawn),
-            signs=Signs(self.storage.approvals, self.roots, self.clock),
+            alarm=BreakGlassAlert(lambda: self.approvals.votes, self.notices, self.queue.spawn),
+            signs=ThreadReactions(self.storage.approvals, self.roots, self.clock),
             batches=self.batches,
             pause=self._sleep_not,
-            consideration=Consideration(
+            consideration=PersonalDoNotDisturb(
                 wishes=self.wishes, plans=self.plans if self.has_lists else None
             ),
             answers=AgentAnswers(
@@ -237,18 +237,22 @@ class Office:
         return Explanations(self._explainer, self.storage.log)
 
     @cached_property
-    def wishes(self) -> Wishes:
-        return Wishes(storage=self.storage, access=self.access, policy=self.cards, clock=self.clock)
+    def wishes(self) -> NotificationPreferences:
+        return NotificationPreferences(
+            storage=self.storage, access=self.access, policy=self.cards, clock=self.clock
+        )
 
     @cached_property
-    def plans(self) -> ListPlans:
-        return ListPlans(storage=self.storage, wishes=self.wishes, team_id="T1", clock=self.clock)
+    def plans(self) -> DigestSchedule:
+        return DigestSchedule(
+            storage=self.storage, wishes=self.wishes, team_id="T1", clock=self.clock
+        )
 
     @cached_property
-    def digests(self) -> Digests:
-        return Digests(
+    def digests(self) -> DigestWorker:
+        return DigestWorker(
             storage=self.storage,
-            overviews=Overviews(
+            overviews=HomeDataReader(
                 storage=self.storage,
                 directory=self.directory,
                 policy=self.cards,
@@ -320,8 +324,8 @@ class Office:
         )
 
     @cached_property
-    def sweep(self) -> Sweep:
-        return Sweep(
+    def sweep(self) -> DueWork:
+        return DueWork(
             storage=self.storage,
             attendance=self.attendance,
             threads=self.threads,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.audit.acts import Act
+from bot.audit.entries import note, note_decision, note_request
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
-from bot.core.audit.acts import Act
-from bot.core.audit.entries import note, note_decision, note_request
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.records import Decision, Status

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.audit.acts import Act
+from bot.audit.entries import entry_of
 from bot.clock import system_clock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
-from bot.core.audit.acts import Act
-from bot.core.audit.entries import entry_of
 from bot.redaction.masks import NO_NAMES
 from storage.base import Storage
 from storage.chain import GENESIS, NO_KEY, PLAIN, Seal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bot.core.upkeep.pending import ANEW
+from bot.maintenance.pending import ANEW
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
 from storage.base import Storage
 from storage.records import Approval, Kind, Status

@@ -12,8 +12,8 @@ import yaml
 from bot.commands.cli import WRONG_SETTINGS, main
 from bot.commands.policy import OFFLINE, check_file, look_at_policy
 from bot.errors import FaultyPolicyError
-from bot.policy.reading.lookups import SlackFacts
-from bot.policy.reading.schema import policy_schema
+from bot.policy.parser.lookups import SlackFacts
+from bot.policy.parser.schema import policy_schema
 from tests.support.policies import CASES
 from tests.support.policyworld import BOT, WorldDirectory, policy_world
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from bot.audit.report import story
 from bot.commands.cli import FAILED, main
-from bot.core.story import story
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage

@@ -65,12 +65,12 @@ def test_text_line(log: Callable[..., io.StringIO]) -> None:
 def test_json_line(log: Callable[..., io.StringIO]) -> None:
     stream = log(as_json=True)
     extra = {"action": "decided", "count": 2, "is_late": False, "who": ["U1"], "level": "x"}
-    logging.getLogger("bot.core.approvals").info("decided", extra=extra)
+    logging.getLogger("bot.approvals.service").info("decided", extra=extra)
     fields = json.loads(stream.getvalue())
     assert fields.pop("at").endswith("Z")
     assert fields == {
         "level": "INFO",
-        "logger": "bot.core.approvals",
+        "logger": "bot.approvals.service",
         "message": "decided",
         "action": "decided",
         "count": 2,

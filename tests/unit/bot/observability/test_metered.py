@@ -10,7 +10,7 @@ import pytest
 from agents import ToolEvent
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
-from bot.core.audit.acts import Act
+from bot.audit.acts import Act
 from bot.observability import events
 from bot.observability.instrument import metered
 from storage.base import Storage

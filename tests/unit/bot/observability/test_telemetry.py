@@ -19,13 +19,13 @@ from prometheus_client import REGISTRY, generate_latest
 
 from agents import ToolEvent, ToolOutcome
 from agents.tools import ToolCall
-from bot.core.audit.acts import Act
-from bot.core.tasks import Tasks
+from bot.audit.acts import Act
 from bot.errors import SettingsError
 from bot.observability import events
 from bot.observability.metrics import Gauges, Metrics, metrics_app
 from bot.observability.tracing import Tracing, otlp_provider
 from bot.slack.app import answering
+from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage

@@ -23,16 +23,16 @@ from slack_sdk.errors import SlackApiError
 from agents import ChatModelAgent, ScriptedModel, tool
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
-from bot.core.tasks import Tasks
-from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import NotApproverError
+from bot.maintenance.policies import PolicyRecorder
 from bot.observability.events import both
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
 from bot.observability.tracing import Tracing, trace_context
-from bot.policy.force import PolicyNews
+from bot.policy.current import PolicyNews
 from bot.slack.app import answering
-from bot.slack.reach import Identity, Slack
+from bot.slack.connect import Identity, Slack
+from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.records import Status
 from storage.sqlite import SqliteStorage

@@ -8,7 +8,7 @@ import pytest
 
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.terms_of import wants_reason
-from bot.policy.ballot import APPROVE, CastVote, write_votes
+from bot.policy.tally import APPROVE, CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from storage.records import Approval, Kind
 from tests.contract.builders import an_approval

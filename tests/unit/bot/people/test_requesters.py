@@ -22,10 +22,10 @@ from agents import (
 )
 from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
-from bot.core.decisions.unseen import Surface
+from bot.approvals.disclosure import Surface
 from bot.errors import NotApproverError
-from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters, requesters_of
+from bot.people.thread_pass import ThreadPass
 from bot.questions.fields import values_json
 from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Status

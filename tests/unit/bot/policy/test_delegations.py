@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.policy.delegations import LONGEST_MS, judge_delegation
-from bot.policy.standing import Delegation, Problem
+from bot.policy.eligibility import Delegation, Problem
 
 NOW = 1_000_000
 PEOPLE = {**dict.fromkeys(("MIA", "TOM", "SAM", "ADA")), "GUS": Problem.GUEST}

@@ -13,7 +13,7 @@ import pytest
 
 from bot.errors import FaultyPolicyError
 from bot.main import listen_to_hangups
-from bot.policy.force import PolicyInForce
+from bot.policy.current import LoadedPolicy
 from tests.support.stage import Stage, a_stage
 
 ADA = "U0ADALINDQ"
@@ -43,7 +43,7 @@ async def until(ready: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def policy_of(stage: Stage) -> PolicyInForce:
+def policy_of(stage: Stage) -> LoadedPolicy:
     assert stage.bot is not None
     assert stage.bot.policy is not None
     return stage.bot.policy

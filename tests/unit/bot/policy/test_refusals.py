@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.ballot import AGAIN, APPROVE, Ballot
+from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.refusals import RefusalCode, is_blank
-from bot.policy.standing import Standing
+from bot.policy.tally import AGAIN, APPROVE, Ballot
 from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, standing, step, terms
 
 STAGED = ([("sre", 1)], [("leads", 1)])
@@ -35,7 +35,7 @@ def test_reasons_are_found_in_order() -> None:
     told = []
     unknown = standing(requesters=frozenset({"TOM"}), unknown=("TOM",))
     own = standing(requesters=frozenset({"TOM"}))
-    tries: list[tuple[dict[str, object], Standing]] = [
+    tries: list[tuple[dict[str, object], PeopleSnapshot]] = [
         (everything, unknown),
         ({**everything, "is_open": True}, unknown),
         ({"is_denied": True}, unknown),

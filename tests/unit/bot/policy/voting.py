@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.policy.ballot import APPROVE, REJECT, Ballot
-from bot.policy.judging.merge import with_own_names
-from bot.policy.refusals import Attempt, VoteResult, judge_take_back, judge_vote
-from bot.policy.standing import Delegation, Problem, Standing
+from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
+from bot.policy.evaluation.merge import with_own_names
+from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
+from bot.policy.tally import APPROVE, REJECT, Ballot
 from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
 
 DIGEST = "d1"
@@ -54,7 +54,7 @@ def standing(
     groups: dict[str, tuple[str, ...]] | None = None,
     unknown: Iterable[str] = (),
     **changes: object,
-) -> Standing:
+) -> PeopleSnapshot:
     """What a look-up finds; `unknown` are people and groups for which it fails."""
     people: dict[str, Problem | None] = {**dict.fromkeys(_PEOPLE), **PROBLEMS}
     members = {name: frozenset(row) for name, row in {**GROUPS, **(groups or {})}.items()}
@@ -64,7 +64,7 @@ def standing(
     problems = changes.pop("problems", {})
     assert isinstance(problems, dict)
     values: dict[str, object] = {"requesters": frozenset({"ROSA"}), **changes}
-    return Standing(
+    return PeopleSnapshot(
         people={**people, **problems},
         members=members,
         delegations=delegations,
@@ -90,7 +90,7 @@ class Play:
         last: The result of the last attempt.
     """
 
-    def __init__(self, start: Ballot, found: Standing | None = None) -> None:
+    def __init__(self, start: Ballot, found: PeopleSnapshot | None = None) -> None:
         self.ballot = start
         self.found = found or standing()
         self.last = VoteResult(ballot=start)
@@ -118,10 +118,10 @@ class Play:
         """How far it is."""
         return {one.name: str(one) for one in self.ballot.progress(self.found)}
 
-    def _attempt(self, by: str, choice: str, changes: dict[str, object]) -> Attempt:
+    def _attempt(self, by: str, choice: str, changes: dict[str, object]) -> VoteAttempt:
         self._at_ms += 1
         values: dict[str, object] = {"digest": DIGEST, "at_ms": self._at_ms, **changes}
-        return Attempt(by=by, choice=choice, **values)  # type: ignore[arg-type]
+        return VoteAttempt(by=by, choice=choice, **values)  # type: ignore[arg-type]
 
     def _heard(self, result: VoteResult) -> str:
         self.ballot, self.last = result.ballot, result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents import ResumeDataError, register
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
-from bot.questions.base import Brief
+from bot.questions.base import QuestionDraft
 from bot.questions.drawing import (
     DecisionDraft,
     DrawnQuestion,
@@ -49,10 +49,10 @@ class RatingQuestion(DrawnQuestion):
     kinds = frozenset({Kind.QUESTION})
 
     @classmethod
-    def read(cls, info: object) -> Brief | None:
+    def read(cls, info: object) -> QuestionDraft | None:
         if not isinstance(info, RatingInfo):
             return None
-        return Brief(
+        return QuestionDraft(
             kind=Kind.QUESTION,
             title=f"Rate {info.topic}",
             arguments={"questions": [str(info)]},

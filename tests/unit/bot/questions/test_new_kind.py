@@ -12,11 +12,11 @@ from agents import ResumeDataError
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.ports.tools import CheckedCall
-from bot.questions.base import _KINDS, Brief, answer_from
+from bot.questions.base import _KINDS, QuestionDraft, answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, AnswerForm, ask_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario.asking import RAN, custom
@@ -51,7 +51,7 @@ def late() -> Iterator[str]:
         form = "tests.late"
 
         @classmethod
-        def read(cls, info: object) -> Brief | None:
+        def read(cls, info: object) -> QuestionDraft | None:
             brief = super().read(info)
             return brief and replace(brief, ask=AnswerForm(form=cls.form))
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from bot.redaction import mask as redaction, patterns as looks, places
+from bot.redaction import key_value_patterns, mask as redaction, patterns as looks
 from bot.redaction.mask import REDACTED, mask, mask_text
 from bot.redaction.patterns import LOOKS, is_card
 
@@ -192,7 +192,7 @@ PLACES = [
 @example(password="Tr0ub4dor&3"[:9])
 @settings(deadline=None)
 def test_a_password_in_its_place_is_masked(place: str, password: str) -> None:
-    assume(password.lower() not in places._UNSAID)
+    assume(password.lower() not in key_value_patterns._UNSAID)
     masked = mask_text(place.format(password))
     assert password not in masked
     assert REDACTED in masked
@@ -477,9 +477,13 @@ def parts(pattern: re.Pattern[str]) -> list[tuple[str, int, bool]]:
 
 PATTERNS = [
     *(look.pattern for look in LOOKS),
-    *(one for place in places.PLACES for one in (place.before, place.value, place.follow)),
-    places.CURL,
-    places._ENCODED_WORD,
+    *(
+        one
+        for place in key_value_patterns.PLACES
+        for one in (place.before, place.value, place.follow)
+    ),
+    key_value_patterns.CURL,
+    key_value_patterns._ENCODED_WORD,
 ]
 
 

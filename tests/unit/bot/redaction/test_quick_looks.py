@@ -6,9 +6,7 @@ from hypothesis import given, strategies as st
 
 from bot.observability import events
 from bot.observability.metrics import _MOST_SERIES, Metrics
-from bot.redaction.mask import mask_text
-from bot.redaction.patterns import FIRST_GATE, LOOKS, MORE_GATE, REDACTED, has_any, mask_looks
-from bot.redaction.places import (
+from bot.redaction.key_value_patterns import (
     ALL_PLACES,
     CURL,
     CURL_GATE,
@@ -17,6 +15,8 @@ from bot.redaction.places import (
     NAMES_GATE,
     may_have_guess,
 )
+from bot.redaction.mask import mask_text
+from bot.redaction.patterns import FIRST_GATE, LOOKS, MORE_GATE, REDACTED, has_any, mask_looks
 
 PARTS = [
     *(needle for look in LOOKS for needle in look.needles),

@@ -7,9 +7,9 @@ import base64
 import pytest
 
 from bot.redaction.call import mask_call
+from bot.redaction.key_value_patterns import forms_in, searches
 from bot.redaction.mask import REDACTED, is_secret_key, mask, mask_text
 from bot.redaction.masks import masks_in
-from bot.redaction.places import forms_in, searches
 
 X = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 HEX = "0123456789abcdef0123456789abcdef"

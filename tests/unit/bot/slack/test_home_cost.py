@@ -6,7 +6,7 @@ import time
 
 from bot.slack.home.state import HomeState
 from storage.sqlite import SqliteStorage
-from tests.unit.bot.core.decisions.test_votes import asked
+from tests.unit.bot.approvals.test_votes import asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import an_actor
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE, with_many

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from bot.core.talk.roster import Prompt
 from bot.errors import DeliveryError
 from bot.ports.tools import TaskStatus, ToolTask
 from bot.slack.agentview.calls import NOT_IN_CHANNEL, Unsupported
 from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
 from bot.slack.agentview.sessions import SESSION, AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard
-from bot.slack.listeners.typed.introduction import asks_who
+from bot.slack.listeners.slash_commands.introduction import asks_who
+from bot.threads.named_agents import Prompt
 from storage.records import Thread
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA

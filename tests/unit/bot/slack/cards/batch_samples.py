@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.core.runs.outcome import Run, RunState
+from bot.approvals.execution import Run, RunState
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.tools import BatchWords

@@ -13,26 +13,32 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.core.runs.outcome import Run, RunState
+from bot.approvals.execution import Run, RunState
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.policy.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form, Option
-from bot.slack.beside.nudges import (
+from bot.slack.cards.agent_text import reply_cards
+from bot.slack.cards.break_glass import override_modal
+from bot.slack.cards.card_for import card_for
+from bot.slack.cards.details import details_modal
+from bot.slack.cards.grants import grant_modal
+from bot.slack.cards.modals import agreeing_form, late_modal, withdraw_modal
+from bot.slack.cards.review import FormReader, review_modal
+from bot.slack.cards.secondary_actions import (
+    Here,
+    OwnRights,
+    hand_over_modal,
+    question_modal,
+    snooze_modal,
+)
+from bot.slack.side_messages.reminders import (
     concluded_text,
     escalation_text,
     line_card,
     nudge_text,
     reminder_text,
 )
-from bot.slack.cards.choose import card_for
-from bot.slack.cards.details import details_modal
-from bot.slack.cards.emergency import override_modal
-from bot.slack.cards.grants import grant_modal
-from bot.slack.cards.means import Here, OwnRights, hand_over_modal, question_modal, snooze_modal
-from bot.slack.cards.modals import agreeing_form, late_modal, withdraw_modal
-from bot.slack.cards.reply import reply_cards
-from bot.slack.cards.review import FormReader, review_modal
 from storage.records import Approval, Decision, DelegationRecord, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,

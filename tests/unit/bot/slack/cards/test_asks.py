@@ -16,7 +16,7 @@ from bot.questions.drawing import drawn_question
 from bot.questions.feedback import feedback_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,

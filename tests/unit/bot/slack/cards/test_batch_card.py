@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.core.runs.outcome import RunState
+from bot.approvals.execution import RunState
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.tools import BatchWords

@@ -12,40 +12,39 @@ from zoneinfo import ZoneInfo
 import pytest
 from babel import Locale
 
-from bot.core.attendance.waitlist import ListItem, WaitList
-from bot.core.decisions.dialog import Exchange, write_dialog
-from bot.core.decisions.overview import GivenGrant, Overview
-from bot.core.runs.outcome import Run, RunState
+from bot.approvals.comments import Comment, write_dialog
+from bot.approvals.execution import Run, RunState
+from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
-from bot.policy.ballot import CastVote, write_votes
+from bot.notifications.digest import Digest, ListItem
+from bot.policy.tally import CastVote, write_votes
 from bot.ports.people import Person
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.sandbox.blockkit.rules import message_errors, view_errors
-from bot.slack.beside.admin import admin_card
-from bot.slack.beside.alert import alert_card
-from bot.slack.beside.grant import grant_card
-from bot.slack.beside.nudges import concluded_text, escalation_text, line_card, nudge_text
-from bot.slack.beside.offer import choice_card
-from bot.slack.beside.question import closed_question, question_message
-from bot.slack.beside.root import root_card
-from bot.slack.beside.summary import summary_card
-from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.cards.batch import batch_modal
-from bot.slack.cards.choose import card_for
-from bot.slack.cards.emergency import override_modal
+from bot.slack.cards.break_glass import override_modal
+from bot.slack.cards.card_for import card_for
 from bot.slack.cards.grants import grant_modal
-from bot.slack.cards.means import question_modal, snooze_modal
 from bot.slack.cards.modals import late_modal, withdraw_modal
+from bot.slack.cards.secondary_actions import question_modal, snooze_modal
+from bot.slack.home.digest import waitlist_card
 from bot.slack.home.items import ShownNames
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import HomePage, home_view
-from bot.slack.home.waitlist import waitlist_card
+from bot.slack.side_messages.admin import admin_card
+from bot.slack.side_messages.alert import alert_card
+from bot.slack.side_messages.channel_notice import root_card
+from bot.slack.side_messages.decide_prompt import choice_card
+from bot.slack.side_messages.grant import grant_card
+from bot.slack.side_messages.question import closed_question, question_message
+from bot.slack.side_messages.reminders import concluded_text, escalation_text, line_card, nudge_text
+from bot.slack.side_messages.summary import summary_card
+from bot.slack.side_messages.withdrawal import withdrawal_card
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import review_pages
-from tests.unit.bot.slack.beside.test_alerts import GRANT
 from tests.unit.bot.slack.cards.samples import (
     CREATED,
     DECIDED,
@@ -63,13 +62,14 @@ from tests.unit.bot.slack.cards.samples import (
     decided,
 )
 from tests.unit.bot.slack.cards.test_properties import walk
+from tests.unit.bot.slack.side_messages.test_alerts import GRANT
 
 WORD = "Qodd"
 ODD = f"*{WORD}* <!channel> :x: <http://e|l> _{WORD}_ `{WORD}`"
 READER = TimeReader(ZoneInfo("UTC"), Locale("en"), DECIDED)
 NAMES = ShownNames(people={"U0ROSA": ODD, "U0BEN": ODD, "U0ADA": ODD}, channels={"C1": f"#{ODD}"})
 SAID = json.dumps([{"by": "U0ROSA", "text": ODD, "at_ms": 1}])
-ASKED = Exchange(by="U0ADA", text=ODD, at_ms=1).answered(by="U0ROSA", text=ODD, ts="1.1")
+ASKED = Comment(by="U0ADA", text=ODD, at_ms=1).answered(by="U0ROSA", text=ODD, ts="1.1")
 BASES = {
     "call": an_approval(),
     "doubt": an_approval(kind=Kind.DOUBT),
@@ -149,8 +149,8 @@ def messages_of(approval: Approval) -> Iterator[Card]:
 
 def homes_of(approval: Approval) -> Iterator[Block]:
     person = Person(user_id="U0BEN", team_id="T1", name=ODD)
-    given = GivenGrant(grant=GRANT.changed(tool=ODD), approval=approval)
-    overview = Overview(
+    given = GrantWithOrigin(grant=GRANT.changed(tool=ODD), approval=approval)
+    overview = HomeData(
         person=person,
         at_ms=DECIDED,
         waiting=(approval,),
@@ -166,7 +166,7 @@ def homes_of(approval: Approval) -> Iterator[Block]:
 def list_of(approval: Approval) -> Card:
     person = Person(user_id="U0BEN", team_id="T1", name=ODD)
     items = [ListItem(approval=one) for one in (approval, *ended(approval))]
-    shown = WaitList(key="k", person=person, now_ms=DECIDED, items=items, total=len(items))
+    shown = Digest(key="k", person=person, now_ms=DECIDED, items=items, total=len(items))
     return waitlist_card(shown, NAMES, READER, {})
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.core.runs.outcome import RunState, run_of
+from bot.approvals.execution import RunState, run_of
 from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names
 from bot.questions.form import AnswerForm, Form
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.browser.states import STATES as OF_CALLS

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.decisions.overview import Overview
+from bot.approvals.overview import HomeData
 from bot.layout.data import read_object
 from bot.ports.people import Person
 from bot.questions.shown import what_runs
-from bot.slack.beside.nudges import concluded_text
-from bot.slack.beside.root import root_card
-from bot.slack.beside.summary import summary_card
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view
+from bot.slack.side_messages.channel_notice import root_card
+from bot.slack.side_messages.reminders import concluded_text
+from bot.slack.side_messages.summary import summary_card
 from storage.records import Approval, Status
 from tests.unit.bot.asked import details_of
 from tests.unit.bot.slack.cards.samples import (
@@ -62,7 +62,7 @@ def test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes() -> None:
 
 def test_messages_and_home_name_an_edited_call_by_what_ran() -> None:
     over, person = edited(), Person(user_id="U0BEN", team_id="T1", name="Ben")
-    overview = Overview(person=person, at_ms=DECIDED, waiting=(), mine=(), ended=(over,))
+    overview = HomeData(person=person, at_ms=DECIDED, waiting=(), mine=(), ended=(over,))
     states = [HomeState(show=one) for one in Shown]
     pages = [HomePage(overview=overview, state=one, names=NAMES, reader=READER) for one in states]
     messages = [concluded_text(over), root_card(over, "ran", who="", link=""), summary_card([over])]

@@ -9,14 +9,14 @@ import pytest
 
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
-from bot.slack.beside.nudges import (
+from bot.slack.side_messages.question import closed_question
+from bot.slack.side_messages.reminders import (
     concluded_text,
     escalation_text,
     line_card,
     nudge_text,
     reminder_text,
 )
-from bot.slack.beside.question import closed_question
 from bot.words.mrkdwn import escape
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.reading import links, seen, symbols

@@ -10,9 +10,9 @@ import pytest
 from bot.layout.action_ids import ActionId
 from bot.people.progress import progress_of
 from bot.people.terms_of import wants_reason
-from bot.policy.ballot import CastVote, write_votes
+from bot.policy.tally import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 

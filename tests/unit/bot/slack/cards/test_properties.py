@@ -18,17 +18,17 @@ from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form, Option
 from bot.redaction.masks import masked_once
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
-from bot.slack.beside.nudges import (
+from bot.slack.cards.agent_text import MOST, reply_cards
+from bot.slack.cards.approval import describe
+from bot.slack.cards.card_for import card_for, is_folded
+from bot.slack.cards.details import details_modal, fits_details
+from bot.slack.cards.review import FormReader, review_modal
+from bot.slack.side_messages.reminders import (
     concluded_text,
     escalation_text,
     line_card,
     nudge_text,
 )
-from bot.slack.cards.approval import describe
-from bot.slack.cards.choose import card_for, is_folded
-from bot.slack.cards.details import details_modal, fits_details
-from bot.slack.cards.reply import MOST, reply_cards
-from bot.slack.cards.review import FormReader, review_modal
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import details_of, edit_modal, review_pages
 from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.core.decisions.dialog import Exchange, write_dialog
-from bot.core.runs.outcome import Run, RunState
+from bot.approvals.comments import Comment, write_dialog
+from bot.approvals.execution import Run, RunState
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.preview import preview
-from bot.people.meanwhile import CardClaim
+from bot.people.claims import CardClaim
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox.blockkit.rules import message_errors
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import pages_of
 from bot.words import working_for
 from storage.records import Approval, Decision, Kind, Status
@@ -90,7 +90,7 @@ STATES: dict[str, tuple[Approval, str]] = {
         "👀 *<@UADA> is on it*",
     ),
     "asked": (
-        a_deploy(dialog_json=write_dialog([Exchange(by="UADA", text="Why?", at_ms=1)])),
+        a_deploy(dialog_json=write_dialog([Comment(by="UADA", text="Why?", at_ms=1)])),
         "💬 *<@UADA> asked a question*",
     ),
     "escalated": (a_deploy(backups_json='["UBEN"]', escalated_ms=1), "📣 *Escalated to backup*"),
@@ -263,7 +263,7 @@ def test_details_have_the_names_and_words_of_the_card() -> None:
 
 
 def test_no_words_of_others_are_markup() -> None:
-    asked = Exchange(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
+    asked = Comment(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
     texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments_json": json.dumps({ODD: ODD})}
     pending = a_deploy(
         dialog_json=write_dialog([asked]), asked_again=ODD, edited_by="UBEN", **texts

@@ -19,8 +19,8 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
 from bot.slack.app import bolt_app
+from bot.slack.connect import Identity, Slack
 from bot.slack.intake.http import SLACK_PATH, serve, web_app
-from bot.slack.reach import Identity, Slack
 
 SECRET = "server-signing-secret"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agents.models import say
-from bot.core.decisions.withdrawals import said_of
-from bot.core.talk.incoming import NO_TURN
+from bot.approvals.withdrawals import said_of
+from bot.threads.message_event import NO_TURN
 from bot.words import say as words
 from storage.records import MessageStatus
 from storage.sqlite import SqliteStorage

@@ -14,7 +14,7 @@ from bot.layout.action_ids import ActionId
 from bot.slack.listeners.commands import COMMAND
 from storage.records import DelegationRecord
 from storage.sqlite import SqliteStorage
-from tests.unit.bot.core.decisions.test_votes import MIA, TOM, TWO, asked
+from tests.unit.bot.approvals.test_votes import MIA, TOM, TWO, asked
 from tests.unit.bot.counter_stage import Counter, an_event, signed
 from tests.unit.bot.office import BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 

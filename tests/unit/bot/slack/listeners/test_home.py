@@ -15,13 +15,13 @@ from bot.layout.action_ids import ActionId
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.agentview.prompts import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
-from bot.slack.home.homes import Homes
+from bot.slack.home.homes import HomeViews
 from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL
 from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
 from bot.slack.home.state import HomeState, Shown
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
-from tests.unit.bot.core.decisions.test_votes import ASK, TWO, an_office, asked
+from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, an_actor
 
@@ -564,7 +564,7 @@ class TestPace:
 
     async def test_as_many_homes_are_kept_as_there_is_room_for(self, counter: Counter) -> None:
         client = cast(AsyncWebClient, counter.views)
-        few = Homes(homes(counter).composer, client, counter.office.queue.spawn, most=2)
+        few = HomeViews(homes(counter).composer, client, counter.office.queue.spawn, most=2)
         for user in (MIA, ADA, ROSA):
             await few.opened(an_actor(user), HomeState())
         assert len(few) == 2
@@ -584,7 +584,7 @@ class TestPace:
         assert counter.views.published == []
 
 
-def homes(counter: Counter) -> Homes:
+def homes(counter: Counter) -> HomeViews:
     return counter.desk.homes
 
 

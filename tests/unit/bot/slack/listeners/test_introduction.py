@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core.catalog import AgentFacts
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.slack.listeners.typed.introduction import asks_who, introduction
+from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
+from bot.threads.agents import AgentFacts
 
 FACTS = AgentFacts(
     name="deployer",

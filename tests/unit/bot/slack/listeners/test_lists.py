@@ -17,7 +17,7 @@ from bot.words import say as words_of
 from storage.records import Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_grant
-from tests.unit.bot.core.decisions.test_votes import an_office, asked
+from tests.unit.bot.approvals.test_votes import an_office, asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 from tests.unit.bot.slack.listeners.test_commands import send

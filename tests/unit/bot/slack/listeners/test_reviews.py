@@ -14,12 +14,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
-from bot.core.decisions.dialog import dialog_of
-from bot.core.decisions.unseen import Opened, has_opened, pages_read
+from bot.approvals.comments import dialog_of
+from bot.approvals.disclosure import Opened, has_opened, pages_read
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.short_ids import short_id
-from bot.policy.ballot import read_votes
-from bot.slack.listeners.windows import Window
+from bot.policy.tally import read_votes
+from bot.slack.listeners.modals import Window
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import forced

@@ -15,9 +15,9 @@ from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
-from tests.unit.bot.core.attendance.lists_stage import lists_office, terms
-from tests.unit.bot.core.decisions.test_votes import PAY, an_office, asked
+from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.notifications.lists_stage import lists_office, terms
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE
 

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId
+from bot.leases import CLICK_PATIENCE
 from storage.base import Storage
 from storage.errors import (
     Fault,

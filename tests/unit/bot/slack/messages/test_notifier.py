@@ -18,12 +18,12 @@ from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.ports.tools import ToolTask
 from bot.sandbox.server import Sandbox
 from bot.slack.agentview.tasks import SlackTaskBoard
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.card_for import card_for
+from bot.slack.connect import Identity, Slack
+from bot.slack.destinations import approvers_text, mentions_of
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.messages.streams import BRIEF
-from bot.slack.placing import approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer
-from bot.slack.reach import Identity, Slack
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock

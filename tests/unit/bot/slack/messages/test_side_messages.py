@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.attendance.held import write_beside
+from bot.approvals.due.visit import write_beside
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.notifier import SideMessage

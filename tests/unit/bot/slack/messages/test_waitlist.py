@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from bot.core.attendance.waitlist import ListItem, WaitList
-from bot.people.in_force import NoPolicy
+from bot.notifications.digest import Digest, ListItem
+from bot.people.current_policy import NoPolicy
 from bot.ports.people import Person
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
+from bot.slack.home.digest import waitlist_card
 from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
-from bot.slack.home.waitlist import waitlist_card
-from bot.slack.messages.waitlists import SlackLists
-from storage.records import UNKNOWN_TS, Approval, Decision, PostedList, Status
+from bot.slack.messages.digests import SlackLists
+from storage.records import UNKNOWN_TS, Approval, Decision, PostedDigest, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 
@@ -29,7 +29,7 @@ LINK = "https://acme.slack.com/archives/C1/p1800000000000001"
 EVIL = "*a* <!channel> <@U1> :x: <http://e|l> `b` ~c~\n> d"
 
 
-def a_list(*approvals: Approval, **changes: Any) -> WaitList:
+def a_list(*approvals: Approval, **changes: Any) -> Digest:
     known: dict[str, Any] = {
         "key": "T1:UADA:2026-11-23",
         "person": ADA,
@@ -37,7 +37,7 @@ def a_list(*approvals: Approval, **changes: Any) -> WaitList:
         "items": [ListItem(approval=one) for one in approvals],
         "total": len(approvals),
     }
-    return WaitList(**{**known, **changes})
+    return Digest(**{**known, **changes})
 
 
 def waiting(number: int = 1, **changes: Any) -> Approval:
@@ -45,7 +45,7 @@ def waiting(number: int = 1, **changes: Any) -> Approval:
     return replace(approval, **changes)
 
 
-def drawn(shown: WaitList) -> dict[str, Any]:
+def drawn(shown: Digest) -> dict[str, Any]:
     reader = replace(TimeReader.of(ADA, NOW), is_lasting=True)
     links = {one.approval.approval_id: LINK for one in shown.items}
     card = waitlist_card(shown, NAMES, reader, links)
@@ -169,11 +169,11 @@ async def test_what_is_on_a_card_with_others_leads_to_that() -> None:
     first = waiting(1, batch=keeper, batch_ts="7.000001", card_ts="")
     second = waiting(2, batch=keeper, card_ts="")
     left = waiting(3, batch=keeper, batch_left=True, card_ts="8.000001")
-    await a_board(poster).show(a_list(first, second, left), where=PostedList())
+    await a_board(poster).show(a_list(first, second, left), where=PostedDigest())
     assert poster.linked == ["7.000001", "7.000001", "8.000001"]
     poster.linked.clear()
     alone = replace(first, batch_ts=UNKNOWN_TS)
-    await a_board(poster).show(a_list(alone, second), where=PostedList())
+    await a_board(poster).show(a_list(alone, second), where=PostedDigest())
     assert poster.linked == ["", ""], "it is not posted"
 
 
@@ -181,7 +181,7 @@ async def test_a_new_list_is_looked_for_and_a_posted_one_is_not_posted_again() -
     poster = Poster()
     board = a_board(poster)
     shown = a_list(waiting())
-    posted = await board.show(shown, where=PostedList())
+    posted = await board.show(shown, where=PostedDigest())
     assert (posted.ts, posted.mark, posted.total) == ("1.1", shown.mark, 1)
     await board.show(shown, where=posted)
     first, second = poster.put_in

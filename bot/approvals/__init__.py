@@ -1,0 +1,1 @@
+"""Requests for approval: who votes, what is decided, and what else people can do."""

@@ -1,0 +1,80 @@
+"""Answers to what was asked back about a card: the next words of who was asked (6.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.audit.acts import Act
+from bot.audit.entries import Beside, note_beside
+from bot.people.requesters import is_requester
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.records import Approval, Status
+
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class BackAnswers:
+    """Puts people's answers on cards. The agent does not read them, and nothing is decided.
+
+    Args:
+        storage: Where records are kept.
+        clock: The time now.
+    """
+
+    storage: Storage
+    clock: Clock
+
+    async def take(
+        self, waiting: Sequence[Approval], *, by: str, text: str, ts: str, at_ms: int
+    ) -> Approval | None:
+        """Take what somebody writes as the answer of the oldest open question to them.
+
+        Args:
+            waiting: The approvals of the thread that wait.
+            by: Who wrote.
+            text: What.
+            ts: Id of their message: it answers once, however often it comes.
+            at_ms: When it was written; a question that is younger was not answered by it.
+
+        Returns:
+            The approval with the answer, as stored, now or before; None when it answers nothing.
+        """
+        for _ in range(_TRIES):
+            asked = [
+                (asked, one)
+                for one in waiting
+                for asked in dialog_of(one)
+                if _is_for(one, asked, by)
+            ]
+            known = next((one for asked, one in asked if asked.answer_ts == ts), None)
+            if known is not None:
+                return known
+            is_new = (pair for pair in asked if pair[0].is_open and pair[0].at_ms <= at_ms)
+            first = min(is_new, key=lambda pair: pair[0].at_ms, default=None)
+            if first is None:
+                return None
+            question, approval = first
+            answered = question.answered(by=by, text=text, ts=ts)
+            now = self.clock()
+            kept = await self.storage.approvals.annotate(
+                with_exchange(approval, question, answered), revision=approval.revision, now_ms=now
+            )
+            if kept is not None:
+                beside = Beside(question=question.text, reply=answered.answer)
+                audit = self.storage.audit
+                await note_beside(audit, Act.ASKED_BACK, kept, now, by=by, beside=beside)
+                return kept
+            newest = await self.storage.approvals.get_all([one.approval_id for one in waiting])
+            waiting = [one for one in newest if one.status is Status.PENDING]
+        return None
+
+
+def _is_for(approval: Approval, asked: Comment, by: str) -> bool:
+    """Whether somebody's words answer a question; nobody's answer one to the agent."""
+    if asked.to:
+        return asked.to == by != AGENT
+    return is_requester(approval, by)

@@ -1,0 +1,154 @@
+"""Batches: one person approves several cards of a turn with one form, each by a vote of its own.
+
+A batch is a way to vote and no vote: each card is judged and recorded by itself, for what its
+reader saw. What changed meanwhile drops out, and is named (6.8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
+from bot.people.batching import common_ruling
+from bot.policy.refusals import RefusalCode
+from bot.ports.process import Clock
+from bot.words import say
+from storage.ports.approvals import ApprovalStore
+from storage.records import Approval, Status
+
+MOST_CARDS = 100
+"""Cards of one batch; the others wait for the next."""
+_AT_ONCE = 5
+VOTING = timedelta(seconds=1.8)
+"""The time in which votes are begun: a submitted form needs its answer within three seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A card that was ticked.
+
+    Attributes:
+        approval_id: Its id.
+        shown: The beginning of the digest that the person saw.
+    """
+
+    approval_id: str
+    shown: str
+
+
+Cast = Callable[[Chosen], Awaitable[Approval]]
+"""Votes for one card; raises `UserFacingError` when that does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """The outcome of a batch.
+
+    Attributes:
+        recorded: The cards as stored, each with its vote.
+        dropped: Ids of those that were not, with the reason.
+    """
+
+    recorded: tuple[Approval, ...]
+    dropped: tuple[tuple[str, UserFacingError], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Finds the cards that can be decided together, and has them voted on.
+
+    Args:
+        approvals: Where they are kept.
+        clock: The time now.
+        lists: Tells whether the form about several lists a request: it shows all of it, or nothing.
+    """
+
+    approvals: ApprovalStore
+    clock: Clock
+    lists: Callable[[Approval], bool]
+
+    async def find(self, first: Approval) -> tuple[list[Approval], int]:
+        """Return the cards that people can approve together with one, that one included.
+
+        Args:
+            first: As shown to them.
+
+        Returns:
+            The cards, and how many others there are that no form shows whole.
+
+        Raises:
+            RefusalError: That one can only be decided by itself.
+        """
+        ruling = common_ruling(first)
+        turn = await self.approvals.of_turn(first.checkpoint_id)
+        alike = [
+            one
+            for one in turn
+            if ruling
+            and common_ruling(one) == ruling
+            and (not first.is_batched or (one.is_batched and one.batch == first.batch))
+            and one.expires_ms > self.clock()
+        ]
+        found = [one for one in alike if self.lists(one)]
+        if first.approval_id not in {one.approval_id for one in found}:
+            raise _not_in_batch()
+        others = [one for one in found if one.approval_id != first.approval_id]
+        kept = {one.approval_id for one in [first, *others][:MOST_CARDS]}
+        return [one for one in found if one.approval_id in kept], len(alike) - len(found)
+
+    def check(self, approval: Approval, first: Approval) -> None:
+        """Refuse a card that does not belong to a batch, whatever a form says.
+
+        Args:
+            approval: The card.
+            first: The card whose form it is; by now it may be decided.
+
+        Raises:
+            RefusalError: It is to be decided by itself, or is of another turn or ruling.
+        """
+        waiting = replace(first, status=Status.PENDING, stuck="")
+        ruling = common_ruling(approval)
+        is_one_turn = approval.checkpoint_id == first.checkpoint_id
+        if not ruling or not is_one_turn or ruling != common_ruling(waiting):
+            raise _not_in_batch()
+
+    async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> BatchResult:
+        """Vote for each card by itself, several at a time.
+
+        Args:
+            chosen: The cards, as the person saw them.
+            cast: Looks at one of them once more, and votes for it.
+
+        Raises:
+            InvalidInputError: They are more than a form can have.
+        """
+        if len(chosen) > MOST_CARDS:
+            raise InvalidInputError("this form")
+        places, loop = asyncio.Semaphore(_AT_ONCE), asyncio.get_running_loop()
+        until = loop.time() + VOTING.total_seconds()
+
+        async def one(card: Chosen) -> Approval | UserFacingError:
+            async with places:
+                if loop.time() > until:
+                    return LeftOutError(say("refuse.no_time"))
+                try:
+                    return await cast(card)
+                except UserFacingError as error:
+                    return error
+
+        results = await asyncio.gather(*map(one, chosen))
+        dropped = [
+            (card.approval_id, result)
+            for card, result in zip(chosen, results, strict=True)
+            if isinstance(result, UserFacingError)
+        ]
+        recorded = tuple(result for result in results if isinstance(result, Approval))
+        return BatchResult(recorded=recorded, dropped=tuple(dropped))
+
+
+def _not_in_batch() -> RefusalError:
+    code = RefusalCode.NOT_IN_BATCH
+    return RefusalError(code.value, code.words)

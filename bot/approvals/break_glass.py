@@ -1,0 +1,235 @@
+"""Emergencies: somebody lets a call run without those who should decide, and they are told (6.4).
+
+It is one conditional write past the ballot. Those who are told hear of it before the thread is
+woken; a process that dies in between tells them once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from cachetools import LRUCache
+
+from bot.approvals.disclosure import Surface
+from bot.approvals.votes import Votes
+from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
+from bot.people.break_glass import glass_of, left_out, why_not_break
+from bot.policy.refusals import RefusalCode
+from bot.policy.terms import TermsError
+from bot.ports.people import Actor
+from bot.ports.process import Spawn
+from bot.ports.threads import Notices
+from bot.words import say
+from storage.errors import RecordConflictError, RecordFormatError
+from storage.records import Approval, Decision, Status
+
+logger = logging.getLogger(__name__)
+
+LEAST_REASON = 10
+"""Characters that can be seen in each of the two reasons."""
+MOST_TOLD = 100
+"""People who get a direct message each; the channel hears of it in any case."""
+_PATIENCE_S = 5.0
+_TRIES = 5
+_REMEMBERED = 1_000
+"""Emergencies of which this process has told people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """The two reasons of somebody who breaks the glass.
+
+    Attributes:
+        what: What is wrong.
+        why_now: Why it cannot wait.
+        is_sure: Whether they have ticked the box.
+    """
+
+    what: str
+    why_now: str
+    is_sure: bool
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """The faults of the form, by input; empty when they are good."""
+        found = {
+            name: say("error.short", n=LEAST_REASON)
+            for name, text in (("what", self.what), ("why_now", self.why_now))
+            if len(_seen(text)) < LEAST_REASON
+        }
+        if not found and _seen(self.what) == _seen(self.why_now):
+            found["why_now"] = say("error.same_reason")
+        if not self.is_sure:
+            found["sure"] = say("error.tick")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class BreakGlassDecisions:
+    """Takes decisions past the ballot.
+
+    Args:
+        votes: Looks people and rules up.
+    """
+
+    votes: Votes
+
+    async def check(self, approval: Approval, actor: Actor) -> None:
+        """Refuse who may not.
+
+        Raises:
+            RefusalError: With the reason.
+            DirectoryError: It could not be looked up.
+            RecordFormatError: The terms cannot be read.
+        """
+        try:
+            against = await why_not_break(self.votes.census, approval, actor)
+        except TermsError as error:
+            raise RecordFormatError(
+                "approval", 1, str(error), record_id=approval.approval_id
+            ) from error
+        if against in _PERSONS:
+            raise _refused(against)
+        if why := await self.votes.policy.denied(approval):
+            raise _refused(RefusalCode.RULE_DENIES, detail=why)
+        if against is not None:
+            raise _refused(against)
+
+    async def decide(self, approval: Approval, actor: Actor, reasons: Reasons) -> Approval:
+        """Let the call run as it is shown; see `Approvals.break_glass`."""
+        await self.check(approval, actor)
+        if reasons.faults:
+            raise _refused(RefusalCode.REASON_REQUIRED)
+        if unseen := self.votes.unseen(approval, actor.user_id, Surface.FORM):
+            raise unseen
+        now, digest = self.votes.clock(), approval.digest
+        texts = {"what": reasons.what.strip(), "why_now": reasons.why_now.strip()}
+        decision = Decision(
+            status=Status.APPROVED,
+            by=actor.user_id,
+            at_ms=now,
+            digest=digest,
+            emergency_json=json.dumps(texts),
+        )
+        for _ in range(_TRIES):
+            # Nobody's vote has decided it; who took one may have died before that was on record.
+            await self.votes.gone(approval, ())
+            changed = replace(
+                approval, status=Status.APPROVED, decision=decision, votes_json="[]", claim_json=""
+            )
+            try:
+                return await self.votes.approvals.vote(
+                    changed, revision=approval.revision, now_ms=now
+                )
+            except RecordConflictError:
+                approval = await self.votes.approvals.get(approval.approval_id)
+            if approval.status is not Status.PENDING or now >= approval.expires_ms:
+                raise ApprovalClosedError(approval)
+            if approval.digest != digest:
+                break
+        raise OutdatedCardError(approval.approval_id)
+
+
+@dataclass(frozen=True, slots=True)
+class BreakGlassAlert:
+    """Tells people that a call runs without them.
+
+    Args:
+        votes: Looks people up.
+        notices: Tells them.
+        spawn: Lets what takes long go on.
+    """
+
+    votes: Callable[[], Votes]
+    notices: Notices
+    spawn: Spawn
+    _begun: LRUCache[str, set[str]] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    async def __call__(self, approval: Approval) -> None:
+        """Tell the channel of the rule, and everybody else who could have decided.
+
+        The call does not wait long for this; who could not be told is in `take_untold`.
+        """
+        if approval.approval_id in self._begun:  # whoever attends to the card comes here, too
+            return
+        untold = self._begun[approval.approval_id] = set[str]()
+        try:
+            told = await self._people(approval)
+        except TermsError as error:
+            self._fault(approval, str(error))
+            return
+        untold.update(told)
+        tasks = [asyncio.ensure_future(self._tell(approval, to, untold)) for to in told]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_PATIENCE_S)
+            for task in late:
+                self.spawn(_end(task))
+
+    async def _people(self, approval: Approval) -> list[str]:
+        """The channel first."""
+        decision, glass = approval.decision, glass_of(approval)
+        if decision is None or glass is None:
+            return []
+        people = sorted(await left_out(self.votes().census, approval, decision.by))
+        if len(people) > MOST_TOLD:
+            self._fault(approval, f"{len(people) - MOST_TOLD} more people could have decided")
+        return [glass.alert, *people[:MOST_TOLD]]
+
+    def take_untold(self, approval: Approval) -> tuple[str, ...]:
+        """Those whom this process could not tell so far; somebody else sees to them from now on."""
+        untold = self._begun.get(approval.approval_id) or set()
+        taken = tuple(sorted(untold))
+        untold.clear()
+        return taken
+
+    async def again(self, approval: Approval, to: str) -> None:
+        """Tell somebody who could not be told before; a message that is there is taken.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+        """
+        await self.notices.alert(approval, to=to)
+
+    async def _tell(self, approval: Approval, to: str, untold: set[str]) -> None:
+        try:
+            await self.notices.alert(approval, to=to)
+        except DeliveryError as error:
+            self._fault(approval, f"{to} could not be told: {error}")
+            if not error.is_permanent:
+                return
+        untold.discard(to)
+
+    def _fault(self, approval: Approval, why: str) -> None:
+        logger.error(
+            "emergency override alert failed: %s",
+            why,
+            extra={"action": "alert_failed", "approval_id": approval.approval_id},
+        )
+
+
+async def _end(task: asyncio.Future[None]) -> None:
+    await task
+
+
+_PERSONS = frozenset(
+    {RefusalCode.DEACTIVATED, RefusalCode.BOT, RefusalCode.EXTERNAL, RefusalCode.GUEST}
+)
+
+
+def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:
+    return RefusalError(code.value, code.words, detail=detail)
+
+
+def _seen(text: str) -> str:
+    """The characters of a text that people can see, however they are spaced."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    shown = (
+        one if not one.isspace() and not unicodedata.category(one).startswith("C") else " "
+        for one in plain
+    )
+    return " ".join("".join(shown).split())

@@ -1,0 +1,296 @@
+"""Delegations and absences: what people do with their own rights (6.1, 6.3).
+
+Nothing here decides anything: at each click it is read anew who may use whose right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.errors import RefusalError, UserFacingError
+from bot.people.access import Access
+from bot.people.current_policy import CurrentPolicy
+from bot.people.delegated import delegations_of
+from bot.people.lookup import problem_of
+from bot.policy.delegations import LONGEST_MS, judge_delegation
+from bot.policy.eligibility import Delegation, Problem
+from bot.policy.refusals import RefusalCode
+from bot.ports.people import Actor, Person
+from bot.ports.process import Clock
+from bot.words import say
+from storage.base import Storage
+from storage.records import DelegationRecord
+
+_GROUP = re.compile("[a-z0-9-]{1,40}", re.ASCII)
+AWAY = ""
+"""The delegate of an absence: nobody."""
+
+
+def _nothing(_: str) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delegating:
+    """Lets people hand their own right on for a while, and say that they are away.
+
+    Args:
+        storage: Where it is kept.
+        access: Looks people up.
+        policy: The policy in force: its groups have names.
+        clock: The time now.
+        left: Told, with the workspace, when fewer people may be left who decide.
+    """
+
+    storage: Storage
+    access: Access
+    policy: CurrentPolicy
+    clock: Clock
+    left: Callable[[str], None] = _nothing
+
+    async def hand_over(
+        self,
+        actor: Actor,
+        *,
+        team_id: str,
+        delegate_id: str,
+        until_ms: int,
+        group: str = "",
+        approval_id: str = "",
+    ) -> DelegationRecord:
+        """Let somebody else use one's own right; one of before for the same requests is ended.
+
+        Args:
+            actor: Whose right it is.
+            team_id: The workspace.
+            delegate_id: Slack user id of who may use it.
+            until_ms: When it ends.
+            group: The only group of the policy whose right it is; empty for all.
+            approval_id: The only request that it is for; empty for all.
+
+        Returns:
+            The delegation as stored.
+
+        Raises:
+            RefusalError: It cannot be made.
+            DirectoryError: Who they are could not be looked up.
+        """
+        new = self._record(actor, team_id, delegate_id, until_ms, group)
+        new = new.changed(approval_id=approval_id)
+        try:
+            await self._check(actor, new)
+        except UserFacingError as error:
+            await self._note_refusal(new, error)
+            raise
+        await self.storage.delegations.add(new)
+        if refusal := await self._late_refusal(new):
+            await self.storage.delegations.end(new.delegation_id, now_ms=self.clock())
+            await self._note_refusal(new, refusal)
+            raise refusal
+        await self._note(Act.DELEGATED, new)
+        for one in await self.own(actor, team_id=team_id):
+            if one.delegation_id != new.delegation_id and _scope(one) == _scope(new):
+                await self._end(one)
+        return new
+
+    async def end(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
+        """End all of one's delegations, at once; return them."""
+        found = await self.own(actor, team_id=team_id)
+        for one in found:
+            await self._end(one)
+        if found:
+            self.left(team_id)
+        return found
+
+    async def own(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
+        """List the delegations of somebody that hold now."""
+        return [one for one in await self._current(actor, team_id) if one.delegate_id]
+
+    async def ending(
+        self, actor: Actor, *, team_id: str, group: str = "", approval_id: str = ""
+    ) -> list[str]:
+        """Slack user ids of those whom a new delegation for the same requests replaces."""
+        found, scope = await self.own(actor, team_id=team_id), (group, approval_id)
+        return list(dict.fromkeys(one.delegate_id for one in found if _scope(one) == scope))
+
+    async def handed_to(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
+        """List those whose right somebody may use now."""
+        found = await self.storage.delegations.current(team_id, now_ms=self.clock())
+        return [one for one in found if one.delegate_id == actor.user_id]
+
+    async def go_away(self, actor: Actor, *, team_id: str, until_ms: int) -> DelegationRecord:
+        """Note that somebody is not to be mentioned until then; they may still decide.
+
+        Raises:
+            RefusalError: It is over already, or lasts too long.
+            NotApproverError: They are no active member.
+            DirectoryError: Who they are could not be looked up.
+        """
+        new = self._record(actor, team_id, AWAY, until_ms, "")
+        try:
+            await self.access.check_person(actor, team_id=team_id)
+            _check_time(until_ms, self.clock())
+        except UserFacingError as error:
+            await self._note_refusal(new, error)
+            raise
+        before = await self._absences(actor, team_id)
+        await self.storage.delegations.add(new)
+        await self._note(Act.AWAY, new)
+        for one in before:
+            await self.storage.delegations.end(one.delegation_id, now_ms=self.clock())
+        self.left(team_id)
+        return new
+
+    async def come_back(self, actor: Actor, *, team_id: str) -> bool:
+        """End an absence; whether there was one."""
+        found = await self._absences(actor, team_id)
+        for one in found:
+            if await self.storage.delegations.end(one.delegation_id, now_ms=self.clock()):
+                await self._note(Act.AWAY, one, is_over=True)
+        return bool(found)
+
+    async def _check(self, actor: Actor, new: DelegationRecord) -> None:
+        if new.group_name:
+            known = self.policy.groups()
+            if known is None or new.group_name not in known:
+                is_name = _GROUP.fullmatch(new.group_name)  # of other texts, none may be markup
+                name = f"“{new.group_name}”" if is_name else say("line.so_named")
+                words = say("refuse.no_group", name=name)
+                raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
+        _check_time(new.until_ms, self.clock())
+        people: dict[str, Problem | None] = {}
+        for one in (actor, Actor(user_id=new.delegate_id, team_id="")):
+            person: Person = await self.access.directory.person(one.user_id)
+            people[one.user_id] = problem_of(person, one, new.team_id)
+        _check_delegate(new, people)
+        now = self.clock()
+        others = await self.storage.delegations.current(new.team_id, now_ms=now)
+        if any((one.owner_id, one.delegate_id) == _back(new) for one in others):
+            code = RefusalCode.BAD_DELEGATE
+            raise RefusalError(code.value, say("refuse.delegate_cycle"))
+        _raise(_judge(new, others, people=people, now_ms=now))
+
+    async def _late_refusal(self, new: DelegationRecord) -> RefusalError | None:
+        """Why it cannot stand after all: others came before it meanwhile, and close a ring."""
+        now = self.clock()
+        found = await self.storage.delegations.current(new.team_id, now_ms=now)
+        mine = (new.created_ms, new.delegation_id)
+        before = [one for one in found if (one.created_ms, one.delegation_id) < mine]
+        people = dict.fromkeys((new.owner_id, new.delegate_id))
+        refusal = _judge(new, before, people=people, now_ms=now)
+        return RefusalError(refusal.value, refusal.words) if refusal else None
+
+    async def _current(self, actor: Actor, team_id: str) -> list[DelegationRecord]:
+        found = await self.storage.delegations.current(team_id, now_ms=self.clock())
+        return [one for one in found if one.owner_id == actor.user_id]
+
+    async def _absences(self, actor: Actor, team_id: str) -> list[DelegationRecord]:
+        return [one for one in await self._current(actor, team_id) if not one.delegate_id]
+
+    async def _end(self, one: DelegationRecord) -> None:
+        if await self.storage.delegations.end(one.delegation_id, now_ms=self.clock()):
+            await self._note(Act.DELEGATION_ENDED, one)
+
+    def _record(
+        self, actor: Actor, team_id: str, delegate_id: str, until_ms: int, group: str
+    ) -> DelegationRecord:
+        return DelegationRecord(
+            delegation_id=f"dlg_{uuid4().hex}",
+            team_id=team_id,
+            owner_id=actor.user_id,
+            delegate_id=delegate_id,
+            group_name=group,
+            created_ms=self.clock(),
+            until_ms=until_ms,
+        )
+
+    async def _note(self, act: Act, one: DelegationRecord, *, is_over: bool = False) -> None:
+        await note(
+            self.storage.audit,
+            act,
+            key=f"{one.delegation_id}:over" if is_over else one.delegation_id,
+            at_ms=self.clock(),
+            about="",
+            by=one.owner_id,
+            team_id=one.team_id,
+            delegate=one.delegate_id,
+            group=one.group_name,
+            request=one.approval_id,
+            until_ms=one.until_ms,
+            over=is_over or "",
+        )
+
+    async def _note_refusal(self, one: DelegationRecord, error: UserFacingError) -> None:
+        await note(
+            self.storage.audit,
+            Act.REFUSED,
+            key=one.delegation_id,
+            at_ms=self.clock(),
+            about="",
+            by=one.owner_id,
+            team_id=one.team_id,
+            delegate=one.delegate_id,
+            why=str(error),
+            code=error.code,
+        )
+
+
+def _scope(one: DelegationRecord) -> tuple[str, str]:
+    """The requests that a delegation is for: those of a group, or a single one."""
+    return one.group_name, one.approval_id
+
+
+def _back(new: DelegationRecord) -> tuple[str, str]:
+    return new.delegate_id, new.owner_id
+
+
+def _judge(
+    new: DelegationRecord,
+    others: Sequence[DelegationRecord],
+    *,
+    people: dict[str, Problem | None],
+    now_ms: int,
+) -> RefusalCode | None:
+    (made,) = delegations_of([new])
+    known: tuple[Delegation, ...] = delegations_of(others)
+    return judge_delegation(made, others=known, people=people, now_ms=now_ms)
+
+
+def _check_time(until_ms: int, now_ms: int) -> None:
+    """Refuse a time that is over, or too far away.
+
+    Raises:
+        RefusalError: With words for that.
+    """
+    if until_ms <= now_ms:
+        words = say("refuse.time_over")
+    elif until_ms - now_ms > LONGEST_MS:
+        words = say("refuse.time_long")
+    else:
+        return
+    raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
+
+
+def _check_delegate(new: DelegationRecord, people: Mapping[str, Problem | None]) -> None:
+    """Refuse a delegate who is the owner, or no active member, where the owner is one.
+
+    Raises:
+        RefusalError: With words for that.
+    """
+    if new.delegate_id == new.owner_id:
+        words = say("refuse.delegate_self")
+    elif people[new.owner_id] is None and people[new.delegate_id] is not None:
+        words = say("refuse.delegate_inactive")
+    else:
+        return
+    raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
+
+
+def _raise(refusal: RefusalCode | None) -> None:
+    if refusal is not None:
+        raise RefusalError(refusal.value, refusal.words)

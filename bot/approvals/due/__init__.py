@@ -1,0 +1,1 @@
+"""Due work of approvals: cards, reminders, escalation, expiry."""

@@ -1,0 +1,117 @@
+"""Questions to the agent, answered beside the visits of a card: no lease waits for a model."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.audit.acts import Act
+from bot.audit.entries import Beside, note_beside
+from bot.ports.process import Clock, Spawn
+from bot.words import said_to_all, say
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Status
+
+logger = logging.getLogger(__name__)
+
+EXPLAIN_PATIENCE = timedelta(seconds=20)
+"""Longest time of an agent's answer to a question about its call."""
+EXPLAIN_AGAIN = timedelta(seconds=30)
+"""After that a question that is still open is put once more: its process may have died."""
+_TRIES = 20
+
+Explain = Callable[[Approval, str], Awaitable[str | None]]
+"""Has the agent of a call answer a question; None when it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAnswers:
+    """Puts agents' answers on cards. Nothing is decided, and no time stops.
+
+    A question is on record and posted before; two processes may put it at once, and the first
+    answer counts. What is edited or decided meanwhile keeps no answer.
+
+    Args:
+        storage: Where records are kept.
+        clock: The time now.
+        explain: Asks the agent.
+        spawn: Starts work that outlives a visit.
+        attend: Draws the card.
+        patience: The longest that an answer may take.
+    """
+
+    storage: Storage
+    clock: Clock
+    explain: Explain
+    spawn: Spawn
+    attend: Callable[[str], Awaitable[None]]
+    patience: timedelta = EXPLAIN_PATIENCE
+    _asked: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def wait(approval: Approval) -> bool:
+        """Whether a question to the agent is posted, and open."""
+        return approval.status is Status.PENDING and any(map(_is_due, dialog_of(approval)))
+
+    def see_to(self, approval: Approval) -> None:
+        """Put each question that waits to the agent, once at a time in this process."""
+        if approval.status is not Status.PENDING:
+            return
+        for one in dialog_of(approval):
+            key = one.key(approval)
+            if _is_due(one) and key not in self._asked:
+                self._asked.add(key)
+                self.spawn(self._answer(approval, one))
+
+    async def _answer(self, approval: Approval, one: Comment) -> None:
+        try:
+            await self._keep(approval, one, await self._text(approval, one))
+        finally:
+            self._asked.discard(one.key(approval))
+        await self.attend(approval.approval_id)
+
+    @said_to_all
+    async def _text(self, approval: Approval, one: Comment) -> str:
+        text: str | None = None
+        try:
+            async with asyncio.timeout(self.patience.total_seconds()):
+                text = await self.explain(approval, one.text)
+        except TimeoutError:
+            logger.warning(
+                "the agent did not answer a question in time",
+                extra={"action": "question_unanswered", "approval_id": approval.approval_id},
+            )
+        return text if text and text.strip() else say("message.agent_silent")
+
+    async def _keep(self, asked: Approval, one: Comment, text: str) -> None:
+        """Write the answer, if the question is still open, and about the very same call."""
+        for _ in range(_TRIES):
+            try:
+                approval = await self.storage.approvals.get(asked.approval_id)
+            except RecordNotFoundError:
+                return
+            known = {found.key(approval): found for found in dialog_of(approval)}
+            question = known.get(one.key(asked))
+            if question is None or not _is_due(question) or approval.digest != asked.digest:
+                return
+            if approval.status is not Status.PENDING:
+                return
+            now = self.clock()
+            after = question.answered(by=AGENT, text=text, ts=AGENT)
+            kept = await self.storage.approvals.annotate(
+                with_exchange(approval, question, after), revision=approval.revision, now_ms=now
+            )
+            if kept is not None:
+                beside = Beside(question=question.text, reply=after.answer)
+                audit = self.storage.audit
+                await note_beside(audit, Act.ASKED_BACK, kept, now, by=AGENT, beside=beside)
+                return
+
+
+def _is_due(one: Comment) -> bool:
+    return one.to == AGENT and bool(one.ts) and one.is_open

@@ -1,0 +1,334 @@
+"""One card for several approvals of a turn: which are on it, who keeps it, and how it is drawn.
+
+Each of them stays an approval of its own, with its own record, votes and entries of the audit; only
+what people look at is one. The first of them keeps the card: its visits draw it, from all records.
+Whatever changes another one has the keeper's card drawn again, which is on record before anything
+else is done about it. What is not like the others any more leaves it, and never comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from cachetools import LRUCache
+
+from bot.approvals.due.visit import BATCH, OWN, Visit, of_several, read_beside, write_beside
+from bot.clock import milliseconds
+from bot.errors import DeliveryError
+from bot.people.batching import common_ruling
+from bot.people.claims import read_claim
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.ports.batches import BatchCards, Items
+from bot.ports.notifier import SideMessage
+from bot.ports.process import Clock
+from storage.ports.approvals import ApprovalStore
+from storage.records import UNKNOWN_TS, Approval, Status
+
+logger = logging.getLogger(__name__)
+
+MOST_ON_CARD = 100
+"""Approvals of one card; more have another one."""
+TOGETHER = timedelta(seconds=1.5)
+"""The least time from one drawing of a card of several to the next: Slack takes 50 in a minute."""
+GATHER_S = 0.02
+"""Seconds in which changes of what is on one card share the write that it has to be drawn."""
+_REMEMBERED = 1_000
+"""Cards of which this process knows when it drew them."""
+_NONE = "[]"
+
+
+@dataclass(slots=True)
+class Debouncer:
+    """Brings changes of what is on one card together: one write, and one drawing, for many."""
+
+    _wanted: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _writing: LRUCache[str, asyncio.Lock] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _waiting: set[str] = field(default_factory=set)
+    _drawn_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    async def write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
+        """Put on record that a card has to be drawn: one write for all that came before it.
+
+        Args:
+            keeper: Id of the approval that keeps the card.
+            redraw: Puts it on record.
+        """
+        write = self._wanted.get(keeper)
+        if write is None:
+            write = self._wanted[keeper] = asyncio.create_task(self._write(keeper, redraw))
+        await asyncio.shield(write)
+
+    async def _write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
+        """Write once the write before has ended; who comes while this one lasts needs another."""
+        lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
+        async with lock:
+            await asyncio.sleep(GATHER_S)
+            del self._wanted[keeper]
+            await redraw()
+
+    async def wait(
+        self, keeper: str, clock: Clock, pause: Callable[[float], Awaitable[None]]
+    ) -> bool:
+        """Wait until a card may be drawn again; False where somebody else does that already.
+
+        Args:
+            keeper: Id of the approval that keeps the card.
+            clock: The time now.
+            pause: Waits for some seconds.
+        """
+        if keeper in self._waiting:
+            return False
+        wait_ms = self._drawn_ms.get(keeper, 0) + milliseconds(TOGETHER) - clock()
+        self._waiting.add(keeper)
+        try:
+            if wait_ms > 0:
+                await pause(wait_ms / 1_000)
+        finally:
+            self._waiting.discard(keeper)
+        self._drawn_ms[keeper] = clock()
+        return True
+
+
+def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -> list[Approval]:
+    """Put new approvals of one turn on cards with others, where they are alike.
+
+    Args:
+        approvals: Not on record yet, in order.
+        takes: Whether one line of such a card shows all of an approval.
+
+    Returns:
+        The same, in the same order.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in approvals:
+        likeness = _likeness(one)
+        if likeness and takes(one):
+            groups.setdefault(likeness, []).append(one.approval_id)
+    keepers: dict[str, str] = {}
+    for names in groups.values():
+        for start in range(0, len(names), MOST_ON_CARD):
+            page = names[start : start + MOST_ON_CARD]
+            if len(page) > 1:
+                keepers |= dict.fromkeys(page, page[0])
+    return [_kept(one, keepers.get(one.approval_id, "")) for one in approvals]
+
+
+def _kept(approval: Approval, keeper: str) -> Approval:
+    """The approval on a keeper's card, which is in direct messages, too, in place of its own."""
+    if not keeper:
+        return approval
+    is_keeper = approval.approval_id == keeper
+    copies = [of_several(one) for one in read_beside(approval.cards_json)] if is_keeper else []
+    return replace(
+        approval,
+        batch=keeper,
+        batch_ts=UNKNOWN_TS if is_keeper else "",
+        cards_json=write_beside(copies),
+    )
+
+
+def _likeness(approval: Approval) -> tuple[str, ...]:
+    """The things that approvals of one card have in common; empty for one that stands for itself.
+
+    One vote decides each of them, in the thread: whose votes are there and whose are missing, and
+    cards in other places, are said of one at a time.
+    """
+    ruling = common_ruling(approval)
+    copies = read_beside(approval.cards_json)
+    is_own = bool(copies) and all(one.key.startswith(OWN) for one in copies)
+    is_elsewhere = bool(approval.place) or not (is_own or approval.cards_json == _NONE)
+    if not ruling or is_elsewhere or not stays(replace(approval, batch=approval.approval_id)):
+        return ()
+    try:
+        stages = terms_of(approval).stages
+    except TermsError:
+        return ()
+    if sum(one.count for stage in stages for one in stage.approve) != 1:
+        return ()
+    return (
+        approval.tool,
+        approval.rule,
+        ruling,
+        approval.requesters_json,
+        approval.mentioned_json,
+        str(approval.expires_ms),
+        *(one.user for one in copies),
+    )
+
+
+def stays(approval: Approval) -> bool:
+    """Whether an approval is still like the others on its card."""
+    decision = approval.decision
+    is_changed = bool(approval.edited_by or approval.original_json or approval.asked_again)
+    if decision is not None:
+        is_changed |= bool(decision.arguments_json or decision.emergency_json or decision.rule)
+    is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
+    is_talked_of = approval.dialog_json != "[]" or bool(read_claim(approval.claim_json).by)
+    return approval.is_batched and not is_apart and not is_talked_of
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCards:
+    """Draws the cards of several, under the leases of those who keep them.
+
+    Args:
+        approvals: Where records are kept.
+        cards: Shows them.
+        clock: The time now.
+        want: Puts on record that the card of a keeper has to be drawn again.
+    """
+
+    approvals: ApprovalStore
+    cards: BatchCards
+    clock: Clock
+    want: Callable[[str], Awaitable[None]]
+
+    async def on_card(self, approval: Approval) -> list[Approval]:
+        """Read what is on the card of an approval, in order."""
+        turn = await self.approvals.of_turn(approval.checkpoint_id)
+        return [one for one in turn if one.batch == approval.batch and stays(one)]
+
+    async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
+        """Do what a visit has to do about a card with others.
+
+        Args:
+            approval: As it stands: it is, or was, on such a card.
+            visit: To it.
+
+        Returns:
+            The approval, by then with a card of its own where it is not like the others any more;
+            None when the lease was lost.
+
+        Raises:
+            DeliveryError: Slack did not take the card now.
+        """
+        if approval.is_batched and not stays(approval):
+            if not await self._mark(approval, leaves=True):
+                return None
+            # After a restore, it may have left before, and have a card of its own in Slack.
+            post_tried = bool(approval.restored_to_ms)
+            approval = replace(approval, batch_left=True, post_tried=post_tried)
+        if approval.batch == approval.approval_id:
+            return approval if await self._draw(approval, visit) else None
+        if approval.revision > 1 and (approval.is_batched or not approval.card_ts):
+            await self.want(approval.batch)
+            visit.keepers.add(approval.batch)
+        return approval
+
+    async def _draw(self, keeper: Approval, visit: Visit) -> bool:
+        """Bring the card to what all records say; False when the lease was lost."""
+
+        async def items() -> Sequence[Approval]:
+            return await self.on_card(keeper)
+
+        try:
+            if not await self._show(keeper, items, visit):
+                return False
+        except DeliveryError as error:
+            if not error.is_permanent or error.is_lost_place:
+                raise
+            logger.error(  # noqa: TRY400 - what Slack does not take says nothing by its place
+                "could not show a combined card, splitting it: %s",
+                error,
+                extra={"action": "batch_split", "approval_id": keeper.approval_id},
+            )
+            visit.keepers.update(await self.split(keeper))
+        await self._draw_copies(keeper, items, is_new=visit.is_first(keeper))
+        return True
+
+    async def _draw_copies(self, keeper: Approval, items: Items, *, is_new: bool) -> None:
+        """Bring the card in direct messages to what all records say; it keeps no other back.
+
+        Raises:
+            DeliveryError: Slack did not take one now; the others are drawn.
+        """
+        copies, fault = read_beside(keeper.cards_json), None
+        kept: list[SideMessage | None] = [*copies]
+        for number, copy in enumerate(copies):
+            if copy.kind != BATCH:
+                continue
+            try:
+                kept[number] = await self._show_copy(keeper, copy, items, is_new=is_new)
+            except DeliveryError as error:
+                fault = fault or error
+        text = write_beside(one for one in kept if one is not None)
+        if text != write_beside(copies):
+            name = keeper.approval_id
+            await self.approvals.mark_beside(name, fence=keeper.fence, cards_json=text)
+        if fault is not None:
+            raise fault
+
+    async def _show_copy(
+        self, keeper: Approval, copy: SideMessage, items: Items, *, is_new: bool
+    ) -> SideMessage | None:
+        """Draw one of them; None when it can never be shown."""
+        is_posted = copy.ts not in {"", UNKNOWN_TS}
+        try:
+            if is_posted and await self.cards.update_copy(keeper, copy, items):
+                return copy
+            look_first = not (is_posted or is_new)
+            return await self.cards.post_copy(keeper, copy, items, look_first=look_first)
+        except DeliveryError as error:
+            if not error.is_permanent and error.reason != "missing_scope":
+                raise
+            logger.warning(
+                "could not deliver a combined card to %s: %s",
+                copy.user,
+                error,
+                extra={"action": "copy_failed", "approval_id": keeper.approval_id},
+            )
+            return None
+
+    async def _show(self, keeper: Approval, items: Items, visit: Visit) -> bool:
+        is_posted = keeper.batch_ts not in {"", UNKNOWN_TS}
+        if is_posted:
+            if await self.cards.update_batch(keeper, items):
+                return True
+            # Gone. This is on record before another is posted: see `Drawing`.
+            if not await self._mark(keeper, batch_ts=UNKNOWN_TS):
+                return False
+        look_first = not (visit.is_first(keeper) or is_posted)
+        ts = await self.cards.post_batch(keeper, items, look_first=look_first)
+        if await self._mark(keeper, batch_ts=ts):
+            return True
+        newest = await self.approvals.get(keeper.approval_id)
+        if newest.batch_ts not in {"", UNKNOWN_TS, ts}:
+            await self.cards.remove_batch(keeper, ts)  # another process has posted it, too
+        return False
+
+    async def split(self, approval: Approval) -> frozenset[str]:
+        """Give all that waits on the card of an approval cards of their own; return their ids."""
+        return await self.approvals.split(
+            approval.batch, checkpoint_id=approval.checkpoint_id, now_ms=self.clock()
+        )
+
+    async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
+        """An approval as messages in the thread speak of it: under the words for all on its card.
+
+        Args:
+            approval: One of them.
+            items: All of them.
+        """
+        keeper = next((one for one in items if one.approval_id == approval.batch), None)
+        if keeper is None:
+            keeper = await self.approvals.get(approval.batch)
+        ts = "" if keeper.batch_ts == UNKNOWN_TS else keeper.batch_ts
+        waiting = [one for one in items if one.status is Status.PENDING]
+        title = await self.cards.title_of(waiting or items)
+        made = replace(approval, title=title, card_ts=ts)
+        if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
+            # Of several ends, none is said: the card tells them.
+            made = replace(made, status=Status.APPROVED, decision=None, run_json="")
+        return made
+
+    async def _mark(
+        self, approval: Approval, *, batch_ts: str | None = None, leaves: bool = False
+    ) -> bool:
+        return await self.approvals.mark_batch(
+            approval.approval_id, fence=approval.fence, batch_ts=batch_ts, leaves=leaves
+        )

@@ -1,0 +1,223 @@
+"""An approval's card, brought to what its record says."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.approvals.due.batch_cards import SharedCards
+from bot.approvals.due.visit import BATCH, OWN, Visit, read_beside, write_beside
+from bot.audit.entries import note_undeliverable
+from bot.clock import milliseconds
+from bot.errors import DeliveryError
+from bot.ports.notifier import Notifier, SideMessage
+from bot.ports.process import Clock
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
+from storage.records import UNKNOWN_TS, Approval, DrawnCard
+
+logger = logging.getLogger(__name__)
+
+JUST_READ = timedelta(seconds=1)
+"""The age up to which a record is drawn as it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Draws cards under the leases of their approvals.
+
+    Args:
+        approvals: Where records are kept.
+        audit: Where it is noted that a card cannot be shown.
+        notifier: How cards are shown.
+        clock: The time now.
+        shared: Draws the cards of several; None where each has one of its own.
+    """
+
+    approvals: ApprovalStore
+    audit: AuditStore
+    notifier: Notifier
+    clock: Clock
+    shared: SharedCards | None = None
+
+    async def draw(self, approval: Approval, visit: Visit) -> tuple[Approval, DrawnCard | None]:
+        """Bring the card to what the record says; return the record, and what was drawn.
+
+        A card that Slack will never take is marked so. It is tried again with what is due anyway:
+        the next reminder, a decision, the expiry, or a click on it. One that it does not take as
+        long as it refuses the app is marked, too, and tried again until it does.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+        """
+        if approval.drawn_revision >= approval.revision:
+            return approval, None
+        try:
+            approval, fault = await self._draw_copies(approval, visit)
+            approval, drawn = await self._draw_first(approval, visit)
+            if fault is not None:  # that those in the thread have theirs is kept; then once more
+                if drawn is not None:
+                    await self.mark(approval, drawn.card_ts)
+                raise fault
+        except DeliveryError as error:
+            if error.is_permanent:
+                return await self._note_undeliverable(approval, error), None
+            if error.is_refusal:
+                await self._note_undeliverable(approval, error)
+            raise
+        card_ts = drawn.card_ts if drawn is not None else ""
+        return replace(approval, undeliverable="", card_ts=card_ts), drawn
+
+    async def _draw_first(
+        self, approval: Approval, visit: Visit
+    ) -> tuple[Approval, DrawnCard | None]:
+        """Draw the card in the thread: its own, or one with others."""
+        if self.shared is not None and approval.batch:
+            seen = await self.shared.see_to(approval, visit)
+            if seen is None:
+                return approval, None
+            approval = seen
+            if approval.is_batched:
+                return approval, DrawnCard(card_ts="", revision=approval.revision)
+        return approval, await self._draw_changed(approval, visit)
+
+    async def _draw_copies(
+        self, approval: Approval, visit: Visit
+    ) -> tuple[Approval, DeliveryError | None]:
+        """Bring the cards beside the first to what the record says; post those that are new.
+
+        Returns:
+            The approval; and the fault of a card that somebody has only wished for: it keeps
+            nothing back.
+
+        Raises:
+            DeliveryError: Slack did not take another one now.
+        """
+        copies, fault = read_beside(approval.cards_json), None
+        kept: list[SideMessage | None] = [*copies]
+        try:
+            for number, copy in enumerate(copies):
+                if copy.kind == BATCH:  # drawn from all records: see `SharedCards`
+                    continue
+                try:
+                    kept[number] = await self._draw_copy(approval, copy, visit)
+                except DeliveryError as error:
+                    if not copy.key.startswith(OWN):
+                        raise
+                    fault = error
+        finally:
+            changed = write_beside(one for one in kept if one is not None)
+            if changed != write_beside(copies):
+                approval = replace(approval, cards_json=changed)
+                await self.approvals.mark_beside(
+                    approval.approval_id, fence=approval.fence, cards_json=changed
+                )
+        return approval, fault
+
+    async def _draw_copy(
+        self, approval: Approval, copy: SideMessage, visit: Visit
+    ) -> SideMessage | None:
+        """Draw one of them; None when it can never be shown."""
+
+        async def newest() -> Approval:
+            return approval
+
+        is_posted = copy.ts not in {"", UNKNOWN_TS}
+        if is_posted and await self.notifier.update_copy(copy, newest=newest):
+            return copy
+        look_first = not (is_posted or visit.is_first(approval, copy.key))
+        try:
+            return await self.notifier.post_copy(
+                approval, copy, look_first=look_first, newest=newest
+            )
+        except DeliveryError as error:
+            if not is_hopeless(error, copy, approval.place):
+                raise
+            logger.warning(
+                "could not deliver a card to %s: %s",
+                copy.user or copy.channel,
+                error,
+                extra={"action": "copy_failed", "approval_id": approval.approval_id},
+            )
+            return None
+
+    async def _draw_changed(self, approval: Approval, visit: Visit) -> DrawnCard | None:
+        """Update the card, or post it; return what is drawn, None when the lease was lost."""
+
+        async def newest() -> Approval:
+            # Read again when it had to wait. What has changed a moment ago is drawn right after:
+            # the release sees it.
+            is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
+            return approval if is_new else await self.approvals.get(approval.approval_id)
+
+        look_first = approval.post_tried and not visit.is_first(approval)
+        if approval.card_ts:
+            drawn = await self.notifier.update_card(approval, newest=newest)
+            if drawn is not None:
+                return DrawnCard(card_ts=approval.card_ts, revision=drawn.revision)
+            # Gone. This is recorded before another is posted, so that a crash in between
+            # leaves a post that was tried, which is looked for, and not a card to be updated.
+            if not await self.mark(approval, ""):
+                return None
+            look_first = False
+        if not visit.is_born and not await self.mark(approval, None):
+            return None
+        drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
+        return DrawnCard(card_ts=drawn.card_ts, revision=drawn.revision)
+
+    async def mark(
+        self, approval: Approval, card_ts: str | None, drawn_revision: int | None = None
+    ) -> bool:
+        """Put a step with the card on record; False when the lease was lost.
+
+        Args:
+            approval: As claimed.
+            card_ts: Where the card stands, "" when it is gone; None leaves that as it is.
+            drawn_revision: Of the record that it shows; None when it shows nothing new.
+        """
+        return await self.approvals.mark_card(
+            approval.approval_id,
+            fence=approval.fence,
+            card_ts=card_ts,
+            drawn_revision=drawn_revision,
+        )
+
+    async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
+        if approval.undeliverable == error.reason:
+            return approval
+        logger.error(
+            "Slack rejected a card%s: %s",
+            "; retrying until Slack accepts the app again" if error.is_refusal else "",
+            error,
+            extra={"action": "card_undeliverable", "approval_id": approval.approval_id},
+        )
+        await note_undeliverable(
+            self.audit, approval, self.clock(), method=error.method, why=error.reason
+        )
+        await self.approvals.mark_undeliverable(
+            approval.approval_id, fence=approval.fence, reason=error.reason
+        )
+        if error.is_lost_place:
+            await self._lose(approval, error.reason)
+        return replace(approval, undeliverable=error.reason)
+
+    async def _lose(self, approval: Approval, reason: str) -> None:
+        try:
+            await self.notifier.lose(approval, reason)
+        except DeliveryError as error:
+            logger.warning(
+                "could not tell requesters that a channel is unreachable: %s",
+                error,
+                extra={"action": "place_lost"},
+            )
+
+
+def is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:
+    """Whether a card beside the first can never be shown, and the others are enough.
+
+    An app that was installed before it sent direct messages has no scope for them.
+    """
+    if copy.user and (not place or copy.key.startswith((OWN, BATCH))):
+        return error.is_permanent or error.reason == "missing_scope"
+    return error.is_permanent and copy.channel != place

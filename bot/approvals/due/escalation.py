@@ -1,0 +1,470 @@
+"""The ladder of a waiting approval: whom it asks at first, and each step of it when that is due.
+
+A step is one conditional write, before anybody is told: what is to be sent is on record with it,
+so that a crash in between loses nothing, and sends nothing twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from bot.approvals.due.batch_cards import stays
+from bot.approvals.due.escalation_state import (
+    NOTHING,
+    EscalationPlan,
+    StoredEscalation,
+    can_hasten,
+    climbed_by,
+    course_of,
+    direct_message,
+    due_audience,
+    key_of,
+    names_text,
+    new_card,
+    new_message,
+    own_card,
+    state_of,
+)
+from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
+from bot.approvals.due.visit import BATCH, read_beside, users_of, write_beside
+from bot.audit.entries import note_steps
+from bot.people.claims import read_claim, write_snoozes
+from bot.people.lookup import is_direct
+from bot.people.recipient_ids import (
+    HERE,
+    MOST_PEOPLE,
+    asked_groups,
+    audience_of,
+    is_channel,
+    is_person,
+    is_usergroup,
+)
+from bot.people.recipients import Audience, Waiting
+from bot.people.terms_of import steps_of, terms_of
+from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
+from bot.policy.terms import Terms, TermsError
+from bot.ports.notifier import SideMessage
+from bot.ports.process import Clock
+from storage.ports.approvals import ApprovalStore
+from storage.ports.audit import AuditStore
+from storage.records import Approval, Kind, Status
+
+logger = logging.getLogger(__name__)
+
+DM = "dm"
+"""In `place`: the cards are in direct messages."""
+MOST_DIRECT = 20
+"""Maximum number of people who get a card by direct message."""
+THREAD = "thread"
+
+
+async def _nobody_leaves(_: Approval) -> None:
+    """Nobody stands in for anybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCards:
+    """Finds out who gets a card because they have asked for cards by direct message.
+
+    Nobody gets one who does not certainly decide about it at that moment: a card tells much.
+
+    Args:
+        approvals: Where records are kept.
+        audience: Looks people up.
+        consideration: Who wants cards, and who is not to be told now.
+    """
+
+    approvals: ApprovalStore
+    audience: Audience
+    consideration: DoNotDisturb
+
+    async def asking(
+        self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
+    ) -> frozenset[str]:
+        """Those of some people who want the card themselves, and certainly can decide it now.
+
+        What is on a card with others is told of below that.
+
+        Raises:
+            TermsError: The votes, or a zone, cannot be read.
+        """
+        if approval.is_batched or approval.place == DM:
+            return frozenset()
+        wants = await self.consideration.direct(approval, people)
+        return await self.audience.able(approval, terms, wants, steps=steps) if wants else wants
+
+    async def of_groups(
+        self,
+        approval: Approval,
+        terms: Terms,
+        names: Collection[str],
+        people: Collection[str],
+        *,
+        steps: int,
+    ) -> tuple[tuple[SideMessage, ...], Mapping[str, int]]:
+        """Cards for people who are asked by user groups; the groups are mentioned all the same.
+
+        Args:
+            approval: What waits.
+            terms: Its terms.
+            names: Ids of all who are asked.
+            people: Those whom it waits for.
+            steps: Of its ladder.
+
+        Returns:
+            New cards; and who is not to be told now, each with when.
+        """
+        new = {*people} - users_of(approval) - {*names}
+        wants = await self.consideration.direct(approval, new)
+        if not wants:
+            return (), {}
+        members = wants & await self.audience.members(approval, names)
+        able = sorted(await self.asking(approval, terms, members, steps=steps))[:MOST_DIRECT]
+        held = await self.consideration.quiet(approval, able)
+        return tuple(own_card(approval, one) for one in able if one not in held), held
+
+    async def late(self, approval: Approval, terms: Terms, now_ms: int) -> tuple[SideMessage, ...]:
+        """Cards for who wants one by now: who sees to it, and who had one of several with it."""
+        claim = read_claim(approval.claim_json)
+        people = {claim.by} if claim.holds(now_ms) else set[str]()
+        if approval.batch and not stays(approval):
+            keeper = await self.approvals.get(approval.batch)
+            people |= {one.user for one in read_beside(keeper.cards_json) if one.kind == BATCH}
+        people -= users_of(approval)
+        if not people:
+            return ()
+        alone, steps = replace(approval, batch=""), steps_of(approval)
+        able = await self.asking(alone, terms, people, steps=steps)
+        held = await self.consideration.quiet(approval, able)
+        return tuple(own_card(approval, one) for one in sorted(able - held.keys()))
+
+
+@dataclass(frozen=True, slots=True)
+class EscalationPlanner:
+    """Plays the ladder of approvals that people decide under terms.
+
+    Args:
+        approvals: Where records are kept.
+        audit: Where its steps are noted.
+        audience: Whom messages are for.
+        clock: The time now.
+        consideration: Who is not to be told now.
+        leaves: When somebody stops standing in for a person who is away.
+    """
+
+    approvals: ApprovalStore
+    audit: AuditStore
+    audience: Audience
+    clock: Clock
+    consideration: DoNotDisturb = field(default_factory=NeverQuiet)
+    leaves: Callable[[Approval], Awaitable[int | None]] = _nobody_leaves
+
+    @property
+    def _own(self) -> OwnCards:
+        return OwnCards(self.approvals, self.audience, self.consideration)
+
+    async def invite(self, approval: Approval) -> Approval:
+        """Complete a new approval before it is put on record: where its cards go, and for whom."""
+        if approval.status is not Status.PENDING or not approval.terms_json:
+            return approval
+        terms = _ladder_terms(approval)
+        course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
+        place = _place(approval, terms)
+        approval = replace(approval, place=place)
+        is_told = course.is_announced
+        deserted = await self.audience.is_deserted(approval, terms)
+        steps = 1 if deserted and is_told else 0
+        plan = await self._first(approval, terms, is_told=is_told, steps=steps)
+        messages = plan.messages
+        if tells_nobody(terms, course) or _sleeps_through(approval, plan):
+            messages = (*messages, new_message(approval, "quiet", "quiet"))
+        state = StoredEscalation(
+            since_ms=approval.created_ms,
+            told=steps,
+            announced=is_told,
+            duty_ms=approval.created_ms,
+            digest=approval.digest,
+            deserted=deserted,
+        )
+        return replace(
+            approval,
+            mentioned_json=names_text(plan.names),
+            snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
+            cards_json=write_beside(plan.cards),
+            messages_json=write_beside(messages),
+            ladder_json=state.to_text(),
+        )
+
+    async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
+        """Do the step that is due, on record; return the approval, and what is new beside its card.
+
+        What is sent by it is still to be sent.
+        """
+        try:
+            terms = _ladder_terms(approval)
+            found = due(terms, course_of(approval, terms), now_ms)
+        except TermsError as error:
+            logger.warning(
+                "could not plan reminders and escalation: %s",
+                error,
+                extra={"action": "ladder_failed"},
+            )
+            return approval, frozenset()
+        await self._note(approval, state_of(approval).noted)
+        if not found.expires:
+            found = await self._hastened(approval, terms, found, now_ms)
+        late = () if found.expires else await self._own.late(approval, terms, now_ms)
+        if found.expires or not (found.is_any or late):
+            return approval, frozenset()
+        plan = await self._plan(approval, terms, found, now_ms)
+        known = {one.user for one in plan.cards}
+        late = tuple(one for one in late if one.user not in known)
+        plan = replace(plan, cards=(*plan.cards, *late))
+        changed = climbed_by(approval, terms, found, plan, now_ms)
+        climbed = await self.approvals.climb(
+            changed,
+            revision=approval.revision,
+            now_ms=now_ms,
+            redraws=bool(found.begun or found.awake or plan.cards),
+        )
+        if climbed is None:  # somebody was quicker: look again
+            newest = await self.approvals.get(approval.approval_id)
+            return replace(newest, fence=approval.fence), frozenset()
+        await self._note(climbed, approval.steps)
+        return climbed, plan.keys
+
+    def next_ms(self, approval: Approval) -> int:
+        """When the ladder of a waiting approval goes on; its deadline at the latest."""
+        try:
+            terms = _ladder_terms(approval)
+            return next_moment(terms, course_of(approval, terms), self.clock())
+        except TermsError:
+            return approval.expires_ms
+
+    async def next_look_ms(self, approval: Approval) -> int:
+        """When it is looked at again: with its ladder, or when nobody may be left."""
+        next_ms, leaves_ms = self.next_ms(approval), await self.leaves(approval)
+        return next_ms if leaves_ms is None else min(next_ms, leaves_ms)
+
+    async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
+        """All that is due, with the first step before its time where nobody is left (6.3).
+
+        It is looked at with each visit: people go away while something waits for them.
+        """
+        course = course_of(approval, terms)
+        if found.course.steps or not can_hasten(approval, terms):
+            return found
+        if not await self.audience.is_deserted(approval, terms):
+            return found
+        return due(terms, replace(course, is_deserted=True), now_ms)
+
+    async def _note(self, approval: Approval, noted: int) -> None:
+        """Put steps on record that are not known to be: who began one may have died right after."""
+        if steps_of(approval) > noted:
+            steps = range(noted, steps_of(approval))
+            await note_steps(self.audit, approval, steps, at_ms=self.clock())
+
+    async def _first(
+        self, approval: Approval, terms: Terms, *, is_told: bool, steps: int
+    ) -> EscalationPlan:
+        """The cards of a new approval, and whom they are for."""
+        groups = asked_groups(terms, approval.stage, steps)
+        names = audience_of(terms, groups, approval.created_ms)
+        if approval.place == DM:
+            return await self._direct(approval, terms, names) if is_told else NOTHING
+        place = approval.place or approval.channel_id
+        channels = [one for one in names if is_channel(one) and one not in {HERE, place}]
+        cards = [new_card(approval, channel=one) for one in channels]
+        people: tuple[str, ...] = ()
+        here: tuple[str, ...] = ()
+        held: Mapping[str, int] = {}
+        if is_told and terms.mention:
+            waiting = await self.audience.waiting(approval, terms, steps=steps)
+            left, held = await self._awake(approval, names, waiting, silent=())
+            people = _few(tuple(one for one in left if not is_channel(one)))
+            absent = await self.audience.absent(place, [one for one in people if is_person(one)])
+            wants = await self._own.asking(approval, terms, {*people} - absent, steps=steps)
+            here = tuple(one for one in people if one not in absent | wants)
+            cards += [new_card(approval, user=one) for one in people if one in absent]
+            cards += [own_card(approval, one) for one in people if one in wants]
+            own, later = await self._own.of_groups(
+                approval, terms, names, waiting.people, steps=steps
+            )
+            cards, held = [*cards, *own], {**held, **later}
+        if approval.place:
+            cards.insert(0, replace(new_card(approval, channel=place), mentions=here))
+        return EscalationPlan(names=people, cards=tuple(cards), held=held)
+
+    async def _direct(
+        self, approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]
+    ) -> EscalationPlan:
+        """A card for each who can decide, those first who are named (4.5)."""
+        waiting = await self.audience.waiting(approval, terms, steps=steps_of(approval))
+        named = [one for one in names if is_person(one)]
+        others = sorted(waiting.people - {*named})
+        people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]
+        known = users_of(approval)
+        new = [one for one in people[:MOST_DIRECT] if one not in known]
+        held = await self.consideration.quiet(approval, new)
+        new = [one for one in new if one not in held]
+        cards = tuple(new_card(approval, user=one) for one in new)
+        return EscalationPlan(names=tuple(new), cards=cards, held=held)
+
+    async def _awake(
+        self,
+        approval: Approval,
+        names: Mapping[str, tuple[str, ...]],
+        waiting: Waiting,
+        *,
+        silent: Collection[str],
+    ) -> tuple[tuple[str, ...], Mapping[str, int]]:
+        """Those of an audience who are told now; and those who are told later, each with when.
+
+        The handle of a user group reaches all of its members, so that nobody of it is held back.
+        """
+        left = await self.audience.left(approval, names, waiting, silent=silent)
+        groups = [one for one in left if is_usergroup(one)]
+        people = {*left, *(waiting.people if groups else ())} - {*silent}
+        held = await self.consideration.quiet(approval, [one for one in people if is_person(one)])
+        if not held:
+            return left, held
+        named = {*left}
+        left = await self.audience.left(approval, names, waiting, silent=(*silent, *held))
+        left = tuple(one for one in left if one not in held)
+        is_reached = any(is_usergroup(one) for one in left)
+        return left, {one: end for one, end in held.items() if one in named or not is_reached}
+
+    async def _plan(
+        self, approval: Approval, terms: Terms, found: Due, now_ms: int
+    ) -> EscalationPlan:
+        """The message of a moment: whom it is for, and how it reaches them."""
+        if found.notice is None:
+            return NOTHING
+        waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
+        names = due_audience(approval, terms, found, now_ms)
+        silent = found.course.snoozes
+        left, held = await self._awake(approval, names, waiting, silent=silent)
+        awake = await self.audience.among(approval, found.awake, waiting)
+        awake = tuple(one for one in awake if one not in left)
+        left = (*left, *awake)
+        if out := await self.consideration.left_out(approval, found, _people(left, waiting)):
+            rest = {one: groups for one, groups in names.items() if one not in out}
+            quiet = (*silent, *held, *out)
+            left = await self.audience.left(approval, rest, waiting, silent=quiet)
+            left = tuple(one for one in (*left, *awake) if one not in out)
+            held = {**held, **{one: until for one, until in out.items() if until}}
+        plan = await self._told(approval, terms, found, left, now_ms)
+        steps, others = found.course.steps, waiting.people - {*left, *silent}
+        own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
+        cards = (*plan.cards, *own)
+        return replace(plan, cards=cards, held={**plan.held, **held, **later})
+
+    async def _told(
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> EscalationPlan:
+        """The messages for those who are told now."""
+        if found.notice is Notice.SNOOZE_OVER:
+            return await self._plan_awake(approval, terms, found, left, now_ms)
+        if approval.place == DM:
+            return await self._plan_direct(approval, terms, found, left, now_ms)
+        return await self._plan_here(approval, terms, found, left, now_ms)
+
+    async def _apart(
+        self, approval: Approval, terms: Terms, found: Due, people: Collection[str]
+    ) -> dict[str, SideMessage]:
+        """Cards for those who are not where the cards stand, or want them themselves, by person."""
+        place = approval.place or approval.channel_id
+        absent = {*people} if place == DM else await self.audience.absent(place, people)
+        rest, steps = {*people} - absent, found.course.steps
+        wants = await self._own.asking(approval, terms, rest, steps=steps)
+        cards = {one: new_card(approval, user=one) for one in absent}
+        cards |= {one: own_card(approval, one) for one in wants}
+        return {one: replace(card, kind=str(found.notice)) for one, card in cards.items()}
+
+    async def _plan_awake(
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> EscalationPlan:
+        """A direct message to each; the card itself to who cannot see it, or wants it."""
+        apart, users = await self._apart(approval, terms, found, left), users_of(approval)
+        new = [one for one in left if one in apart and one not in users]
+        cards = [apart[one] for one in new]
+        again = (direct_message(approval, found, one, now_ms) for one in left if one not in new)
+        return EscalationPlan(cards=tuple(cards), messages=tuple(again))
+
+    async def _plan_direct(
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> EscalationPlan:
+        """All of a moment by direct message: a card to who has none yet, a line to the others."""
+        known = users_of(approval)
+        changed = replace(approval, steps=found.course.steps)
+        new = await self._direct(changed, terms, dict.fromkeys(left, ()))
+        cards = tuple(replace(one, kind=str(found.notice)) for one in new.cards)
+        reached = {one.user for one in cards}
+        again = [one for one in left if one in known and one not in reached]
+        messages = tuple(direct_message(approval, found, one, now_ms) for one in again)
+        return EscalationPlan(names=new.names, cards=cards, messages=messages, held=new.held)
+
+    async def _plan_here(
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> EscalationPlan:
+        """A message below the card, and direct messages to whoever is not there, or wants them."""
+        place = approval.place or approval.channel_id
+        channels = [one for one in left if is_channel(one)]
+        people = _few(tuple(one for one in left if not is_channel(one)))
+        apart = await self._apart(approval, terms, found, [one for one in people if is_person(one)])
+        kind, key = str(found.notice), key_of(found, now_ms)
+        users, places = (
+            users_of(approval),
+            {one.channel for one in read_beside(approval.cards_json)},
+        )
+        fresh = [one for one in channels if one not in {HERE, place, *places}]
+        cards = [replace(new_card(approval, channel=one), kind=kind) for one in fresh]
+        cards += [apart[one] for one in people if one in apart and one not in users]
+        here = tuple(one for one in people if one not in apart)
+        messages = [
+            direct_message(approval, found, one, now_ms)
+            for one in people
+            if one in apart and one in users
+        ]
+        if here or (channels and not fresh):
+            below = new_message(approval, kind, key)
+            messages.insert(0, replace(below, mentions=here))
+        return EscalationPlan(names=people, cards=tuple(cards), messages=tuple(messages))
+
+
+def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
+    """All people whom a message reaches: by name, and by the handles of user groups."""
+    named = {one for one in left if is_person(one)}
+    reached = waiting.people if any(is_usergroup(one) for one in left) else frozenset[str]()
+    return reached | named
+
+
+def _sleeps_through(approval: Approval, plan: EscalationPlan) -> bool:
+    """Whether all who are to be told are not to be disturbed until it has expired (5.7)."""
+    is_nobody = bool(plan.held) and not plan.names and approval.place != DM
+    return is_nobody and min(plan.held.values()) >= approval.expires_ms
+
+
+def _place(approval: Approval, terms: Terms) -> str:
+    """Where the cards go: in a direct message, nobody but who wrote it is there (4.5)."""
+    if is_direct(approval):
+        return DM
+    return "" if terms.route in {THREAD, approval.channel_id} else terms.route
+
+
+def _few(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The first people, and all user groups."""
+    people = [one for one in names if is_person(one)][:MOST_PEOPLE]
+    return tuple(one for one in names if not is_person(one) or one in people)
+
+
+def _ladder_terms(approval: Approval) -> Terms:
+    """The terms of an approval; people are told once that a call is in doubt (3.12).
+
+    Raises:
+        TermsError: They cannot be read.
+    """
+    terms = terms_of(approval)
+    return terms.model_copy(update={"remind_s": 0}) if approval.kind is Kind.DOUBT else terms

@@ -1,0 +1,244 @@
+"""The course of a waiting approval: its ladder's state as its record keeps it, and a step's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+
+from bot.approvals.due.visit import OWN, read_beside, write_beside
+from bot.people.claims import read_claim, read_snoozes, write_snoozes
+from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
+from bot.people.terms_of import steps_of
+from bot.policy.escalation import Due, EscalationState, Notice
+from bot.policy.rotation import on_duty
+from bot.policy.terms import Terms
+from bot.ports.notifier import SideMessage
+from storage.records import UNKNOWN_TS, Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEscalation:
+    """The state of a ladder beside what the record has fields for. Stored: must stay readable.
+
+    Attributes:
+        since_ms: Since when its times count.
+        told: So many steps were told to their people.
+        announced: Whether those who are asked since then were mentioned.
+        duty_ms: Until when hand-overs of a duty were told.
+        noted: So many steps are in the audit.
+        digest: Of what it was about.
+        stage: The stage that it was in.
+        deserted: Whether all who could decide are away, without a delegate (6.3).
+    """
+
+    since_ms: int
+    told: int = 0
+    announced: bool = True
+    duty_ms: int = 0
+    noted: int = 0
+    digest: str = ""
+    stage: int = 0
+    deserted: bool = False
+
+    def to_text(self) -> str:
+        """Write it for the record."""
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EscalationPlan:
+    """The messages of one moment.
+
+    Attributes:
+        names: Ids of all whom they are for.
+        cards: New cards beside the first.
+        messages: New nudges.
+        held: Who is told later, and when: they are not to be disturbed now.
+    """
+
+    names: tuple[str, ...] = ()
+    cards: tuple[SideMessage, ...] = ()
+    messages: tuple[SideMessage, ...] = ()
+    held: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all that is new: no earlier try can have posted it."""
+        return frozenset(one.key for one in (*self.cards, *self.messages))
+
+
+NOTHING = EscalationPlan()
+
+
+def since_of(approval: Approval) -> int:
+    """Since when reminders and steps count (5.11)."""
+    return approval.ladder_ms or approval.created_ms
+
+
+def state_of(approval: Approval) -> StoredEscalation:
+    """The state of a ladder; after an edit that waits, or a new stage, it begins anew (5.11)."""
+    since_ms, known = since_of(approval), _state(approval.ladder_json)
+    if known is None:
+        return StoredEscalation(since_ms=since_ms, digest=approval.digest, stage=approval.stage)
+    if known.since_ms == since_ms and known.digest == approval.digest:
+        return known
+    is_back = known.digest == approval.digest and approval.stage < known.stage
+    return StoredEscalation(
+        since_ms=since_ms,
+        announced=is_back,  # whoever was asked before a vote was dropped is asked once more
+        duty_ms=since_ms,
+        digest=known.digest,
+        stage=approval.stage if is_back else known.stage,
+    )
+
+
+def _state(text: str) -> StoredEscalation | None:
+    """Read a kept state; None when there is none. A damaged one has nobody told twice."""
+    with suppress(TypeError, ValueError, RecursionError):
+        return StoredEscalation(**json.loads(text)) if text else None
+    return None
+
+
+def course_of(approval: Approval, terms: Terms) -> EscalationState:
+    """The course of an approval: all that its ladder has done so far."""
+    state, claim = state_of(approval), read_claim(approval.claim_json)
+    groups = asked_groups(terms, approval.stage, steps_of(approval))
+    return EscalationState(
+        since_ms=state.since_ms,
+        deadline_ms=approval.expires_ms,
+        reminders=approval.reminders,
+        steps=steps_of(approval),
+        told=state.told,
+        is_announced=state.announced or not terms.mention,
+        claimed_ms=claim.since_ms,
+        claim_until_ms=claim.until_ms,
+        snoozes=read_snoozes(approval.snoozes_json),
+        duties=rotations_of(terms, groups),
+        duty_ms=state.duty_ms,
+        is_deserted=state.deserted,
+    )
+
+
+def mentioned_of(approval: Approval) -> tuple[str, ...]:
+    """Ids of all who were mentioned about an approval to those who are asked now."""
+    with suppress(TypeError, ValueError, RecursionError):
+        return tuple(str(one) for one in json.loads(approval.mentioned_json))
+    return ()
+
+
+def held_of(approval: Approval) -> frozenset[str]:
+    """Slack user ids of people who are told later, and were not mentioned yet."""
+    return frozenset(read_snoozes(approval.snoozes_json)) - {*mentioned_of(approval)}
+
+
+def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
+    """A message that is not posted yet."""
+    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=since_of(approval))
+
+
+def new_card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
+    """A card for somebody, or for a channel, that is not posted yet."""
+    key = f"card:{user or channel}"
+    return replace(new_message(approval, "card", key), user=user, channel=channel)
+
+
+def own_card(approval: Approval, user: str) -> SideMessage:
+    """A card for somebody who has asked for cards by direct message, not posted yet."""
+    return replace(new_message(approval, "card", f"{OWN}{user}"), user=user)
+
+
+def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
+    """A line to somebody about what is due, not posted yet."""
+    message = new_message(approval, str(found.notice), f"{key_of(found, now_ms)}@{user}")
+    return replace(message, user=user, mentions=(user,))
+
+
+def key_of(found: Due, now_ms: int) -> str:
+    """The key of the message of a moment."""
+    return f"{found.notice}:{now_ms}"
+
+
+def can_hasten(approval: Approval, terms: Terms) -> bool:
+    """Whether the first step of a ladder is still to come, and not hastened yet."""
+    has_begun = steps_of(approval) > 0 or state_of(approval).deserted
+    return bool(terms.escalate) and not has_begun
+
+
+def climbed_by(
+    approval: Approval, terms: Terms, found: Due, plan: EscalationPlan, now_ms: int
+) -> Approval:
+    """The approval after a step: with all that is to be sent by it."""
+    state, course = state_of(approval), found.course
+    steps = course.steps
+    mentioned = remembered_of(approval, terms, found, now_ms)
+    later = terms.escalate[steps:]
+    escalate_ms = since_of(approval) + later[0].after_s * 1000 if later else None
+    changed = replace(
+        state,
+        told=course.told,
+        announced=course.is_announced,
+        duty_ms=course.duty_ms,
+        noted=steps_of(approval),
+        digest=approval.digest,
+        stage=approval.stage,
+        deserted=course.is_deserted,
+    )
+    is_first = found.begun > 0 and approval.escalated_ms is None
+    return replace(
+        approval,
+        reminders=course.reminders,
+        steps=steps,
+        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
+        escalated_ms=now_ms if is_first else approval.escalated_ms,
+        mentioned_json=names_text((*mentioned, *plan.names)),
+        snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
+        cards_json=write_beside((*read_beside(approval.cards_json), *plan.cards)),
+        messages_json=write_beside((*read_beside(approval.messages_json), *plan.messages)),
+        ladder_json=changed.to_text(),
+    )
+
+
+def due_audience(
+    approval: Approval, terms: Terms, found: Due, now_ms: int
+) -> dict[str, tuple[str, ...]]:
+    """The audience of what is due at a moment, before it is looked up who is waited for."""
+    stage, names = approval.stage, {}
+    known = remembered_of(approval, terms, found, now_ms)
+    if found.announces:
+        asked = audience_of(terms, asked_groups(terms, stage), now_ms)
+        names.update({one: groups for one, groups in asked.items() if one not in known})
+    if found.reminds and found.notice is not Notice.ESCALATION:
+        told = asked_groups(terms, stage, found.course.told)
+        names.update(audience_of(terms, told, now_ms))
+    if found.tells:
+        added = audience_of(terms, added_groups(terms, stage, found.tells), now_ms)
+        names.update({one: groups for one, groups in added.items() if one not in known})
+    on_call = [on_duty(rotation, now_ms) for rotation in found.relieved]
+    names.update({one: _duty_groups(terms) for one in on_call if one is not None})
+    return names
+
+
+def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tuple[str, ...]:
+    """List those who were mentioned, of all who are asked now.
+
+    A new stage asks them for something else; of those whom an edit still has asked, nobody is
+    mentioned again.
+    """
+    known, state = mentioned_of(approval), state_of(approval)
+    if not found.announces:
+        return known
+    if state.digest == approval.digest:
+        return ()
+    asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
+    return tuple(one for one in known if one in asked)
+
+
+def _duty_groups(terms: Terms) -> tuple[str, ...]:
+    return tuple(name for name, group in terms.groups.items() if group.rotation is not None)
+
+
+def names_text(names: tuple[str, ...]) -> str:
+    """Write names for the record, each once."""
+    return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))

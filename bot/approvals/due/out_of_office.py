@@ -1,0 +1,149 @@
+"""People who are away, and whether anybody is left who could decide (6.3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from cachetools import LRUCache
+
+from bot.approvals.due.escalation_state import can_hasten
+from bot.clock import milliseconds
+from bot.leases import LOOK_PATIENCE
+from bot.people.delegated import absent_of, delegations_of
+from bot.people.feasibility import FeasibilityCheck
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.people import DelegationStore
+from storage.ports.approvals import ApprovalStore
+from storage.records import Approval, DelegationRecord, Kind, Status
+
+LOOK_AGAIN = timedelta(minutes=1)
+"""While nobody can decide: people come back."""
+_PAGE = 100
+_REMEMBERED = 1_000
+"""Approvals of which this process knows that it was asked to look at them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absences:
+    """Says who is away from an approval; read once, for one moment.
+
+    Args:
+        delegations: Where absences and delegations are kept.
+        clock: The time now.
+    """
+
+    delegations: DelegationStore
+    clock: Clock
+    _known: dict[str, Sequence[DelegationRecord]] = field(default_factory=dict)
+
+    async def away(self, approval: Approval) -> Mapping[str, tuple[str, ...]]:
+        """Find out who is not to be mentioned, and who is in their place; see `Audience`."""
+        records = await self._records(approval)
+        handed = delegations_of(records) if terms_of(approval).delegation else ()
+        return {
+            owner: tuple(
+                one.delegate
+                for one in handed
+                if one.owner == owner and one.is_for(approval.approval_id)
+            )
+            for owner in absent_of(records)
+        }
+
+    async def next_ms(self, approval: Approval) -> int | None:
+        """When somebody stops standing in for a person who stays away; None where nobody does."""
+        if not waits_for_people(approval):
+            return None
+        records = await self._records(approval)
+        absent = absent_of(records)
+        return min(
+            (one.until_ms for one in records if one.delegate_id and one.owner_id in absent),
+            default=None,
+        )
+
+    async def _records(self, approval: Approval) -> Sequence[DelegationRecord]:
+        team_id = approval.team_id
+        if team_id not in self._known:
+            now = self.clock()
+            self._known[team_id] = await self.delegations.current(team_id, now_ms=now)
+        return self._known[team_id]
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityMonitor:
+    """Finds out whether anybody can decide: at steps, when a vote was refused, and while stuck."""
+
+    _asked_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _asked: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    def asks(self, approval: Approval, now_ms: int) -> bool:
+        """Whether a vote that was refused has it looked at: once in a while, however many are."""
+        since_ms = now_ms - self._asked_ms.get(approval.approval_id, 0)
+        if approval.status is not Status.PENDING or since_ms < milliseconds(LOOK_AGAIN):
+            return False
+        self._asked_ms[approval.approval_id] = now_ms
+        self._asked[approval.approval_id] = True
+        return True
+
+    async def look(
+        self,
+        approval: Approval,
+        approvals: ApprovalStore,
+        outlook: FeasibilityCheck,
+        *,
+        is_step: bool,
+    ) -> Approval:
+        """Put on record that nobody can decide, or that somebody can again.
+
+        A look-up that fails, or takes long, changes nothing.
+
+        Args:
+            approval: It waits.
+            approvals: Where it is kept.
+            outlook: Looks people up.
+            is_step: Whether a step of its ladder is due.
+
+        Returns:
+            The approval, as it is on record.
+        """
+        is_asked = self._asked.pop(approval.approval_id, False)
+        if approval.kind is Kind.QUESTION or not (is_step or is_asked or approval.stuck):
+            return approval
+        try:
+            async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
+                missing = await outlook.missing(approval)
+        except TimeoutError:
+            return approval
+        stuck = str(missing) if missing is not None else ""
+        if stuck == approval.stuck:
+            return approval
+        marked = await approvals.mark_stuck(
+            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
+        )
+        return marked or approval
+
+
+def waits_for_people(approval: Approval) -> bool:
+    """Whether backups would be asked at once, if nobody were left."""
+    if approval.status is not Status.PENDING or not approval.terms_json:
+        return False
+    try:
+        terms = terms_of(approval)
+    except TermsError:
+        return False
+    return can_hasten(approval, terms)
+
+
+async def waiting_for_people(storage: Storage, team_id: str) -> AsyncIterator[Approval]:
+    """All approvals of a workspace whose backups would be asked at once, if nobody were left."""
+    approvals, after = await storage.restoring.pending(limit=_PAGE)
+    while after:
+        for approval in approvals:
+            if approval.team_id == team_id and waits_for_people(approval):
+                yield approval
+        approvals, after = await storage.restoring.pending(limit=_PAGE, after=after)

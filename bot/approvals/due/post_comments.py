@@ -1,0 +1,116 @@
+"""Questions asked back, posted into the thread, on record before: until an answer or the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.errors import DeliveryError
+from bot.people.requesters import requesters_of
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock
+from storage.ports.approvals import ApprovalStore
+from storage.records import UNKNOWN_TS, Approval, Status
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BackQuestions:
+    """Posts what people ask requesters or the agent about a card, under the lease of the card.
+
+    Args:
+        approvals: Where the questions are kept.
+        notifier: Posts them.
+        clock: The time now.
+    """
+
+    approvals: ApprovalStore
+    notifier: Notifier
+    clock: Clock
+
+    @staticmethod
+    def wait(approval: Approval) -> bool:
+        """Whether there is one to be posted, or one whose message still asks for an answer."""
+        return any(_is_due(approval, one) for one in dialog_of(approval))
+
+    async def post(self, approval: Approval) -> Approval:
+        """Post those that are not posted yet, each once; return the record with them.
+
+        One whose post was lost on its way is looked for first. One that Slack will never take
+        stands on the card alone. Where the record has changed meanwhile, it is attended to again.
+        What was answered, or is over, stops asking.
+
+        Raises:
+            DeliveryError: Slack did not take one now.
+        """
+        for one in dialog_of(approval):
+            if not _is_due(approval, one):
+                continue
+            after = await (self._closed(approval, one) if one.ts else self._posted(approval, one))
+            changed = with_exchange(approval, one, after)
+            if not await self._keep(changed):
+                return approval
+            approval = changed
+        return approval
+
+    async def _posted(self, approval: Approval, one: Comment) -> Comment:
+        try:
+            ts = await self.notifier.ask_back(
+                approval,
+                key=one.key(approval),
+                by=one.by,
+                text=one.text,
+                mentions=_mentions(approval, one),
+            )
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            logger.warning(
+                "could not post a question to the thread: %s",
+                error,
+                extra={"action": "question_undeliverable"},
+            )
+            ts = UNKNOWN_TS
+        return replace(one, ts=ts)
+
+    async def _closed(self, approval: Approval, one: Comment) -> Comment:
+        try:
+            await self.notifier.close_question(
+                approval, ts=one.ts, by=one.by, text=one.text, is_answered=not one.is_open
+            )
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            logger.warning(
+                "could not close a question in the thread: %s",
+                error,
+                extra={"action": "question_undeliverable"},
+            )
+        return replace(one, closed="yes")
+
+    async def _keep(self, changed: Approval) -> bool:
+        if changed.status is not Status.PENDING:  # nobody adds to it any more
+            return await self.approvals.mark_beside(
+                changed.approval_id, fence=changed.fence, dialog_json=changed.dialog_json
+            )
+        kept = await self.approvals.annotate(
+            changed, revision=changed.revision, now_ms=self.clock(), redraws=False
+        )
+        return kept is not None
+
+
+def _mentions(approval: Approval, one: Comment) -> Sequence[str]:
+    if one.to == AGENT:
+        return ()
+    return [one.to] if one.to else requesters_of(approval)
+
+
+def _is_due(approval: Approval, one: Comment) -> bool:
+    is_pending = approval.status is Status.PENDING
+    if not one.ts:
+        return is_pending
+    is_over = not (is_pending and one.is_open)
+    return is_over and not one.closed and one.ts != UNKNOWN_TS

@@ -1,0 +1,603 @@
+"""The due work of an approval, under a lease: draw its card, remind, escalate, expire.
+
+Each step may be repeated without harm, and the scheduler repeats what a crash left open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import chain
+
+from cachetools import LRUCache
+
+from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
+from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
+from bot.approvals.due.card_updates import Drawing
+from bot.approvals.due.escalation import EscalationPlanner
+from bot.approvals.due.messages import Alarming, Messages, NoAlarm, TermsSteps
+from bot.approvals.due.out_of_office import (
+    LOOK_AGAIN,
+    Absences,
+    FeasibilityMonitor,
+    waiting_for_people,
+)
+from bot.approvals.due.post_comments import BackQuestions
+from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
+from bot.approvals.due.reminders import Reminders
+from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
+from bot.approvals.due.visit import Visit
+from bot.approvals.execution import lets_run
+from bot.audit.entries import decision_entries, note_request, vote_entries
+from bot.clock import milliseconds
+from bot.errors import REFUSALS, DeliveryError
+from bot.leases import (
+    ATTENDANCE,
+    CARD_RETRY,
+    LEASE,
+    ClaimedWork,
+)
+from bot.observability.context import about
+from bot.people.claims import read_claim
+from bot.people.current_policy import CurrentPolicy, NoPolicy
+from bot.people.feasibility import FeasibilityCheck
+from bot.people.lookup_cache import LookupOnce
+from bot.people.recipients import Audience
+from bot.ports.batches import BatchCards
+from bot.ports.notifier import Notifier
+from bot.ports.people import Directory
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.errors import RecordConflictError
+from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status
+
+logger = logging.getLogger(__name__)
+
+RESULT_PATIENCE_S = 0.15
+"""The card of an approved call waits so long for its result, so that it is updated once."""
+MOST_AT_ONCE = 500
+"""The most cards drawn again when Slack lets the app in; the others follow by themselves."""
+_REMEMBERED = 1_000
+"""The most decisions whose threads this process remembers to have woken."""
+
+
+_LOOKED_BACK = 50
+"""The newest requests of a thread, among which the one is that a new one replaces."""
+
+
+def replaced_by(newer: Approval, known: Sequence[Approval]) -> Approval | None:
+    """The request that a new one replaces: the newest of the same call that was called off."""
+    same = (
+        one
+        for one in known
+        if one.status is Status.SUPERSEDED
+        and (one.address, one.kind) == (newer.address, newer.kind)
+        and one.created_ms <= newer.created_ms
+        and not one.newer_ts
+    )
+    return next(same, None)
+
+
+def _nothing() -> None:
+    """Nobody looks at it."""
+
+
+async def _no_grant(_: Approval) -> int | None:
+    """There are no grants."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The outcome of an attendance.
+
+    Attributes:
+        seen: The record as last read.
+        due_ms: When it needs attention again; None when it does not.
+        failed: Whether that is because of a fault.
+        drawn: The card as it was drawn, when that is not on record yet.
+        sign: The sign at the root of the thread, when that is not on record yet.
+    """
+
+    seen: Approval
+    due_ms: int | None
+    failed: bool = False
+    drawn: DrawnCard | None = None
+    sign: str | None = None
+
+
+@dataclass(slots=True)
+class _Flight:
+    """An attendance that goes on in this process.
+
+    Attributes:
+        is_wanted: Whether somebody wanted another one, and no release has seen yet what for.
+        keepers: Ids of approvals whose cards have to be drawn again after it.
+        over: Set at its end.
+    """
+
+    is_wanted: bool = False
+    keepers: set[str] = field(default_factory=set)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalWorker:
+    """All that is due for approvals, done by one process at a time.
+
+    Args:
+        storage: Where records are kept.
+        directory: Who people are: finds out whether anybody can decide.
+        notifier: How people are told.
+        clock: The time now.
+        owner: Name of this process in leases.
+        wake: Starts the work of a thread in this process, without waiting for it.
+        remind_after: From one reminder to the next, where there are no terms; doubled each time.
+        policy: The policy in force.
+        alarm: Tells people that somebody let a call run without them.
+        signs: Shows at the root of threads that something waits; None shows nothing.
+        batches: Shows several approvals on one card; None shows each on its own.
+        visited: Told that something about an approval may have changed.
+        pause: Waits for some seconds.
+        consideration: Who is not to be told now.
+        answers: Has agents answer what people ask them; None where nobody can ask one.
+        grant: Gives the standing grant that goes with an approval, where it is missing; returns
+            when to try again, if it has to be.
+    """
+
+    storage: Storage
+    directory: Directory
+    notifier: Notifier
+    clock: Clock
+    owner: str
+    wake: Callable[[str], None]
+    remind_after: timedelta
+    policy: CurrentPolicy = field(default_factory=NoPolicy)
+    alarm: Alarming = field(default_factory=NoAlarm)
+    signs: ThreadReactions | None = None
+    batches: BatchCards | None = None
+    visited: Callable[[], None] = _nothing
+    consideration: DoNotDisturb = field(default_factory=NeverQuiet)
+    answers: AgentAnswers | None = None
+    grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _flights: dict[str, _Flight] = field(default_factory=dict)
+    _gathering: Debouncer = field(default_factory=Debouncer)
+    _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _lookout: FeasibilityMonitor = field(default_factory=FeasibilityMonitor)
+
+    @property
+    def _drawing(self) -> Drawing:
+        stores = self.storage.approvals, self.storage.audit
+        return Drawing(*stores, self.notifier, self.clock, self.shared)
+
+    @property
+    def shared(self) -> SharedCards | None:
+        """The cards of several; None where each approval has one of its own."""
+        if self.batches is None:
+            return None
+        return SharedCards(self.storage.approvals, self.batches, self.clock, self._want_drawn)
+
+    async def _want_drawn(self, keeper: str) -> None:
+        """Put on record that a card of several has to be drawn: one write for all before it."""
+
+        async def redraw() -> None:
+            await self.storage.approvals.redraw(keeper, now_ms=self.clock())
+
+        await self._gathering.write(keeper, redraw)
+
+    def together(self, approvals: Sequence[Approval]) -> list[Approval]:
+        """Put new approvals of one turn on cards with others, before they are put on record."""
+        return [*approvals] if self.batches is None else together(approvals, self.batches.takes)
+
+    def ladder(self, directory: Directory | None = None) -> EscalationPlanner:
+        """The ladder of what people decide under terms.
+
+        Args:
+            directory: Where people are looked up for it; where they always are when None.
+        """
+        where = directory or self.directory
+        absences = Absences(self.storage.delegations, self.clock)
+        audience = Audience(
+            directory=where,
+            clock=self.clock,
+            policy=self.policy,
+            away=absences.away,
+        )
+        stores = self.storage.approvals, self.storage.audit
+        return EscalationPlanner(
+            *stores, audience, self.clock, self.consideration, absences.next_ms
+        )
+
+    def _steps(self, approval: Approval, directory: Directory) -> Reminders | TermsSteps:
+        """The steps by the clock: those of the terms, or the ones from before there were any."""
+        if not approval.terms_json:
+            return self._nudges
+        return TermsSteps(self.ladder(directory), self._messages, self.clock)
+
+    @property
+    def _messages(self) -> Messages:
+        stores = self.storage.approvals, self.storage.audit
+        return Messages(*stores, self.notifier, self.clock, self.alarm, self.shared)
+
+    @property
+    def _questions(self) -> BackQuestions:
+        return BackQuestions(self.storage.approvals, self.notifier, self.clock)
+
+    @property
+    def _nudges(self) -> Reminders:
+        stores = self.storage.approvals, self.storage.audit
+        more = self.remind_after, self.consideration
+        return Reminders(*stores, self.notifier, self.clock, *more)
+
+    def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
+        """Give a new approval, before it is put on record, a lease of this process to draw it.
+
+        So no claim is needed; and as its post is taken for begun, it is looked for when this
+        process dies.
+
+        Args:
+            approval: The record.
+            is_shared: Whether another process may be at work in its thread.
+        """
+        until_ms = self.clock() + milliseconds(LEASE)
+        return replace(
+            approval,
+            leased_by=self.owner,
+            leased_until_ms=until_ms,
+            due_ms=until_ms,
+            fence=1,
+            post_tried=True,
+            sign="" if self.signs is None else SHARED if is_shared else WAITS,
+        )
+
+    async def request(self, approvals: Sequence[Approval]) -> None:
+        """Show the cards of new approvals, in order: they are on record, with their requests.
+
+        Args:
+            approvals: As `born` gave them.
+
+        Raises:
+            StoreUnavailableError: Their leases end by themselves, and the work is due again.
+        """
+        for approval in approvals:
+            await self._show(approval)
+            if approval.asked_again:
+                await self._lead_on(approval)
+
+    async def _show(self, approval: Approval) -> None:
+        """Show the card of a new approval, under the lease that it was born with."""
+        hold = self._work.born(approval)
+        if hold is None:
+            await self._give_back(approval)
+            await self.attend(approval.approval_id)
+            return
+        visit = Visit(hold=hold, is_born=True)
+        if not await self._visit(visit):
+            await self.attend(approval.approval_id)
+        for name in visit.keepers:
+            await self.attend(name)
+
+    async def _lead_on(self, newer: Approval) -> None:
+        """Have the card of the request that a new one replaces lead to it, once that is there."""
+        store = self.storage.approvals
+        card_ts = (await store.get(newer.approval_id)).card_ts
+        older = replaced_by(newer, await store.newest_of(newer.thread_id, limit=_LOOKED_BACK))
+        if older is not None and card_ts:
+            await store.redraw(older.approval_id, now_ms=self.clock(), newer_ts=card_ts)
+            await self.attend(older.approval_id)
+
+    async def tell_thread(self, approval: Approval) -> None:
+        """Put on record how it was decided, and wake its thread; see `tell_threads`."""
+        await self.tell_threads([approval])
+
+    async def tell_threads(self, approvals: Sequence[Approval]) -> None:
+        """Put on record how each was decided, and wake their threads, each once."""
+        for thread_id in dict.fromkeys(one.thread_id for one in approvals):
+            decided = [one for one in approvals if one.thread_id == thread_id]
+            entries = [decision_entries(one, one.decision) for one in decided if one.decision]
+            await self.storage.audit.append_all(list(chain.from_iterable(entries)))
+            for approval in decided:
+                await self.alert(approval)
+            await self.storage.threads.wake(thread_id, now_ms=self.clock())
+            self.wake(thread_id)
+        for one in approvals:
+            if one.decision is not None:
+                self._told[one.approval_id] = one.decision.at_ms
+
+    def saw(self, thread_id: str, approvals: Sequence[Approval | ApprovalHead]) -> None:
+        """Take the open approvals of a thread as its pass has just read them."""
+        if self.signs is not None:
+            self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
+
+    def _knows(self, approval: Approval, visit: Visit) -> bool:
+        """Whether the thread was woken for how it was decided: by this process, once is enough."""
+        decision = approval.decision
+        is_told = decision is not None and self._told.get(approval.approval_id) == decision.at_ms
+        return is_told or visit.knows(approval)
+
+    async def alert(self, approval: Approval) -> None:
+        """Tell people of a call that runs without them, if it does: once in this process."""
+        if approval.decision is not None and approval.decision.emergency_json:
+            await self.alarm(approval)
+
+    async def note_votes(self, approval: Approval) -> None:
+        """Put the present votes on record, where they are not yet."""
+        entries = vote_entries(approval)
+        if entries:
+            await self.storage.audit.append_all(entries)
+
+    async def redraw(self, approval_id: str) -> None:
+        """Draw a card once more, whatever it shows."""
+        if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
+            await self.attend(approval_id)
+
+    async def look_soon(self, approval: Approval) -> None:
+        """Have it found out whether anybody can still decide: a vote was refused.
+
+        It is looked at once in a while, however many are refused.
+        """
+        now = self.clock()
+        if self._lookout.asks(approval, now):
+            await self.storage.approvals.redraw(approval.approval_id, now_ms=now)
+
+    async def look_who_is_left(self, team_id: str) -> None:
+        """Look at what waits for people of whom somebody went away, or stands in for nobody now.
+
+        Raises:
+            StoreUnavailableError: What was looked at so far is due; the rest goes on by its ladder.
+        """
+        async for approval in waiting_for_people(self.storage, team_id):
+            await self.redraw(approval.approval_id)
+
+    async def catch_up(self) -> None:
+        """Draw the cards that Slack refused together with the app: it may let it in now.
+
+        Raises:
+            StoreUnavailableError: Each of them is due again by itself.
+        """
+        waiting = await self.storage.approvals.undelivered(reasons=REFUSALS, limit=MOST_AT_ONCE)
+        for approval in waiting:
+            await self.redraw(approval.approval_id)
+
+    async def attend_decided(self, approval: Approval) -> None:
+        """Do what is due after a vote or a decision that the audit and the thread know.
+
+        The result of an approved call that ends at once is on the card before this looks at it.
+        """
+        if lets_run(approval):
+            await self.pause(RESULT_PATIENCE_S)
+        await self.attend(approval.approval_id, is_told=True)
+
+    async def attend(self, approval_id: str, *, is_told: bool = False) -> None:
+        """Do all that is due for one approval; nothing when another process has it.
+
+        Of what this process does for an approval at a time, one goes on and the others wait for it:
+        it sees what they came for when it gives its lease back, or else looks again.
+
+        Args:
+            approval_id: Which.
+            is_told: Whether its decision is in the audit, and the thread knows of it.
+
+        Raises:
+            StoreUnavailableError: The lease ends by itself, and the work is due again.
+        """
+        flight = self._flights.get(approval_id)
+        if flight is not None:
+            flight.is_wanted = True
+            await flight.over.wait()
+            return
+        flight = self._flights[approval_id] = _Flight(is_wanted=True)
+        try:
+            while flight.is_wanted:
+                flight.is_wanted = False
+                await self._work.do(
+                    approval_id,
+                    lambda hold: self._visit(
+                        Visit(hold=hold, is_told=is_told, keepers=flight.keepers), flight
+                    ),
+                )
+        finally:
+            del self._flights[approval_id]
+            flight.over.set()
+        for name in flight.keepers - {approval_id}:
+            await self._attend_together(name)
+
+    async def _attend_together(self, keeper: str) -> None:
+        """Draw the card of several again: the first news at once, what follows soon after as one.
+
+        It is on record that the card has to be drawn: nobody has to wait here.
+        """
+        if await self._gathering.wait(keeper, self.clock, self.pause):
+            await self.attend(keeper)
+
+    @property
+    def _work(self) -> ClaimedWork[Approval]:
+        return ClaimedWork(
+            claim=self.storage.approvals.claim,
+            owner=self.owner,
+            clock=self.clock,
+            attendance=ATTENDANCE,
+        )
+
+    async def _give_back(self, approval: Approval) -> None:
+        """End a lease that no claim took: what is left of it may not be enough."""
+        now = self.clock()
+        await self.storage.approvals.release(
+            approval.approval_id,
+            fence=approval.fence,
+            revision=approval.revision,
+            due_ms=now,
+            now_ms=now,
+        )
+
+    async def _visit(self, visit: Visit, flight: _Flight | None = None) -> bool:
+        """Do what is due under a lease, and give that back; whether nothing more is due now."""
+        approval = visit.hold.record
+        with about(
+            thread_id=approval.thread_id,
+            approval_id=approval.approval_id,
+            interrupt_id=approval.interrupt_id,
+        ):
+            outcome = await self._attend_in_time(visit)
+        if flight is not None:
+            flight.is_wanted = False  # what changed until now is seen by the release
+        is_done = await self.storage.approvals.release(
+            approval.approval_id,
+            fence=approval.fence,
+            revision=outcome.seen.revision,
+            due_ms=outcome.due_ms,
+            now_ms=self.clock(),
+            failed=outcome.failed,
+            drawn=outcome.drawn,
+            sign=outcome.sign,
+        )
+        self.visited()
+        if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
+            LEASE - ATTENDANCE
+        ):
+            await self._make_good(approval, outcome.drawn)
+        return is_done
+
+    async def _make_good(self, approval: Approval, drawn: DrawnCard | None) -> None:
+        """See to a card after this process was asleep: others may have drawn it meanwhile.
+
+        What was sent from here may have come after that: the card is drawn once more, whatever it
+        shows. Where it was posted twice, the one that no record knows is removed.
+        """
+        store, name = self.storage.approvals, approval.approval_id
+        if drawn is not None and drawn.card_ts != approval.card_ts:
+            newest = await store.get(name)
+            if newest.card_ts not in {"", drawn.card_ts}:
+                await self._nudges.remove(approval, drawn.card_ts)
+        await store.redraw(name, now_ms=self.clock())
+
+    async def _attend_in_time(self, visit: Visit) -> _Outcome:
+        try:
+            async with asyncio.timeout_at(visit.hold.deadline):
+                return await self._attend_claimed(visit.hold.record, visit)
+        except TimeoutError:
+            return self._later(visit.hold.record, DeliveryError("attend", "no answer in time"))
+
+    async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
+        """Act on the record as claimed."""
+        now, look = self.clock(), LookupOnce(self.directory)
+        await self._make_up(approval, visit)
+        if approval.status is Status.PENDING and now >= approval.expires_ms:
+            approval = await self._expire(approval, now)
+        approval = await self._end_claim(approval, now)
+        steps = self._steps(approval, look)
+        approval = await steps.step(approval, visit, now)
+        if approval.status is Status.PENDING:
+            approval = await self._look_ahead(approval, visit, look, now)
+        elif approval.open and not approval.run_json and not self._knows(approval, visit):
+            await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
+        approval = await self._messages.keep_untold(approval)
+        drawn: DrawnCard | None = None
+        try:
+            approval, drawn = await self._drawing.draw(approval, visit)
+            is_quiet = steps.is_quiet(approval, now) and not self._questions.wait(approval)
+            if drawn is not None and not is_quiet:
+                # What follows may fail. Without the lease it is nobody's: see `_make_good`.
+                if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
+                    return _Outcome(approval, None, drawn=drawn)
+                drawn = None
+            approval = await self._ask(approval)
+            due_ms = await steps.see_to(approval, visit, now)
+            if due_ms is not None:
+                due_ms = min(due_ms, *_changes_by_itself(approval, now))
+            return await self._with_sign(_Outcome(approval, due_ms, drawn=drawn), visit)
+        except DeliveryError as error:
+            return self._later(approval, error)
+
+    async def _ask(self, approval: Approval) -> Approval:
+        """Post what people ask back; what is for the agent is put to it after that."""
+        approval = await self._questions.post(approval)
+        if self.answers is not None:
+            self.answers.see_to(approval)
+        return approval
+
+    async def _end_claim(self, approval: Approval, now: int) -> Approval:
+        """End a claim whose time is over: the card says no longer that somebody is on it (5.9)."""
+        claim = read_claim(approval.claim_json)
+        if approval.status is not Status.PENDING or not claim.by or claim.holds(now):
+            return approval
+        changed = replace(approval, claim_json=claim.ended(now).to_text())
+        kept = await self.storage.approvals.annotate(
+            changed, revision=approval.revision, now_ms=now
+        )
+        return kept or approval  # somebody was quicker: what they changed is seen to next
+
+    async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
+        """See to the sign at the root of the thread, last of all."""
+        outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, visit.again_ms))
+        if self.signs is None:
+            return outcome
+        sign, again_ms = await self.signs.see_to(outcome.seen, visit)
+        return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
+
+    async def _make_up(self, approval: Approval, visit: Visit) -> None:
+        """Put on record what somebody may have died before: the request, votes, and a grant."""
+        if approval.drawn_revision == 0 and not visit.is_born:
+            await note_request(self.storage.audit, approval)
+        if approval.status is Status.PENDING and not visit.is_told:
+            await self.note_votes(approval)
+        visit.again_ms = await self.grant(approval)
+
+    async def _look_ahead(
+        self, approval: Approval, visit: Visit, look: Directory, now: int
+    ) -> Approval:
+        """Find out whether anybody can decide; see `FeasibilityMonitor`."""
+        is_step = self._steps(approval, look).is_step(approval, visit, now)
+        outlook = FeasibilityCheck(look, policy=self.policy, clock=self.clock)
+        return await self._lookout.look(approval, self.storage.approvals, outlook, is_step=is_step)
+
+    def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
+        """Try again when the fault may have passed; escalation and expiry are never late by it."""
+        is_late = error.retry_after is not None  # it only has to wait its turn
+        if is_late:
+            logger.debug(
+                "card update waits its turn: %s",
+                error,
+                extra={"action": "card_failed", "approval_id": approval.approval_id},
+            )
+        else:
+            logger.warning(
+                "card update failed, will retry: %s",
+                error,
+                extra={"action": "card_failed", "approval_id": approval.approval_id},
+            )
+        wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error.retry_after)
+        due_ms = self.clock() + wait_ms
+        if approval.status is Status.PENDING:
+            due_ms = min(due_ms, self._steps(approval, self.directory).next_right(approval))
+        return _Outcome(approval, due_ms, failed=not is_late)
+
+    async def _expire(self, approval: Approval, now: int) -> Approval:
+        decision = Decision(status=Status.EXPIRED, by="", at_ms=now)
+        try:
+            return await self.storage.approvals.decide(
+                approval.approval_id, decision, digest=approval.digest
+            )
+        except RecordConflictError:
+            return await self.storage.approvals.get(approval.approval_id)
+
+
+def _earliest(*times: int | None) -> int | None:
+    """The first of some moments; None where there is none."""
+    return min((at_ms for at_ms in times if at_ms is not None), default=None)
+
+
+def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:
+    """The moments at which a card that waits changes although nobody does anything."""
+    yield approval.expires_ms
+    if approval.stuck:
+        yield now + milliseconds(LOOK_AGAIN)
+    if AgentAnswers.wait(approval):  # the process that asks the agent may die
+        yield now + milliseconds(EXPLAIN_AGAIN)
+    claim = read_claim(approval.claim_json)
+    if claim.holds(now):
+        yield claim.until_ms

@@ -1,0 +1,249 @@
+"""Edits: what becomes of a card whose call somebody has changed (I2, I13; 2.8).
+
+After an edit the whole ruling is worked out anew. What the rules deny is refused while the form is
+still open, and so is what nobody could ever complete. Otherwise the same card is bound to the new
+call and ruling, in one conditional write: all votes are void, and the edit is the vote of who made
+it, where the rule has a slot for them. The runtime works out the ruling once more before anything
+runs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from agents.gates.rulings import Judgement
+from bot.approvals.due.escalation_state import since_of
+from bot.approvals.service import Approvals
+from bot.audit.invalidated import edit_text, note_edit, note_edit_refusal
+from bot.clock import milliseconds
+from bot.errors import plain_words
+from bot.people.claims import read_claim
+from bot.people.requesters import editors_of
+from bot.people.terms_of import is_critical, steps_of, terms_of
+from bot.policy.refusals import RefusalCode
+from bot.policy.tally import read_votes
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from bot.ports.tools import CheckedCall
+from bot.questions.base import check_decision
+from bot.questions.form import edited_digest, in_order
+from bot.questions.record import Rules, rebound, unknown_names
+from bot.words import say
+from storage.base import Storage
+from storage.records import Approval, Decision, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditApproval:
+    """The yes of who edits a call to what they make of it.
+
+    Attributes:
+        reason: Why it may run so; may be empty.
+        is_confirmed: Whether the form was filled in that a yes to something critical takes. A call
+            that is critical only as it was edited has none yet: its editor agrees on its card.
+    """
+
+    reason: str = ""
+    is_confirmed: bool = False
+
+
+NO_CONSENT = EditApproval()
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The edits of calls that people may change.
+
+    Args:
+        storage: Where records are kept.
+        approvals: Decisions.
+        rules: Who decides, and how long it may take.
+        clock: The time now.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    rules: Rules
+    clock: Clock
+
+    async def edit(
+        self,
+        approval: Approval,
+        call: CheckedCall,
+        judgement: Judgement | None,
+        *,
+        actor: Actor,
+        consent: EditApproval = NO_CONSENT,
+    ) -> Approval | str:
+        """Record an edit.
+
+        Args:
+            approval: Pending, as it was shown.
+            call: The call with its new arguments, which are others than those that were shown.
+            judgement: What the rules say of it; None when that is not known before it is resumed.
+            actor: Who edited.
+            consent: What who edited says to their own vote.
+
+        Returns:
+            The approval, decided or waiting for others; or why the rules do not let it run.
+
+        Raises:
+            ApprovalClosedError: Somebody, or the clock, decided first.
+            OutdatedCardError: Somebody edited first.
+            InvalidInputError: The record takes no such answer.
+            NotApproverError: This person may not edit it.
+            DirectoryError: Who they are could not be looked up.
+        """
+        await self.approvals.check_editor(approval, actor)
+        check_decision(approval, _edit_of(approval, call, by=actor.user_id))
+        if judgement is not None and judgement.denied:
+            code = RefusalCode.LOOKUP_FAILED if judgement.failed else RefusalCode.RULE_DENIES
+            return await self._refused(approval, actor, code, judgement.denied)
+        changed = self._changed(approval, call, judgement, by=actor.user_id)
+        decision = replace(_approval_of(changed, call, by=actor.user_id), reason=consent.reason)
+        if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked
+            decision = replace(decision, rule=judgement.rule)
+            changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
+        else:
+            unknown = unknown_names(judgement.info if judgement is not None else None)
+            changed = await self.approvals.outlook(self.rules.channels).prepare(
+                changed, unknown=unknown
+            )
+            if changed.decision is not None:
+                why = say("reason.nobody_could", why=plain_words(changed.decision.reason))
+                return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
+            if consent.is_confirmed or not is_critical(changed):
+                changed = await self._counted(approval, changed, decision, actor)
+            if consent.reason and not _has_vote(changed, actor.user_id):
+                edit_json = edit_text(approval, changed.ladder_ms, consent.reason)
+                changed = replace(changed, edit_json=edit_json)
+        kept = await self.approvals.rebind(approval, changed, actor=actor)
+        await note_edit(self.storage.audit, approval, kept)
+        return kept
+
+    async def _counted(
+        self, approval: Approval, changed: Approval, decision: Decision, actor: Actor
+    ) -> Approval:
+        """The edited approval with the vote of who edited, where the rule has a slot for them."""
+        is_same = _under_same_ruling(approval, changed)
+        # Who may decide by now made this edit: it is theirs, before escalation begins anew.
+        reached = replace(changed, steps=steps_of(approval) if is_same else 0)
+        votes = self.approvals.votes
+        counted = await votes.count_editor(reached, actor, decision, shown=approval.digest)
+        return replace(counted, steps=0)
+
+    async def refuse_arguments(self, approval: Approval, actor: Actor) -> None:
+        """Put on record that somebody who may edit a call gave what its tool does not take.
+
+        Raises:
+            UserFacingError: This person may not edit it.
+        """
+        await self.approvals.check_editor(approval, actor)
+        code = RefusalCode.INVALID_ARGUMENTS
+        await self._refused(approval, actor, code, code.words)
+
+    async def _refused(self, approval: Approval, actor: Actor, code: RefusalCode, why: str) -> str:
+        now, by = self.clock(), actor.user_id
+        await note_edit_refusal(self.storage.audit, approval, now, by=by, code=code, why=why)
+        return why
+
+    def _changed(
+        self, approval: Approval, call: CheckedCall, judgement: Judgement | None, *, by: str
+    ) -> Approval:
+        """The approval as the edit makes it, without votes, reminders and escalation of before."""
+        now = self.clock()
+        info = judgement.info if judgement is not None else None
+        if info is not None:
+            changed = rebound(approval, info, self.rules, by=by, now_ms=now)
+        else:
+            changed = _same_people(approval, call, by=by, now_ms=now)
+            changed = replace(changed, escalate_ms=_escalation_anew(approval, self.rules, now))
+        return replace(
+            changed,
+            policy_file=self.approvals.policy.file_hash,
+            editors_json=_editors(approval, by),
+            edit_json=edit_text(approval, now),
+            votes_json="[]",
+            voided_json=_voided(approval),
+            stage=0,
+            steps=0,
+            ladder_ms=now,
+            claim_json=read_claim(approval.claim_json).ended(now).to_text(),
+            escalated_ms=None,
+            stuck="",
+        )
+
+
+def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
+    """The edit as an answer, to see whether the record takes it at all."""
+    digest, arguments = edited_digest(approval, call.arguments), in_order(call.arguments)
+    return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
+
+
+def _voided(approval: Approval) -> str:
+    """Those whose votes, for this or an earlier state of the call, do not count after the edit."""
+    voters = [one.by for one in read_votes(approval.votes_json)]
+    return json.dumps([*dict.fromkeys((*json.loads(approval.voided_json), *voters))])
+
+
+def _has_vote(approval: Approval, user_id: str) -> bool:
+    """Whether somebody's vote is on record."""
+    return any(one.by == user_id for one in read_votes(approval.votes_json))
+
+
+def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
+    """The editor's approval of the call as they made it."""
+    return Decision(
+        status=Status.APPROVED,
+        by=by,
+        at_ms=changed.ladder_ms,
+        arguments_json=changed.arguments_json,
+        digest=changed.digest,
+        title=call.title,
+        preview=call.preview,
+    )
+
+
+def _under_same_ruling(before: Approval, after: Approval) -> bool:
+    """Whether an edit has left the ruling as it was: then the same people decide (2.8).
+
+    Without terms, the times of a record are no part of its ruling: an edit begins them anew.
+    """
+    first = replace(before, escalate_ms=None)
+    second = replace(after, escalate_ms=None, expires_ms=before.expires_ms)
+    return terms_of(first).digest == terms_of(second).digest
+
+
+def _escalation_anew(approval: Approval, rules: Rules, now_ms: int) -> int | None:
+    """The time at which backup people are asked, counted from an edit (5.11); None for never."""
+    steps = terms_of(approval).escalate
+    moment_ms = approval.escalate_ms or approval.escalated_ms
+    if not steps or (moment_ms is None and not approval.terms_json):
+        return None
+    if approval.terms_json:
+        wait_ms = steps[0].after_s * 1000
+    else:
+        wait_ms = (moment_ms or now_ms) - since_of(approval)
+        if rules.escalate_after is not None:  # it may have been late
+            wait_ms = min(wait_ms, milliseconds(rules.escalate_after))
+    return now_ms + wait_ms if now_ms + wait_ms < approval.expires_ms else None
+
+
+def _editors(approval: Approval, by: str) -> str:
+    """Return earlier editors as JSON: a part of the call stays theirs, whoever edits last."""
+    return json.dumps([name for name in editors_of(approval) if name != by])
+
+
+def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int) -> Approval:
+    """The call is changed, and whoever may decide it stays the same, but for the editor."""
+    return replace(
+        approval,
+        title=call.title or approval.title,
+        preview=call.preview,
+        arguments_json=in_order(call.arguments),
+        digest=edited_digest(approval, call.arguments),
+        original_json=approval.original_json or approval.arguments_json,
+        edited_by=by,
+        remind_ms=now_ms,
+    )

@@ -1,0 +1,351 @@
+"""Overviews: all that a person has to do with, for their Home and for the commands.
+
+Nothing here decides. Lists are bounded; of what is longer, it is said that there is more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.clock import steady_clock
+from bot.errors import DirectoryError
+from bot.people.access import Access
+from bot.people.current_policy import CurrentPolicy
+from bot.people.requesters import is_requester
+from bot.people.waiting import WaitingLook, Waits
+from bot.ports.people import Actor, Directory, Person
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
+from storage.ports.lists import START, Place
+from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Status, Thread
+
+PAGE = 100
+MOST_LOOKED = 5_000
+"""Pending approvals that are looked through for one person, those that expire first."""
+MOST_WAITING = 100
+MOST_MINE = 500
+MOST_ENDED = 20
+MOST_GRANTS = 100
+MOST_STOPPABLE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSummary:
+    """How the bot is, for admins.
+
+    Attributes:
+        database_ms: How long the database took for a sign of life; None when it gave none.
+        has_slack: Whether Slack takes the bot's calls.
+        pending: What waits for people.
+        first_ms: When the first of that expires; 0 when nothing waits.
+        unreadable: Records that this release cannot read.
+    """
+
+    database_ms: int | None
+    has_slack: bool
+    pending: int = 0
+    first_ms: int = 0
+    unreadable: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantWithOrigin:
+    """A standing grant, and what it was given with.
+
+    Attributes:
+        grant: The grant.
+        approval: None when that was deleted.
+    """
+
+    grant: Grant
+    approval: Approval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppableThread:
+    """A thread of somebody's in which an agent works, or waits for people.
+
+    Attributes:
+        thread: The thread.
+        text: The message that began its newest turn; empty where it is not known.
+        is_waiting: Whether it waits for people.
+    """
+
+    thread: Thread
+    text: str
+    is_waiting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppableThreads:
+    """The threads of somebody that have not come to their end.
+
+    Attributes:
+        shown: The newest, the newest first.
+        count: All of them, of those that were looked through.
+        is_partial: Whether there may be more than were looked through.
+    """
+
+    shown: tuple[StoppableThread, ...]
+    count: int
+    is_partial: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeData:
+    """All that one person has to do with, as of one moment.
+
+    Attributes:
+        person: Whose it is.
+        at_ms: The moment.
+        waiting: What they could decide, or answer for somebody else; the earliest deadline first.
+        mine: What they asked for, and waits.
+        withheld: Ids of those of `mine` that they may not see any more: they can take them back.
+        ended: What they decided or had asked for; the newest first.
+        is_partial: Whether more waits than was looked through.
+        grants: Grants that they gave, or that let calls run which they ask for.
+        handed: Their right, as they have handed it on.
+        away_ms: Until when they are not mentioned; 0 when they are here.
+        wishes: Theirs about messages; None where they have said nothing.
+        vitals: For admins alone.
+    """
+
+    person: Person
+    at_ms: int
+    waiting: tuple[Approval, ...] = ()
+    mine: tuple[Approval, ...] = ()
+    withheld: frozenset[str] = frozenset()
+    ended: tuple[Approval, ...] = ()
+    is_partial: bool = False
+    grants: tuple[GrantWithOrigin, ...] = ()
+    handed: tuple[DelegationRecord, ...] = ()
+    away_ms: int = 0
+    wishes: PersonRecord | None = None
+    vitals: HealthSummary | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeDataReader:
+    """Makes overviews.
+
+    Attributes:
+        storage: Where records are kept.
+        directory: Where people are looked up; what it says may be a minute old.
+        policy: The policy in force.
+        clock: The time now.
+    """
+
+    storage: Storage
+    directory: Directory
+    policy: CurrentPolicy
+    clock: Clock
+
+    async def check(self, actor: Actor, *, team_id: str) -> Person:
+        """Refuse who has no say here: apps, guests, strangers; return who it is.
+
+        Raises:
+            NotApproverError: With the reason.
+            DirectoryError: It could not be looked up.
+        """
+        return await Access(self.directory).check_person(actor, team_id=team_id)
+
+    async def stoppable(self, actor: Actor, *, team_id: str, limit: int) -> StoppableThreads:
+        """The threads that somebody began and that have not come to their end, the newest first.
+
+        Args:
+            actor: Who began them.
+            team_id: The workspace.
+            limit: How many are returned at most; all are counted, up to `MOST_STOPPABLE`.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        now, threads = self.clock(), self.storage.threads
+        most = MOST_STOPPABLE + 1
+        running = await threads.running(team_id, actor.user_id, now_ms=now, limit=most)
+        found = {one.thread_id: one for one in running}
+        look = await self._waits().look(actor, team_id)
+        _, mine, is_partial = await self._pending(look, now)
+        waiting = dict.fromkeys(one.thread_id for one in mine)
+        for thread_id in list(waiting)[:most]:
+            if thread_id not in found:
+                with suppress(RecordNotFoundError, RecordFormatError):
+                    found[thread_id] = await threads.get(thread_id)
+        own = [one for one in found.values() if one.requester_id == actor.user_id]
+        own.sort(key=lambda one: one.created_ms, reverse=True)
+        shown = [
+            StoppableThread(
+                thread=one,
+                text=await self._begun_by(one, look),
+                is_waiting=one.thread_id in waiting,
+            )
+            for one in own[:limit]
+        ]
+        return StoppableThreads(
+            shown=tuple(shown),
+            count=min(len(own), MOST_STOPPABLE),
+            is_partial=is_partial or len(own) > MOST_STOPPABLE or len(waiting) > most,
+        )
+
+    async def _begun_by(self, thread: Thread, look: WaitingLook) -> str:
+        """The message that began the newest turn of a thread, for who can read its channel."""
+        with suppress(RecordFormatError, DirectoryError):
+            if not await look.reads(thread.channel_id):
+                return ""
+            taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+            return taken[0].text if taken else ""
+        return ""
+
+    async def of(self, actor: Actor, *, team_id: str) -> HomeData:
+        """Make the overview of somebody, without vitals.
+
+        Raises:
+            NotApproverError: They have no say here.
+            DirectoryError: Who they are could not be looked up.
+            StorageError: The database did not answer.
+        """
+        person = await self.check(actor, team_id=team_id)
+        now = self.clock()
+        look = await self._waits().look(actor, team_id)
+        waiting, mine, is_partial = await self._pending(look, now)
+        withheld = [one.approval_id for one in mine if not await look.may_see(one)]
+        rights = await self.storage.delegations.current(team_id, now_ms=now)
+        own = [one for one in rights if one.owner_id == actor.user_id]
+        wishes = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
+        return HomeData(
+            person=person,
+            at_ms=now,
+            waiting=tuple(waiting),
+            mine=tuple(mine),
+            withheld=frozenset(withheld),
+            ended=tuple(await self.ended(actor, team_id=team_id)),
+            is_partial=is_partial,
+            grants=tuple(await self.grants(actor, team_id=team_id)),
+            handed=tuple(one for one in own if one.delegate_id),
+            wishes=wishes,
+            away_ms=max((one.until_ms for one in own if not one.delegate_id), default=0),
+        )
+
+    async def ended(
+        self, actor: Actor, *, team_id: str, limit: int = MOST_ENDED
+    ) -> Sequence[Approval]:
+        """Return what ended of all that somebody decided or had asked for, the newest first.
+
+        What they may not see any more is left out.
+        """
+        look = await self._waits().look(actor, team_id)
+        found = await self.storage.lists.ended_of(actor.user_id, limit=limit)
+        seen = [one for one in found if await look.may_see(one)]
+        return sorted(seen, key=_ended_ms, reverse=True)
+
+    async def grants(self, actor: Actor, *, team_id: str) -> list[GrantWithOrigin]:
+        """List the grants that concern somebody; their numbers are those of the commands."""
+        found = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
+        own = [one for one in found if _concerns(one, actor.user_id)]
+        given = await self._given([one.approval_id for one in own])
+        return [GrantWithOrigin(grant=one, approval=given.get(one.approval_id)) for one in own]
+
+    async def vitals(self, *, has_slack: bool) -> HealthSummary:
+        """Find out how the bot is. A database that does not answer is one of the things to say."""
+        begin = steady_clock()
+        now = self.clock()
+        try:
+            await self.storage.ping()
+            database_ms = round(steady_clock() - begin)
+            pending = await self.storage.approvals.count_pending()
+            first_ms = await self._first_ms(now)
+            unreadable = await self.storage.count_unreadable(now_ms=now)
+        except StorageError:
+            return HealthSummary(database_ms=None, has_slack=has_slack)
+        return HealthSummary(
+            database_ms=database_ms,
+            has_slack=has_slack,
+            pending=pending,
+            first_ms=first_ms,
+            unreadable=unreadable,
+        )
+
+    async def _first_ms(self, now: int) -> int:
+        after: Place | None = START
+        while after:
+            page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+            if page:
+                return page[0].expires_ms
+        return 0
+
+    async def named(
+        self, prefix: str, actor: Actor, *, team_id: str
+    ) -> tuple[list[Approval], list[Approval]]:
+        """Find the requests whose ids begin so.
+
+        Returns:
+            Those that somebody may see, and those of their own that they may only take back.
+        """
+        await self.check(actor, team_id=team_id)
+        look = await self._waits().look(actor, team_id)
+        found = await self.storage.lists.named(prefix, limit=PAGE)
+        seen = [one for one in found if await look.may_see(one)]
+        own = [one for one in found if one not in seen and is_requester(one, actor.user_id)]
+        return seen, [one for one in own if one.status is Status.PENDING]
+
+    async def _pending(
+        self, look: WaitingLook, now: int
+    ) -> tuple[list[Approval], list[Approval], bool]:
+        """Look through what waits: theirs to decide, their own, and whether there is more."""
+        user_id = look.actor.user_id
+        waiting: list[Approval] = []
+        mine, has_more = await self._asked_by(user_id, now)
+        after: Place | None = START
+        looked = 0
+        while after and looked < MOST_LOOKED and len(waiting) < MOST_WAITING:
+            page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+            mine |= {one.approval_id: one for one in page if is_requester(one, user_id)}
+            waiting += await look.among(page)
+            looked += PAGE
+            await asyncio.sleep(0)  # others have their turn
+        own = sorted(mine.values(), key=_urgency)
+        return sorted(waiting, key=_urgency), own, has_more or after is not None
+
+    async def _asked_by(self, user_id: str, now: int) -> tuple[dict[str, Approval], bool]:
+        """Find what waits of all that somebody asked for, and whether there is more."""
+        found: dict[str, Approval] = {}
+        after: Place | None = START
+        while after and len(found) < MOST_MINE:
+            page, after = await self.storage.lists.asked_by(
+                user_id, now_ms=now, limit=PAGE, after=after
+            )
+            found |= {one.approval_id: one for one in page}
+        return found, after is not None
+
+    async def _given(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
+        """Read what grants were given with; one that was deleted since is not there."""
+        if not approval_ids:
+            return {}
+        with suppress(RecordNotFoundError, RecordFormatError):
+            found = await self.storage.approvals.get_all(list(dict.fromkeys(approval_ids)))
+            return {one.approval_id: one for one in found}
+        given: dict[str, Approval] = {}
+        for name in approval_ids:
+            with suppress(RecordNotFoundError, RecordFormatError):
+                given[name] = await self.storage.approvals.get(name)
+        return given
+
+    def _waits(self) -> Waits:
+        return Waits(self.directory, self.policy, self.clock, self.storage.delegations)
+
+
+def _urgency(approval: Approval) -> tuple[int, int, int]:
+    """The earliest deadline first; of one turn, as they stand on their card."""
+    return approval.expires_ms, approval.created_ms, approval.position
+
+
+def _ended_ms(approval: Approval) -> int:
+    return approval.decision.at_ms if approval.decision is not None else approval.created_ms
+
+
+def _concerns(grant: Grant, user_id: str) -> bool:
+    return user_id == grant.granter_id or user_id in grant.requesters

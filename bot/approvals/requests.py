@@ -1,0 +1,213 @@
+"""The making of approvals from the interrupts of a run: on record first, then shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from agents import InDoubtInfo, InterruptContext
+from agents.core.asking.infos import CallInfo
+from bot.approvals.due.worker import ApprovalWorker
+from bot.audit.entries import request_entry
+from bot.people.current_policy import CurrentPolicy
+from bot.people.feasibility import FeasibilityCheck
+from bot.people.lookup_cache import LookupOnce
+from bot.people.requesters import Requesters
+from bot.people.thread_pass import ThreadPass
+from bot.people.under_terms import under_terms
+from bot.ports.process import Clock, Spawn
+from bot.questions.base import asks_people, brief_of
+from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
+from storage.base import Storage
+from storage.errors import RecordFormatError
+from storage.records import Approval, ApprovalHead, Kind, Status, Thread
+
+_FEW = 5
+"""The most open approvals that are all read whole; of more, only those that need work are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingApprovals:
+    """The approvals of a waiting turn, as they stand.
+
+    Attributes:
+        infos: What is asked, by interrupt; without what waits for nobody.
+        known: Ids of interrupts whose approvals are on record; without those of `gone`.
+        decided: Approvals of what waits that are decided.
+        gone: Open approvals that nothing waits for.
+    """
+
+    infos: Mapping[str, object]
+    known: frozenset[str]
+    decided: Sequence[Approval]
+    gone: Sequence[Approval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Makes sure that whatever waits for people has its record.
+
+    Args:
+        storage: Where records are kept.
+        attendance: Shows them.
+        outlook: Sees to it that nobody is asked what nobody can decide, by the policy in force.
+        rules: Who decides, and how long it may take.
+        requesters: Whose words led to it.
+        clock: The time now.
+        spawn: Starts the showing of cards.
+    """
+
+    storage: Storage
+    attendance: ApprovalWorker
+    outlook: FeasibilityCheck
+    rules: Rules
+    requesters: Requesters
+    clock: Clock
+    spawn: Spawn
+
+    async def request(
+        self, work: ThreadPass, contexts: Sequence[InterruptContext], *, known: Collection[str]
+    ) -> list[Approval]:
+        """Put on record what waits and is not on record yet, all at once; have it shown.
+
+        Args:
+            work: The pass.
+            contexts: All that waits in the turn.
+            known: Ids of interrupts that are on record.
+
+        Returns:
+            What is new; some of it may be decided already, as nobody can decide it.
+
+        Raises:
+            DirectoryError: The channel decides, and its members could not be looked up.
+        """
+        contexts = [context for context in contexts if asks_people(context)]
+        if all(context.id in known for context in contexts):
+            return []
+        now = self.clock()
+        requesters = await self.requesters.of(work)
+        new_ones = [context for context in contexts if context.id not in known]
+        subject = await self._subject(work.thread, new_ones)
+        new = [
+            await self._made(work, context, requesters, subject, position=position, now_ms=now)
+            for position, context in enumerate(contexts)
+            if context.id not in known
+        ]
+        new = self.attendance.together(new)
+        born = [self.attendance.born(one, is_shared=work.left is None) for one in new]
+        entries = [request_entry(one) for one in born]
+        added = await self.storage.approvals.add_all(born, entries=entries)
+        ours = [one for one in born if one.approval_id in added]
+        self.spawn(self.attendance.request(ours))
+        return ours
+
+    async def _subject(self, thread: Thread, contexts: Sequence[InterruptContext]) -> str:
+        """The message that began the turn, where a title does not say what it is about."""
+        if not any(brief_of(context.info).is_vague for context in contexts):
+            return ""
+        with suppress(RecordFormatError):
+            messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+            return messages[0].text if messages else ""
+        return ""
+
+    async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> PendingApprovals:
+        """Find the approvals of a turn that waits; put on record what has none.
+
+        Args:
+            work: The pass.
+            pending: All that waits in the turn.
+
+        Raises:
+            DirectoryError: See `request`.
+        """
+        infos = {context.id: context.info for context in pending if asks_people(context)}
+        known, read = await self._open(work, infos)
+        decided = [one for one in read if one.interrupt_id in infos]
+        missing = infos.keys() - known
+        if missing:
+            new = await self.request(work, pending, known=known)
+            # One that was closed before its answer arrived is on record, too.
+            closed = sorted(missing - {one.interrupt_id for one in new})
+            names = [approval_id_of(one) for one in closed]
+            approvals = [*new, *(await self.storage.approvals.get_all(names) if names else ())]
+            decided += [one for one in approvals if one.status is not Status.PENDING]
+        gone = [one for one in read if one.interrupt_id not in infos]
+        places = {name: place for place, name in enumerate(infos)}
+        return PendingApprovals(
+            infos=infos,
+            known=(known - {one.interrupt_id for one in gone}) | infos.keys(),
+            decided=sorted(decided, key=lambda one: places[one.interrupt_id]),
+            gone=gone,
+        )
+
+    async def _open(
+        self, work: ThreadPass, waiting: Collection[str]
+    ) -> tuple[frozenset[str], Sequence[Approval]]:
+        """Return the interrupts with open approvals; and those decided, or that nothing awaits."""
+        store, thread_id = self.storage.approvals, work.thread.thread_id
+        if len(waiting) <= _FEW:
+            approvals = await store.open_of(thread_id)
+            self.attendance.saw(thread_id, approvals)
+            known = frozenset(one.interrupt_id for one in approvals)
+        else:
+            heads = await store.heads_of(thread_id)
+            self.attendance.saw(thread_id, heads)
+            known = frozenset(head.interrupt_id for head in heads)
+            news = [head.approval_id for head in heads if _has_news(head, waiting)]
+            approvals = await store.get_all(news) if news else ()
+        return known, [one for one in approvals if _has_news(one, waiting)]
+
+    async def _made(
+        self,
+        work: ThreadPass,
+        context: InterruptContext,
+        requesters: tuple[str, ...],
+        subject: str,
+        *,
+        position: int,
+        now_ms: int,
+    ) -> Approval:
+        thread = work.thread
+        if isinstance(context.info, InDoubtInfo):
+            requesters = await self.requesters.of_call(work, str(context.address))
+        origin = Asked(thread=thread, requesters=requesters, subject=subject)
+        approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
+        approval = replace(approval, why_said=_holds(work.said, approval.why))
+        look = LookupOnce(self.outlook.directory)
+        outlook = replace(self.outlook, directory=look)
+        approval = under_policy(approval, context.info, outlook.policy)
+        approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
+        approval = await self.attendance.ladder(look).invite(approval)
+        if thread.restored_turn and thread.restored_turn == thread.turn:
+            return replace(approval, restored_to_ms=thread.restored_to_ms)
+        return approval
+
+
+def under_policy(approval: Approval, info: object, policy: CurrentPolicy) -> Approval:
+    """Note the policy in force on a new approval; what no rule speaks of gets its defaults.
+
+    Calls have terms of their own, or people whom code has named, unless people only choose or fill
+    in what they do; a question asks everybody.
+
+    Args:
+        approval: As its interrupt says.
+        info: What waits.
+        policy: The one in force.
+    """
+    approval = replace(approval, policy_file=policy.file_hash)
+    is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)
+    if is_named or isinstance(info, InDoubtInfo) or approval.kind is Kind.QUESTION:
+        return approval
+    terms = policy.defaults(approval.channel_id)
+    return under_terms(approval, terms, now_ms=approval.created_ms) if terms else approval
+
+
+def _holds(text: str, words: str) -> bool:
+    """Whether a text holds certain words, however its lines are broken."""
+    wanted = " ".join(words.split())
+    return bool(wanted) and wanted in " ".join(text.split())
+
+
+def _has_news(one: Approval | ApprovalHead, waiting: Collection[str]) -> bool:
+    return one.status is not Status.PENDING or one.interrupt_id not in waiting

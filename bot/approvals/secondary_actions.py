@@ -1,0 +1,353 @@
+"""The means beside a vote: claim, let go, snooze, ask back, ask an admin. They decide nothing.
+
+No time stops. Each is one conditional write of the record that it was judged by; whoever is slower
+is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from bot.approvals.comments import AGENT, Comment, short, with_exchange
+from bot.approvals.service import Approvals
+from bot.audit.acts import Act
+from bot.audit.entries import Beside, note, note_beside
+from bot.audit.report import story
+from bot.errors import (
+    ApprovalClosedError,
+    InvalidInputError,
+    NotApproverError,
+    OutdatedCardError,
+    RefusalError,
+    UnknownApprovalError,
+)
+from bot.people.break_glass import was_told
+from bot.people.claims import CardClaim, read_claim, read_snoozes, write_snoozes
+from bot.policy.refusals import RefusalCode, is_blank
+from bot.policy.tally import APPROVE, REJECT
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from bot.words import say
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Kind, Status
+
+_TRIES = 20
+
+Change = Callable[[Approval], Awaitable[Approval]]
+"""Judges somebody by a record, and says how it is to be; it may be asked again of a newer one."""
+
+
+async def explains_nothing(_: Approval) -> bool:
+    """Say for an agent that it answers no questions."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The acts of people who look at a card and do not decide yet.
+
+    Args:
+        storage: Where records are kept.
+        approvals: Finds them, and notes refusals.
+        clock: The time now.
+        explains: Whether the agent of a call answers questions about it.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    clock: Clock
+    explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
+
+    async def claim(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Note that somebody sees to it: for half an hour, and once per person and card (5.9).
+
+        Args:
+            approval_id: As carried by the button.
+            actor: Who clicked.
+            shown: The digest that they were shown.
+
+        Returns:
+            The approval as stored. `Approvals.follow_up` does the rest.
+
+        Raises:
+            RefusalError: They could not decide it, somebody else has it, or they had it before.
+            UserFacingError: See `Approvals.find`.
+        """
+
+        async def change(approval: Approval) -> Approval:
+            await self.approvals.votes.check_free(approval, actor)
+            now, claim = self.clock(), read_claim(approval.claim_json)
+            refusal = why_not_claim(claim, actor.user_id, now)
+            if refusal is not None:
+                raise RefusalError(refusal.value, refusal.words)
+            return replace(approval, claim_json=claim.taken(actor.user_id, now).to_text())
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        until_ms = read_claim(kept.claim_json).until_ms
+        await self._note(Act.CLAIMED, kept, actor, until_ms=until_ms)
+        return kept
+
+    async def let_go(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """End one's own claim; see `claim`."""
+
+        async def change(approval: Approval) -> Approval:
+            now, claim = self.clock(), read_claim(approval.claim_json)
+            if not claim.holds(now) or claim.by != actor.user_id:
+                raise _not_on_it(claim.by if claim.holds(now) else "")
+            return replace(approval, claim_json=claim.ended(now).to_text())
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        await self._note(Act.CLAIM_ENDED, kept, actor)
+        return kept
+
+    async def see_alert(
+        self, approval_id: str, actor: Actor, *, shown: str
+    ) -> tuple[Approval, list[str]]:
+        """Note that somebody has seen that a call ran without them; once for each (6.4).
+
+        Args:
+            approval_id: As carried by the button.
+            actor: Who clicked.
+            shown: The digest that they were shown.
+
+        Returns:
+            The approval, and all who have seen it, the first of them first.
+
+        Raises:
+            NotApproverError: They were not told of it, or there was no emergency.
+            UserFacingError: There is no such approval, or it could not be looked up.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        async with self.approvals.noting(approval, actor):
+            if not shown or not approval.digest.startswith(shown):
+                raise OutdatedCardError(approval_id)
+            await self.approvals.access.check_person(actor, team_id=approval.team_id)
+            if not await was_told(self.approvals.votes.census, approval, actor.user_id):
+                raise NotApproverError(say("refuse.override_seen"))
+        await note(
+            self.storage.audit,
+            Act.ALERT_SEEN,
+            key=f"{approval_id}:{actor.user_id}",
+            at_ms=self.clock(),
+            about=approval,
+            by=actor.user_id,
+        )
+        return approval, await self.seen_by(approval)
+
+    async def seen_by(self, approval: Approval) -> list[str]:
+        """All who have seen that a call ran without them, the first of them first."""
+        entries = await story(self.storage, approval_id=approval.approval_id)
+        return [one.actor_id for one in entries if one.action == Act.ALERT_SEEN]
+
+    async def check_snooze(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval for somebody who may snooze it; see `snooze`."""
+        approval = await self._found(approval_id, actor, shown=shown)
+        await self.approvals.check(approval, actor, choice=APPROVE)
+        return approval
+
+    async def snooze(self, approval_id: str, actor: Actor, *, shown: str, for_s: int) -> Approval:
+        """Note that one person is not to be mentioned for a while, and told after that (5.10).
+
+        Args:
+            approval_id: As carried by the form.
+            actor: Who submitted it.
+            shown: The digest that they were shown.
+            for_s: How long, in seconds.
+
+        Returns:
+            The approval as stored. `Approvals.follow_up` does the rest.
+
+        Raises:
+            RefusalError: They may not decide it, or it ends before that.
+            UserFacingError: See `Approvals.find`.
+        """
+
+        async def change(approval: Approval) -> Approval:
+            await self.approvals.votes.check(approval, actor, choice=APPROVE)
+            until_ms = self.clock() + for_s * 1_000
+            if until_ms >= approval.expires_ms:
+                code = RefusalCode.BEYOND_DEADLINE
+                raise RefusalError(code.value, code.words)
+            snoozes = {**read_snoozes(approval.snoozes_json), actor.user_id: until_ms}
+            return replace(approval, snoozes_json=write_snoozes(snoozes))
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        until_ms = read_snoozes(kept.snoozes_json)[actor.user_id]
+        await self._note(Act.SNOOZED, kept, actor, until_ms=until_ms)
+        return kept
+
+    async def check_question(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval for somebody who may ask about it; see `ask`."""
+        approval = await self._found(approval_id, actor, shown=shown)
+        await self.approvals.check(approval, actor, choice=REJECT)
+        return approval
+
+    async def ask(
+        self, approval_id: str, actor: Actor, *, shown: str, text: str, to: str = ""
+    ) -> Approval:
+        """Ask the requesters something about what they want, or somebody else who knows (6.9).
+
+        The question is on record first; it is posted by whoever attends to the card.
+
+        Args:
+            approval_id: As carried by the form.
+            actor: Who submitted it: somebody who may decide, in whichever stage.
+            shown: The digest that they were shown.
+            text: The question.
+            to: Slack user id of the member of the channel who is asked, or `AGENT`; empty for the
+                requesters.
+
+        Returns:
+            The approval as stored. `Approvals.follow_up` does the rest.
+
+        Raises:
+            InvalidInputError: There is no question, or no agent that answers it.
+            DirectoryError: Whom it is for could not be looked up.
+            RefusalError: They have no say in it.
+            UserFacingError: See `Approvals.find`.
+        """
+        if is_blank(text):
+            raise InvalidInputError("a question without words")
+        asked = Comment(by=actor.user_id, text=short(text), at_ms=self.clock(), to=to)
+
+        async def change(approval: Approval) -> Approval:
+            await self.approvals.votes.check(approval, actor, choice=REJECT)
+            if to == AGENT:
+                if not await self.explains(approval):
+                    raise InvalidInputError("this form")
+            elif to:
+                await self._check_here(approval, to)
+            return with_exchange(approval, None, asked)
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        await self._note(Act.ASKED_BACK, kept, actor, question=asked.text)
+        return kept
+
+    async def check_admin(self, approval_id: str, actor: Actor) -> Approval:
+        """Read what nobody can decide, for somebody who may ask an admin about it.
+
+        Args:
+            approval_id: As carried by the button.
+            actor: Who clicked: any member of the workspace.
+
+        Raises:
+            UnknownApprovalError: There is none.
+            ApprovalClosedError: It has ended in another way.
+            NotApproverError: They are no member.
+            RefusalError: Somebody can decide it by now.
+            DirectoryError: They could not be looked up.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        async with self.approvals.noting(approval, actor):
+            await self.approvals.access.check_person(actor, team_id=approval.team_id)
+            if approval.status is not Status.UNDECIDABLE:
+                self._check_stuck(approval)
+        return approval
+
+    def _check_stuck(self, approval: Approval) -> None:
+        if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:
+            raise ApprovalClosedError(approval)
+        if not approval.stuck:
+            raise RefusalError(RefusalCode.CLOSED.value, say("refuse.decidable"))
+
+    async def ask_admin(
+        self, approval_id: str, actor: Actor, *, to: str, text: str
+    ) -> Approval | None:
+        """Note that an admin is asked; the message to them comes after that, once for each asker.
+
+        Args:
+            approval_id: As carried by the form.
+            actor: Who submitted it.
+            to: Slack user id of who is asked.
+            text: What they are to know beside it; may be empty.
+
+        Returns:
+            The approval; None when that person is no admin, so that nobody is asked.
+
+        Raises:
+            DirectoryError: They could not be looked up.
+            UserFacingError: See `check_admin`.
+        """
+        approval = await self.check_admin(approval_id, actor)
+        person = await self.approvals.access.directory.person(to)
+        if not person.is_admin or person.is_deleted or person.is_bot:
+            return None
+        await note(
+            self.storage.audit,
+            Act.ADMIN_ASKED,
+            key=f"{approval_id}:{actor.user_id}:{to}",
+            at_ms=self.clock(),
+            about=approval,
+            by=actor.user_id,
+            to=to,
+            text=short(text),
+        )
+        return approval
+
+    async def _check_here(self, approval: Approval, user_id: str) -> None:
+        """Refuse who cannot read what is asked in the thread, and apps, which answer nobody.
+
+        Raises:
+            RefusalError: With words for that.
+        """
+        directory, code = self.approvals.access.directory, RefusalCode.NOT_HERE
+        if user_id not in await directory.channel_members(approval.channel_id):
+            raise RefusalError(code.value, code.words)
+        if (await directory.person(user_id)).is_bot:
+            raise RefusalError(code.value, say("refuse.ask_app"))
+
+    async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        approval = await self.approvals.find(approval_id, actor, shown=shown)
+        if approval.kind is Kind.QUESTION:
+            raise InvalidInputError("this button")
+        return approval
+
+    async def _change(
+        self, approval_id: str, actor: Actor, change: Change, *, shown: str
+    ) -> Approval:
+        for _ in range(_TRIES):
+            approval = await self._found(approval_id, actor, shown=shown)
+            async with self.approvals.noting(approval, actor):
+                changed = await change(approval)
+            kept = await self.storage.approvals.annotate(
+                changed, revision=approval.revision, now_ms=self.clock()
+            )
+            if kept is not None:
+                return kept
+        raise OutdatedCardError(approval_id)
+
+    async def _note(
+        self,
+        act: Act,
+        kept: Approval,
+        actor: Actor,
+        *,
+        until_ms: int | None = None,
+        question: str = "",
+    ) -> None:
+        by, now = actor.user_id, self.clock()
+        beside = Beside(until_ms=until_ms, question=question)
+        await note_beside(self.storage.audit, act, kept, now, by=by, beside=beside)
+
+
+def why_not_claim(claim: CardClaim, user_id: str, at_ms: int) -> RefusalCode | None:
+    """The reason why somebody cannot claim a card now, if there is one (5.9)."""
+    if claim.holds(at_ms) and claim.by != user_id:
+        return RefusalCode.CLAIMED_BY_OTHER
+    return RefusalCode.CLAIMED_BEFORE if user_id in claim.past else None
+
+
+def _not_on_it(by: str) -> RefusalError:
+    """The refusal of who lets go of what they do not see to; somebody else may."""
+    if by:
+        code = RefusalCode.CLAIMED_BY_OTHER
+        return RefusalError(code.value, code.words)
+    return RefusalError(RefusalCode.CLAIMED_BEFORE.value, say("refuse.nobody_on_it"))

@@ -1,0 +1,603 @@
+"""Votes: judged by people as they are now, and put on record with what they decide (3.4 to 3.9)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.approvals.disclosure import Surface
+from bot.errors import (
+    ApprovalClosedError,
+    DirectoryError,
+    InvalidInputError,
+    NotSeenError,
+    OthersTurnError,
+    OutdatedCardError,
+    RefusalError,
+    StrangerError,
+    UserFacingError,
+)
+from bot.people.break_glass import has_lost_glass
+from bot.people.claims import read_claim
+from bot.people.current_policy import CurrentPolicy
+from bot.people.deciders import deciders_of
+from bot.people.lookup import PATIENCE_S, PeopleLookup
+from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
+from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, Grounds, PeopleSnapshot
+from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
+from bot.policy.tally import (
+    APPROVE,
+    REJECT,
+    STOPS,
+    Ballot,
+    CastVote,
+    read_votes,
+    write_votes,
+)
+from bot.policy.terms import Terms, TermsError
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from bot.questions.base import question_of
+from storage.errors import RecordConflictError, RecordFormatError
+from storage.ports.approvals import ApprovalStore
+from storage.records import SCHEMA_VERSION, Approval, Decision, Kind, Status
+
+APPROVERS = "approvers"
+"""In `editors`: whoever may approve now."""
+_TRIES = 20
+"""So many people may be quicker, one after the other, before somebody is asked to look again."""
+_ANY_REASON = "…"
+"""Stands for the reason that somebody may give later."""
+_NOTHING_AGAINST = frozenset(
+    {
+        RefusalCode.REASON_REQUIRED,
+        RefusalCode.NOT_SEEN,
+        RefusalCode.USED_UP,
+        RefusalCode.ALREADY_VOTED,
+        RefusalCode.NOT_NEEDED,
+    }
+)
+"""Refusals of a vote that say nothing against the right of its giver."""
+_MAYBE = frozenset({RefusalCode.NOT_APPROVER, RefusalCode.LOOKUP_FAILED})
+"""Refusals of which groups that were not looked up at first may know more."""
+
+Gone = Callable[[Approval, Sequence[CastVote]], Awaitable[None]]
+"""Told, before votes are removed from a record, of the record and of those that do not count any
+more; those that their givers replace are not among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteOutcome:
+    """A vote as it was judged.
+
+    Attributes:
+        approval: As read: the judgement is about this revision.
+        result: What became of the vote.
+        standing: The people, as looked up for it.
+        why_denied: Why the policy in force denies the call; empty when it does not.
+    """
+
+    approval: Approval
+    result: VoteResult
+    standing: PeopleSnapshot
+    why_denied: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """Takes votes on what people decide under terms.
+
+    Args:
+        approvals: Where they are kept.
+        census: Looks people up.
+        policy: The policy in force.
+        clock: The time now.
+        unseen: Says what somebody would agree to at a place without having seen it; None for
+            nothing.
+        gone: Told of votes that do not count any more.
+    """
+
+    approvals: ApprovalStore
+    census: PeopleLookup
+    policy: CurrentPolicy
+    clock: Clock
+    unseen: Callable[[Approval, str, Surface], NotSeenError | None]
+    gone: Gone
+
+    async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
+        """Refuse somebody who could not vote like this; to have voted already is no reason.
+
+        Args:
+            approval: As it was shown.
+            actor: Who it is.
+            choice: What they would say; people of all stages may reject.
+
+        Raises:
+            RefusalError: With the reason. Who asked for it withdraws it in place of a rejection.
+            DirectoryError: It could not be looked up.
+        """
+        attempt = VoteAttempt(
+            by=actor.user_id,
+            choice=choice,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            is_open=self._is_open(approval),
+        )
+        poll = await self._judged(approval, actor, attempt)
+        refusal = poll.result.refusal
+        rights = Eligibility(_ballot(approval).terms, poll.standing)
+        is_own = rights.exclusion(actor.user_id) is Exclusion.OWN_REQUEST
+        if is_own and (refusal is None or refusal is RefusalCode.NOT_APPROVER):
+            refusal = RefusalCode.OWN_REQUEST
+        if refusal is not None and refusal not in _NOTHING_AGAINST:
+            raise self._error(poll, refusal)
+
+    async def check_free(self, approval: Approval, actor: Actor) -> None:
+        """Refuse somebody who could not fill a slot of an approval now; what they miss may come.
+
+        Raises:
+            RefusalError: With the reason.
+            DirectoryError: It could not be looked up.
+        """
+        attempt = VoteAttempt(
+            by=actor.user_id,
+            choice=APPROVE,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            note=_ANY_REASON,
+            is_open=self._is_open(approval),
+        )
+        poll = await self._judged(approval, actor, attempt, is_denied=False)
+        if poll.result.refusal is not None:
+            raise self._error(poll, poll.result.refusal)
+
+    async def right_of(self, approval: Approval, actor: Actor) -> CastVote:
+        """The vote that somebody could give an approval now: whose right it is, and by which group.
+
+        Raises:
+            RefusalError: It would not count, with the reason.
+            DirectoryError: It could not be looked up.
+        """
+        attempt = VoteAttempt(
+            by=actor.user_id,
+            choice=APPROVE,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            note=_ANY_REASON,
+            is_open=self._is_open(approval),
+        )
+        poll = await self._judged(approval, actor, attempt)
+        refusal, vote = poll.result.refusal, poll.result.vote
+        if refusal is not None or vote is None:
+            raise self._error(poll, refusal or RefusalCode.NOT_APPROVER)
+        return vote
+
+    async def check_editor(self, approval: Approval, actor: Actor) -> None:
+        """Refuse somebody who may not edit the call of an approval (1.16, `edit`).
+
+        Raises:
+            RefusalError: With the reason.
+            DirectoryError: It could not be looked up.
+        """
+        terms = _ballot(approval).terms
+        standing = await self.census.take(
+            approval, terms, people=[actor], groups=_editing_groups(terms)
+        )
+        problem = standing.people.get(actor.user_id)
+        if problem is not None:
+            raise _refused(RefusalCode(problem.value))
+        if why := await self._denied(approval, is_stop=False):
+            raise _refused(RefusalCode.RULE_DENIES, detail=why)
+        may = _may_edit(terms, standing, actor.user_id)
+        if may is None or actor.user_id not in standing.people:
+            raise DirectoryError("an edit", again=standing.again)
+        if may:
+            return
+        if not _approvers_edit(terms) or actor.user_id in standing.counted:
+            raise _refused(RefusalCode.NOT_EDITOR)
+        try:
+            await self.check(approval, actor, choice=APPROVE)
+        except RefusalError as error:
+            if error.code != RefusalCode.OWN_EDIT:  # who has edited it may do so again
+                raise _refused(RefusalCode.NOT_EDITOR) from error
+
+    async def cast(
+        self, approval: Approval, decision: Decision, actor: Actor, surface: Surface
+    ) -> Approval:
+        """Put a vote on record, and the decision with it if it was the last that was needed.
+
+        Args:
+            approval: As it was shown.
+            decision: What the person chose.
+            actor: Who it is.
+            surface: Where they chose it.
+
+        Returns:
+            The approval as stored: decided, or waiting for others.
+
+        Raises:
+            UserFacingError: The vote does not count. Votes of people who may no longer decide are
+                gone all the same.
+        """
+        if decision.arguments_json:  # an edit: it is another call, and voids all votes
+            raise InvalidInputError("this form")
+        choice, answer = question_of(approval).choice(decision)
+        for _ in range(_TRIES):
+            unseen = None
+            if choice not in STOPS:
+                unseen = self.unseen(approval, actor.user_id, surface)
+            attempt = VoteAttempt(
+                by=actor.user_id,
+                choice=choice,
+                at_ms=decision.at_ms,
+                digest=approval.digest,
+                note=decision.reason,
+                result=answer,
+                is_open=self._is_open(approval),
+                has_seen=unseen is None,
+            )
+            poll = await self._judged(approval, actor, attempt)
+            try:
+                result, stored = poll.result, poll.approval
+                if result.refusal is None or result.dropped or result.void:
+                    # Of a vote that was refused, only that others are gone.
+                    stored = await self._write(poll, decision)
+            except RecordConflictError:
+                approval = await self._again(approval)
+                continue
+            if poll.result.refusal is RefusalCode.NOT_SEEN and unseen is not None:
+                raise unseen
+            if poll.result.refusal is not None:
+                raise self._error(poll, poll.result.refusal)
+            return stored
+        raise OutdatedCardError(approval.approval_id)
+
+    async def take_back(self, approval: Approval, actor: Actor) -> tuple[Approval, CastVote]:
+        """Remove somebody's own vote.
+
+        Returns:
+            The approval as stored, and the vote that it had.
+
+        Raises:
+            UserFacingError: There is none, or it is decided.
+        """
+        for _ in range(_TRIES):
+            ballot = _ballot(approval)
+            groups = groups_of(ballot, is_begun=True)
+            attempt = VoteAttempt(
+                by=actor.user_id,
+                choice=APPROVE,
+                at_ms=self.clock(),
+                digest=approval.digest,
+                is_open=self._is_open(approval),
+            )
+            standing = await self.census.take(
+                approval, ballot.terms, people=_voters(ballot, actor), groups=groups
+            )
+            result = judge_take_back(ballot, attempt, standing)
+            poll = VoteOutcome(approval=approval, result=result, standing=standing)
+            if result.refusal is not None or result.vote is None:
+                raise self._error(poll, result.refusal or RefusalCode.NO_VOTE)
+            try:
+                return await self._write(poll, None), result.vote
+            except RecordConflictError:
+                approval = await self._again(approval)
+        raise OutdatedCardError(approval.approval_id)
+
+    async def gone_since(self, approval: Approval) -> bool:
+        """Whether somebody who was counted for an approved call may not decide it any more (3.11).
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        decision = approval.decision
+        if decision is not None and decision.emergency_json:
+            return await has_lost_glass(self.census, approval, decision.by)
+        ballot = _decided(approval)
+        people = _voters(ballot)
+        groups = groups_of(ballot, is_begun=True)
+        standing = await self.census.take(approval, ballot.terms, people=people, groups=groups)
+        if not standing.knows(people=(one.user_id for one in people), groups=groups):
+            raise DirectoryError("the start of a call", again=standing.again)
+        recount = ballot.recounted(standing)
+        return bool(recount.dropped or recount.void)
+
+    async def count_editor(
+        self, changed: Approval, actor: Actor, decision: Decision, *, shown: str
+    ) -> Approval:
+        """Count an edit as the vote of who made it, where the rule has a slot for them (2.8).
+
+        Args:
+            changed: The approval as it is to be after the edit, without votes. Whoever may decide
+                by its steps counts; escalation begins anew afterwards.
+            actor: Who edited.
+            decision: The approval of the edited call.
+            shown: The digest of the call that they were shown, and edited.
+
+        Returns:
+            The approval with that vote, or without; decided if nobody else is needed.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        attempt = VoteAttempt(
+            by=actor.user_id,
+            choice=APPROVE,
+            at_ms=decision.at_ms,
+            digest=changed.digest,
+            note=decision.reason,
+        )
+        poll = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
+        if poll.result.refusal is RefusalCode.LOOKUP_FAILED:
+            raise DirectoryError("an edit", again=poll.standing.again)
+        return _with_result(poll, decision) if poll.result.refusal is None else changed
+
+    async def _judged(
+        self,
+        approval: Approval,
+        actor: Actor,
+        attempt: VoteAttempt,
+        *,
+        is_denied: bool | None = None,
+        shown: str = "",
+    ) -> VoteOutcome:
+        """Judge a vote by as few look-ups as will do, and by all if these could not.
+
+        Args:
+            approval: What it is about.
+            actor: Whose it is.
+            attempt: The vote.
+            is_denied: Whether the policy in force denies the call; None to find that out.
+            shown: Of an edit, the digest of the call before.
+        """
+        ballot, loop = _ballot(approval), asyncio.get_running_loop()
+        people, deadline = _voters(ballot, actor), loop.time() + PATIENCE_S
+        is_stop = attempt.choice in STOPS
+        steps = len(ballot.terms.escalate)
+        first = groups_of(ballot, is_begun=not is_stop)
+        everything = groups_of(ballot, steps=steps)
+        standing, why = await asyncio.gather(
+            self.census.take(approval, ballot.terms, people=people, groups=first),
+            self._denied(approval, is_stop=is_stop) if is_denied is None else _nothing(),
+        )
+        attempt = replace(attempt, is_denied=bool(why))
+        result = judge_vote(ballot, attempt, standing)
+        is_known = standing.knows(people=(one.user_id for one in people), groups=first)
+        if result.refusal in _MAYBE and is_known and everything > first:
+            standing = await self.census.take(
+                approval,
+                ballot.terms,
+                people=people,
+                groups=everything,
+                patience_s=deadline - loop.time(),
+                handed=standing.delegations,
+            )
+            result = judge_vote(ballot, attempt, standing)
+        result = self._with_grounds(result, ballot, standing, actor, shown or attempt.digest)
+        return VoteOutcome(approval=approval, result=result, standing=standing, why_denied=why)
+
+    def _with_grounds(
+        self, result: VoteResult, ballot: Ballot, standing: PeopleSnapshot, actor: Actor, shown: str
+    ) -> VoteResult:
+        """Note in a vote on what grounds it counts, while they are known (7.5)."""
+        vote, person = result.vote, standing.persons.get(actor.user_id)
+        if vote is None or person is None:
+            return result
+        grounds = Grounds(
+            payload=actor.payload,
+            name=person.name,
+            team=person.team_id,
+            read_ms=standing.read_ms,
+            shown=shown,
+            file=self.policy.file_hash,
+        )
+        grounded = replace(vote, groups=_groups_of(vote, ballot, standing), grounds=grounds)
+        votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
+        return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
+
+    async def _denied(self, approval: Approval, *, is_stop: bool) -> str:
+        """Why the call is denied by now; what may have run already, people still look into.
+
+        Raises:
+            DirectoryError: That is not known. Who stops it need not know.
+        """
+        if approval.kind is not Kind.APPROVAL:
+            return ""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self.policy.denied(approval)
+        except (DirectoryError, TimeoutError) as error:
+            if is_stop:
+                return ""
+            raise DirectoryError(
+                "the policy in force", again=getattr(error, "again", None)
+            ) from error
+
+    async def _write(self, poll: VoteOutcome, decision: Decision | None) -> Approval:
+        approval, result = poll.approval, poll.result
+        changed, gone = _with_result(poll, decision), (*result.dropped, *result.void)
+        if gone or _loses_votes(approval, changed):
+            await self.gone(approval, gone)
+        now, restarts = self.clock(), changed.stage != approval.stage
+        if restarts:
+            changed = begun_anew(changed, now)
+        return await self.approvals.vote(
+            changed, revision=approval.revision, now_ms=now, restarts=restarts
+        )
+
+    async def _again(self, approval: Approval) -> Approval:
+        """Read a record again that somebody changed meanwhile.
+
+        Raises:
+            ApprovalClosedError: It is decided.
+            OutdatedCardError: It is about something else by now.
+        """
+        newest = await self.approvals.get(approval.approval_id)
+        if not self._is_open(newest):
+            raise ApprovalClosedError(newest)
+        if newest.digest != approval.digest:
+            raise OutdatedCardError(newest.approval_id)
+        return newest
+
+    def _is_open(self, approval: Approval) -> bool:
+        return approval.status is Status.PENDING and self.clock() < approval.expires_ms
+
+    def _error(self, poll: VoteOutcome, refusal: RefusalCode) -> UserFacingError:
+        match refusal:
+            case RefusalCode.CLOSED:
+                return ApprovalClosedError(poll.approval)
+            case RefusalCode.OUTDATED:
+                return OutdatedCardError(poll.approval.approval_id)
+            case RefusalCode.LOOKUP_FAILED:
+                return DirectoryError("a vote", again=poll.standing.again)
+            case RefusalCode.NOT_APPROVER:
+                who = deciders_of(poll.approval, self.clock(), poll.standing)
+                return StrangerError(refusal.value, refusal.words, deciders=who)
+            case RefusalCode.NOT_YOUR_TURN | RefusalCode.ALREADY_VOTED | RefusalCode.NOT_NEEDED:
+                return self._others(poll, refusal)
+            case _:
+                return _refused(refusal, detail=poll.why_denied)
+
+    def _others(self, poll: VoteOutcome, refusal: RefusalCode) -> RefusalError:
+        """Tell somebody whose vote does not count now who can decide, and when they can."""
+        approval, terms = poll.approval, _ballot(poll.approval).terms
+        is_backup = refusal is RefusalCode.NOT_YOUR_TURN and len(terms.stages) == 1
+        return OthersTurnError(
+            refusal.value,
+            _OTHERS[refusal],
+            deciders=deciders_of(approval, self.clock(), poll.standing),
+            turn_ms=approval.escalate_ms if is_backup and len(terms.escalate) == 1 else None,
+        )
+
+
+_OTHERS = {
+    RefusalCode.NOT_YOUR_TURN: "refuse.not_yet",
+    RefusalCode.ALREADY_VOTED: "refuse.voted_already",
+    RefusalCode.NOT_NEEDED: "refuse.not_needed",
+}
+
+
+def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:
+    return RefusalError(code.value, code.words, detail=detail)
+
+
+def _approvers_edit(terms: Terms) -> bool:
+    """Whether who may approve now may edit, too."""
+    return terms.edit == "yes" or (terms.edit == "by" and APPROVERS in terms.editors)
+
+
+def _editing_groups(terms: Terms) -> tuple[str, ...]:
+    """The groups that may edit, whether they approve or not."""
+    if terms.edit != "by":
+        return ()
+    return tuple(name for name in terms.editors if name not in {APPROVERS, REQUESTERS})
+
+
+def _may_edit(terms: Terms, standing: PeopleSnapshot, user_id: str) -> bool | None:
+    """Whether somebody may edit without being asked to approve; None when that is not known."""
+    if terms.edit == "by" and REQUESTERS in terms.editors and user_id in standing.requesters:
+        return True
+    return standing.is_among(_editing_groups(terms), user_id)
+
+
+def begun_anew(approval: Approval, now_ms: int) -> Approval:
+    """Begin the reminders and the escalation of an approval anew: others are asked now."""
+    terms = _ballot(approval).terms
+    escalate_ms = now_ms + terms.escalate[0].after_s * 1000 if terms.escalate else None
+    return replace(
+        approval,
+        ladder_ms=now_ms,
+        remind_ms=now_ms,
+        reminders=0,
+        steps=0,
+        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
+        escalated_ms=None,
+        escalation_told=False,
+    )
+
+
+def _ballot(approval: Approval) -> Ballot:
+    """Return the votes of a record.
+
+    Raises:
+        RecordFormatError: They, or its terms, cannot be read.
+    """
+    try:
+        return ballot_of(approval)
+    except TermsError as error:
+        raise RecordFormatError(
+            "approval", SCHEMA_VERSION, str(error), record_id=approval.approval_id
+        ) from error
+
+
+def _decided(approval: Approval) -> Ballot:
+    """Return the votes that decided it; where only who decided was kept, theirs."""
+    ballot, decision = _ballot(approval), approval.decision
+    if ballot.votes or decision is None or is_allowed_by_rule(approval):
+        return ballot
+    choice, answer = question_of(approval).choice(decision)
+    vote = CastVote(
+        by=decision.by, choice=choice, result=answer, at_ms=decision.at_ms, digest=ballot.digest
+    )
+    return replace(ballot, votes=(vote,))
+
+
+def _voters(ballot: Ballot, *actors: Actor) -> list[Actor]:
+    """The people who vote now, and those whose votes are looked at again."""
+    known = {actor.user_id for actor in actors}
+    others = {one for vote in ballot.votes for one in vote.persons} - known
+    return [*actors, *(Actor(user_id=one, team_id="") for one in sorted(others))]
+
+
+def _groups_of(vote: CastVote, ballot: Ballot, standing: PeopleSnapshot) -> tuple[str, ...]:
+    """The names of the groups by which a vote counts."""
+    rights = Eligibility(ballot.terms, standing)
+    stages = (
+        ballot.stages if vote.is_stop else ballot.stages[0 if ballot.is_doubt else vote.stage :][:1]
+    )
+    names = dict.fromkeys(
+        name
+        for stage in stages
+        for one in stage.approve
+        for name in rights.groups(one, vote.steps)
+        if vote.right.owner in standing.members.get(name, ())
+    )
+    return tuple(names)
+
+
+def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
+    """The approval with its votes as they are now, and the decision that they have made."""
+    approval, ballot, result = poll.approval, poll.result.ballot, poll.result
+    claim = approval.claim_json
+    if claim and result.vote is not None:  # somebody has looked at it
+        claim = read_claim(claim).ended(result.vote.at_ms).to_text()
+    status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
+    if result.decision is not None and decision is not None:
+        reason = _joint_reason(ballot, result.decision)
+        status, decided, remind_ms = decision.status, replace(decision, reason=reason), None
+    return replace(
+        approval,
+        votes_json=write_votes(ballot.votes),
+        stage=ballot.stage,
+        claim_json=claim,
+        status=status,
+        decision=decided,
+        remind_ms=remind_ms,
+    )
+
+
+def _joint_reason(ballot: Ballot, aim: tuple[str, str]) -> str:
+    """The notes of all votes that made a decision, in the order of the votes."""
+    is_stop = aim[0] in STOPS
+    made = [vote for vote in ballot.votes if (vote.is_stop if is_stop else vote.aim == aim)]
+    return "; ".join(dict.fromkeys(vote.note for vote in made if vote.note))
+
+
+def _loses_votes(approval: Approval, changed: Approval) -> bool:
+    """Whether a vote is removed, or replaced: only the audit knows of it then."""
+    return bool({*read_votes(approval.votes_json)} - {*read_votes(changed.votes_json)})
+
+
+async def _nothing() -> str:
+    return ""

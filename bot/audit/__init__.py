@@ -1,0 +1,1 @@
+"""The audit: its acts, the entries of each change, and reports."""

@@ -1,0 +1,613 @@
+"""The audit: who did what, when, and on what evidence. Append-only, secrets masked (I10, I12).
+
+All entries are made here, so that nothing gets into the audit unmasked. An entry that is written
+again after a crash has the same id, and is kept once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agents.core.digest import canonical_json
+from agents.core.observers import WorkStarting
+from bot.audit.acts import Act
+from bot.errors import ApprovalClosedError, UserFacingError
+from bot.people.claims import read_claim
+from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
+from bot.policy.tally import CastVote
+from bot.policy.terms import TermsError
+from bot.questions.form import ask_of
+from bot.redaction.call import mask_data
+from bot.redaction.mask import mask
+from bot.redaction.masks import NO_NAMES, Names
+from storage.ports.audit import AuditStore
+from storage.records import Approval, AuditEntry, Decision, Kind, Status
+
+NO_VOTES = "[]"
+_JUST_MS = 5_000
+"""After this, how something was decided is in the audit in any case."""
+_LONGEST = 4_000
+"""Characters of one text of the evidence. The whole of it is in the record that it comes from."""
+
+
+class TakesEntries(Protocol):
+    """The part of the audit that takes entries; see `AuditStore`."""
+
+    async def append(self, entry: AuditEntry) -> None:
+        """Keep an entry."""
+        ...
+
+
+async def note(  # noqa: PLR0913 - the parts of one fact, given by name
+    store: TakesEntries,
+    act: Act,
+    *,
+    key: str,
+    at_ms: int,
+    about: Approval | str,
+    by: str = "",
+    behalf_of: str = "",
+    team_id: str = "",
+    masks: Names = NO_NAMES,
+    **evidence: object,
+) -> None:
+    """Put something on record; the same act under the same key is kept once. See `entry_of`."""
+    entry = entry_of(
+        act,
+        key=key,
+        at_ms=at_ms,
+        about=about,
+        by=by,
+        behalf_of=behalf_of,
+        team_id=team_id,
+        masks=masks,
+        **evidence,
+    )
+    await store.append(entry)
+
+
+def entry_of(  # noqa: PLR0913 - the parts of one fact, given by name
+    act: Act,
+    *,
+    key: str,
+    at_ms: int,
+    about: Approval | str,
+    by: str = "",
+    behalf_of: str = "",
+    team_id: str = "",
+    masks: Names = NO_NAMES,
+    **evidence: object,
+) -> AuditEntry:
+    """Make an entry; the same act under the same key is kept once.
+
+    Args:
+        act: What happened.
+        key: Tells apart acts of one kind: the id of the record it is about, and more if need be.
+        at_ms: When.
+        about: The approval, or the id of the thread.
+        by: Who: a Slack user id; empty for the program itself.
+        behalf_of: Whose right they use: of whoever delegated it; empty for their own.
+        team_id: The workspace, where there is no thread that says it.
+        masks: What the author of a tool says of the arguments in the evidence.
+        evidence: JSON data; masked here, and long texts are cut.
+    """
+    thread_id, approval_id = (
+        (about.thread_id, about.approval_id) if isinstance(about, Approval) else (about, "")
+    )
+    given = {name: item for name, item in evidence.items() if item != ""}
+    if masks.shown:  # for who reads it: it is masked once more then
+        given["declared_shown"] = list(masks.shown)
+    # Masked before it is cut: half of a secret would not be recognised.
+    detail = _short(masked_evidence(json.loads(json.dumps(given, default=str)), masks))
+    return AuditEntry(
+        entry_id=f"{key}:{act}",
+        at_ms=at_ms,
+        action=str(act),
+        thread_id=thread_id,
+        approval_id=approval_id,
+        actor_id=by,
+        team_id=team_id,
+        for_id=behalf_of,
+        detail=detail if isinstance(detail, dict) else {},
+    )
+
+
+async def note_request(store: AuditStore, approval: Approval) -> None:
+    """Put on record what people are asked."""
+    await store.append(request_entry(approval))
+
+
+def request_entry(approval: Approval) -> AuditEntry:
+    """The entry that says what people are asked; or that nobody is, as nobody could decide it."""
+    act, key, reason = Act.REQUESTED, approval.approval_id, ""
+    if approval.kind is Kind.DOUBT:
+        act = Act.DOUBTED
+    elif approval.decision is not None and approval.status is Status.UNDECIDABLE:
+        # That is its end, too, and on record once.
+        act, key = Act.UNDECIDABLE, _end_key(approval, approval.decision)
+        reason = approval.decision.reason
+    return entry_of(
+        act,
+        key=key,
+        at_ms=approval.created_ms,
+        about=approval,
+        by=approval.requester_id,
+        kind=str(approval.kind),
+        tool=approval.tool,
+        masks=ask_of(approval).masks,
+        arguments=parsed(approval.arguments_json),
+        rule=approval.rule,
+        ruling=parsed(approval.ruling_json),
+        digest=approval.digest,
+        asked_again=approval.asked_again,
+        edited_by=approval.edited_by,
+        counted=parsed(approval.counted_json) or "",
+        requesters=parsed(approval.requesters_json) or "",
+        deciders=parsed(approval.approvers_json),
+        backups=parsed(approval.backups_json) or "",
+        escalates_ms=approval.escalate_ms or "",
+        expires_ms=approval.expires_ms,
+        reason=reason,
+    )
+
+
+async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
+    """Put on record how an approval ended: by whom, and what exactly the decision covers."""
+    await store.append_all(decision_entries(approval, decision))
+
+
+def decision_entries(approval: Approval, decision: Decision) -> list[AuditEntry]:
+    """All entries that say how an approval ended, whoever writes them."""
+    emergency = [emergency_entry(approval, decision)] if decision.emergency_json else []
+    return [*vote_entries(approval), *emergency, decision_entry(approval, decision)]
+
+
+def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
+    """The entry that says that a call runs without those who should decide, and why."""
+    return entry_of(
+        Act.BROKE_GLASS,
+        key=f"{approval.approval_id}:{decision.at_ms}",
+        at_ms=decision.at_ms,
+        about=approval,
+        by=decision.by,
+        digest=decision.digest,
+        rule=approval.rule,
+        policy=approval.policy_file,
+        reasons=parsed(decision.emergency_json),
+    )
+
+
+def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
+    """The entry that says how an approval ended.
+
+    After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
+    """
+    is_edited = bool(approval.edited_by)
+    act, key = _act_of(approval, decision), _end_key(approval, decision)
+    if act is Act.ALLOWED:  # by a rule, which the start would note once more
+        arguments = json.loads(approval.arguments_json)
+        key = call_key(approval.checkpoint_id, approval.address, arguments)
+    return entry_of(
+        act,
+        key=key,
+        at_ms=decision.at_ms,
+        about=approval,
+        by=decision.by,
+        status=str(decision.status),
+        kind=str(approval.kind),
+        tool=approval.tool,
+        shown=approval.digest,
+        digest=decision.digest,
+        reason=decision.reason,
+        title=decision.title,
+        masks=ask_of(approval).masks,
+        edited=parsed(decision.arguments_json),
+        edited_by=approval.edited_by,
+        arguments=parsed(approval.arguments_json) if is_edited else "",
+        rule=decision.rule or (approval.rule if is_edited else ""),
+        deciders=parsed(approval.approvers_json) if is_edited else "",
+        answer=parsed(decision.answer_json),
+        policy=approval.policy_file if act is Act.ALLOWED else "",
+    )
+
+
+def call_key(checkpoint: str, address: str, arguments: Mapping[str, Any]) -> str:
+    """Tells apart acts of a rule: on the same call with other arguments, too.
+
+    Args:
+        checkpoint: Id of the checkpoint of its turn.
+        address: Of the call.
+        arguments: Of the call.
+    """
+    text = canonical_json(dict(arguments)).encode("ascii")
+    return f"{checkpoint}:{address}:{hashlib.sha256(text).hexdigest()[:16]}"
+
+
+def _end_key(approval: Approval, decision: Decision) -> str:
+    return f"{approval.approval_id}:{decision.at_ms}"
+
+
+_ENDS = {
+    Status.EXPIRED: Act.EXPIRED,
+    Status.WITHDRAWN: Act.WITHDRAWN,
+    Status.UNDECIDABLE: Act.UNDECIDABLE,
+    Status.SUPERSEDED: Act.SUPERSEDED,
+    Status.DENIED: Act.DENIED,
+}
+"""Ends that are no decision of people about what was asked."""
+
+
+def _act_of(approval: Approval, decision: Decision) -> Act:
+    if decision.status is Status.CANCELLED and not decision.by:
+        return Act.CANCELLED
+    if is_allowed_by_rule(approval):
+        return Act.ALLOWED
+    if approval.kind is Kind.DOUBT and decision.status is Status.UNDECIDABLE:
+        return Act.DECIDED  # given up (3.12): people were needed for a call that has started
+    return _ENDS.get(decision.status, Act.DECIDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteEvidence:
+    """The grounds on which a vote was counted (7.5).
+
+    Attributes:
+        payload: Id of the payload of Slack that brought it.
+        person: The person, as looked up at that moment: a plain mapping.
+        groups: Names of the groups by which they count.
+        groups_read_ms: When these were looked up.
+        shown: Digest of the call as the person saw it.
+        digest: Digest of the call that the vote is for.
+        ruling: Digest of the ruling.
+        file: Hash of the policy file in force; empty when there is none.
+        for_id: On whose behalf they vote; empty for themselves.
+    """
+
+    payload: str
+    person: Mapping[str, object]
+    groups: Sequence[str]
+    groups_read_ms: int
+    shown: str
+    digest: str
+    ruling: str
+    file: str = ""
+    for_id: str = ""
+
+
+def vote_entry(
+    approval: Approval, choice: str, evidence: VoteEvidence, *, by: str, at_ms: int, note: str = ""
+) -> AuditEntry:
+    """The entry that says how somebody voted, and why that counts.
+
+    Args:
+        approval: As it is with the vote.
+        choice: `approve`, `reject`, or how a doubt is settled.
+        evidence: The grounds; all of them are kept, also where they are empty.
+        by: Whose vote.
+        at_ms: When.
+        note: What the person wrote beside it.
+    """
+    return entry_of(
+        Act.VOTED,
+        key=f"{approval.approval_id}:{by}:{at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        behalf_of=evidence.for_id,
+        choice=choice,
+        note=note,
+        payload=evidence.payload or None,
+        person=dict(evidence.person),
+        groups=list(evidence.groups),
+        groups_read_ms=evidence.groups_read_ms,
+        shown=evidence.shown or None,
+        digest=evidence.digest or None,
+        ruling=evidence.ruling or None,
+        file=evidence.file or None,
+    )
+
+
+def vote_entries(approval: Approval) -> list[AuditEntry]:
+    """The entries of all present votes, after that of the edit that they are about.
+
+    Those that are on record stay as they are.
+    """
+    votes = entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
+    ended = [end for one in votes for end in _claim_end(approval, by=one.actor_id, at_ms=one.at_ms)]
+    return [*edit_entries(approval), *votes, *ended]
+
+
+def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
+    """The entry that says that a vote or an edit ended a claim; empty if it ended none."""
+    claim = read_claim(approval.claim_json)
+    if claim.by or not claim.past or claim.until_ms != at_ms:
+        return []
+    key = f"{approval.approval_id}:{by}:{at_ms}"
+    return [entry_of(Act.CLAIM_ENDED, key=key, at_ms=at_ms, about=approval, by=by)]
+
+
+def edit_entries(approval: Approval) -> list[AuditEntry]:
+    """The entry that says how a call was changed last, and who is asked about it from then."""
+    found = parsed(approval.edit_json)
+    at_ms = found.get("at_ms") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(at_ms, int):
+        return []  # nobody has edited it, or an earlier release noted that
+    entry = entry_of(
+        Act.EDITED,
+        key=f"{approval.approval_id}:{approval.edited_by}:{at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=approval.edited_by,
+        masks=ask_of(approval).masks,
+        before=parsed(str(found.get("before", approval.original_json))),
+        arguments=parsed(approval.arguments_json),
+        shown=found.get("shown", ""),
+        note=found.get("note", ""),
+        digest=approval.digest,
+        rule=approval.rule,
+        ruling=parsed(approval.ruling_json),
+        deciders=parsed(approval.approvers_json),
+        backups=parsed(approval.backups_json) or "",
+        expires_ms=approval.expires_ms,
+    )
+    return [entry, *_claim_end(approval, by=approval.edited_by, at_ms=at_ms)]
+
+
+def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:
+    """The entries of the present votes of an approval, and of others that it had."""
+    try:
+        ballot = ballot_of(approval)
+    except TermsError:  # of another release, which noted them when they were cast
+        return []
+    return [
+        vote_entry(
+            approval,
+            vote.choice,
+            VoteEvidence(
+                payload=vote.grounds.payload,
+                person=vote.grounds.person(vote.by),
+                groups=vote.groups,
+                groups_read_ms=vote.grounds.read_ms,
+                shown=vote.grounds.shown,
+                digest=vote.digest,
+                ruling=ballot.terms.digest,
+                file=vote.grounds.file,
+                for_id=vote.on_behalf_of,
+            ),
+            by=vote.by,
+            at_ms=vote.at_ms,
+            note=vote.note,
+        )
+        for vote in (*votes, *ballot.votes)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The content of an act beside a vote.
+
+    Attributes:
+        until_ms: Until when it holds; None where there is no such time.
+        question: What was asked back.
+        reply: What a requester answered.
+    """
+
+    until_ms: int | None = None
+    question: str = ""
+    reply: str = ""
+
+
+async def note_beside(
+    store: AuditStore, act: Act, approval: Approval, at_ms: int, *, by: str, beside: Beside
+) -> None:
+    """Put on record what somebody did without voting: a claim, a snooze, a question, an answer.
+
+    Args:
+        store: The audit.
+        act: What.
+        approval: As it is with it.
+        at_ms: When.
+        by: Who.
+        beside: What there is to say of it.
+    """
+    await note(
+        store,
+        act,
+        key=f"{approval.approval_id}:{by}:{approval.revision}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        digest=approval.digest,
+        until_ms="" if beside.until_ms is None else beside.until_ms,
+        question=beside.question,
+        reply=beside.reply,
+    )
+
+
+def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
+    """The entries that say what a run is told: each decision, which may be there, and that."""
+    found: list[AuditEntry] = []
+    for one in decided:
+        if one.decision is not None:
+            found += decision_entries(one, one.decision)
+        found.append(
+            entry_of(
+                Act.RESUMED, key=one.approval_id, at_ms=at_ms, about=one, status=str(one.status)
+            )
+        )
+    return found
+
+
+async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:
+    """Put on record who may decide, too, from when on."""
+    await note(
+        store,
+        Act.ESCALATED,
+        key=approval.approval_id,
+        at_ms=at_ms,
+        about=approval,
+        backups=parsed(approval.backups_json),
+    )
+
+
+async def note_reminder(store: AuditStore, number: int, approval: Approval, at_ms: int) -> None:
+    """Put on record that people are told again, for the so many-th time."""
+    key = f"{approval.approval_id}:{number}"
+    await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
+
+
+async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
+    """Put on record that escalation steps have begun: who may decide, too, from when on."""
+    try:
+        escalate = terms_of(approval).escalate
+    except TermsError:
+        return
+    since_ms = approval.ladder_ms or approval.created_ms
+    await store.append_all(
+        [
+            entry_of(
+                Act.ESCALATED,
+                key=f"{approval.approval_id}:{since_ms}:{number}",
+                at_ms=at_ms,
+                about=approval,
+                step=number + 1,
+                groups=list(escalate[number].add),
+                requirements=list(escalate[number].requirements),
+            )
+            for number in steps
+            if number < len(escalate)
+        ]
+    )
+
+
+async def note_reminded(store: AuditStore, approval: Approval, key: str, at_ms: int) -> None:
+    """Put on record that people are told again, by the message of this key."""
+    await note(
+        store,
+        Act.REMINDED,
+        key=f"{approval.approval_id}:{key}",
+        at_ms=at_ms,
+        about=approval,
+        number=approval.reminders,
+    )
+
+
+async def note_handover(store: AuditStore, approval: Approval, key: str, at_ms: int) -> None:
+    """Put on record that who is on duty now is told, by the message of this key."""
+    name = f"{approval.approval_id}:{key}"
+    await note(store, Act.HANDED_OVER, key=name, at_ms=at_ms, about=approval)
+
+
+async def note_opened(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, fields: Sequence[str] = ()
+) -> None:
+    """Put on record who opened what a card does not show, and never what it is.
+
+    Args:
+        store: The audit.
+        approval: As it was opened.
+        at_ms: When.
+        by: Who.
+        fields: Names of what was masked and is shown; none where only details are read.
+    """
+    await note(
+        store,
+        Act.REVEALED if fields else Act.OPENED,
+        key=f"{approval.approval_id}:{by}:{at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        digest=approval.digest,
+        fields=list(fields) or "",
+    )
+
+
+async def note_refusal(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, error: UserFacingError
+) -> None:
+    """Put on record that somebody's click or form decided nothing.
+
+    Where somebody else has just been quicker, how it was decided goes before: another process may
+    not have written it yet.
+    """
+    key = f"{approval.approval_id}:{by}:{at_ms}"
+    why, code = str(error), error.code
+    refused = entry_of(Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code)
+    newest = error.approval if isinstance(error, ApprovalClosedError) else approval
+    decision = newest.decision
+    is_new = decision is not None and at_ms - decision.at_ms < _JUST_MS
+    before = decision_entries(newest, decision) if decision is not None and is_new else []
+    await store.append_all([*before, refused])
+
+
+async def note_undeliverable(
+    store: AuditStore, approval: Approval, at_ms: int, *, method: str, why: str
+) -> None:
+    """Put on record that Slack does not take a card."""
+    await note(
+        store,
+        Act.UNDELIVERABLE,
+        key=f"{approval.approval_id}:{approval.revision}:{why}",
+        at_ms=at_ms,
+        about=approval,
+        method=method,
+        why=why,
+    )
+
+
+_CALLS = frozenset({"arguments", "before", "edited", "asked", "answer"})
+"""Evidence that says what ran: masked like a card, so that a reviewer sees what people saw."""
+
+
+def masked_evidence(detail: object, masks: Names) -> dict[str, object]:
+    """Mask evidence: what ran like a card, all else as strictly as the log.
+
+    Args:
+        detail: JSON data.
+        masks: What the author of a tool says of the arguments.
+    """
+    if not isinstance(detail, dict):
+        return {}
+    return {
+        name: mask_data(item, masks) if name in _CALLS else mask(name, item)
+        for name, item in detail.items()
+    }
+
+
+def parsed(text: str) -> object:
+    """JSON data; empty for an empty text, and the text itself when it is damaged."""
+    try:
+        return json.loads(text) if text else ""
+    except (ValueError, RecursionError):
+        return text
+
+
+def _short(value: object) -> object:
+    match value:
+        case str() if len(value) > _LONGEST:
+            return f"{value[:_LONGEST]}… {len(value) - _LONGEST:,} more characters"
+        case dict():
+            return {str(name): _short(item) for name, item in value.items()}
+        case list():
+            return [_short(item) for item in value]
+        case _:
+            return value
+
+
+async def note_start(store: TakesEntries, start: WorkStarting, at_ms: int) -> None:
+    """Put on record that a gated call is about to run, before it does."""
+    await note(
+        store,
+        Act.STARTED,
+        key=f"{start.checkpoint_id}:{start.address}:{start.segment}",
+        at_ms=at_ms,
+        about=start.checkpoint_id.rpartition("#")[0],
+        checkpoint=start.checkpoint_id,
+        address=start.address,
+        masks=Names(secret=start.secret, shown=start.shown),
+        arguments=dict(start.arguments),
+    )

@@ -1,0 +1,209 @@
+"""The agents of a rehearsal: they call what the case says, and note what they hear."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import jsonschema
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponsePart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+from agents import Agent, ChatModelAgent, policy_gate
+from agents.core.codec import Json
+from agents.core.errors import ArgumentError, InvalidArgumentsError
+from agents.gates.approval import approval_gate, review_edit_gate
+from agents.models import AnsweringModel, call, say
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, ruling_of
+from agents.policy.combine import strictest
+from agents.tools.base import CallText, Tool, ToolSpec
+from bot.commands.simulation.cases import World
+from bot.commands.simulation.models import Data
+from bot.config.durations import parse_duration
+
+RAN = "ran"
+"""The result of all tools."""
+
+
+class DiedError(BaseException):
+    """Ends the work as kill -9 does: no handler of errors sees it."""
+
+
+@dataclass
+class Script:
+    """The acts of the agents in a case.
+
+    Attributes:
+        calls: For each turn to come, the calls that its model makes.
+        heard: Results of calls, in the order in which a model read them.
+        ran: Arguments with which tools ran.
+        crash: Whether the process dies in the next call of a tool.
+        has_died: Whether it has.
+        code: Policies in code, by the statement of the call that they are about.
+    """
+
+    calls: deque[list[ToolCallPart]] = field(default_factory=deque)
+    heard: list[str] = field(default_factory=list)
+    ran: list[Data] = field(default_factory=list)
+    crash: bool = False
+    has_died: bool = False
+    code: list[Data] = field(default_factory=list)
+
+    def next_turn(self, requests: Sequence[Data]) -> None:
+        """Let the next turn make these calls at once."""
+        self.calls.append([call(str(one["tool"]), one["args"]) for one in requests])
+
+
+def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, Agent]:
+    """Make the agents of a world, by name.
+
+    Args:
+        script: What they do.
+        world: Their tools.
+        requests: All requests of the case: they say which tools have policies in code.
+    """
+    code = {str(one["tool"]) for one in requests if one.get("code")}
+    nested = {str(one["tool"]): one["nested"] for one in requests if one.get("nested")}
+    tools = []
+    for name, facts in world.tools.items():
+        tool: Tool = _Prop(_spec(name, facts), script)
+        for gate in reversed(nested.get(name, ())):
+            tool = policy_gate(policy_gate(tool, _Fixed(gate)), _Fixed({"allow": True}))
+        tools.append(_gated(tool, facts, script, has_code=name in code))
+    return {
+        name: ChatModelAgent(name=name, model=_ScriptModel(script), tools=tools)
+        for name in world.agents
+    }
+
+
+_ANY_ARGUMENTS: Data = {"type": "object", "additionalProperties": True}
+"""The schema of a tool whose world gives none."""
+
+
+def _spec(name: str, facts: Data) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=f"The tool {name}.",
+        schema=facts.get("schema") or _ANY_ARGUMENTS,
+        tags=tuple(facts.get("tags") or ()),
+        risk=facts.get("risk", "medium"),
+    )
+
+
+def _gated(tool: Tool, facts: Data, script: Script, *, has_code: bool) -> Tool:
+    if has_code:
+        return policy_gate(tool, _Coded(script))
+    match facts.get("gate", "none"):
+        case "approval":
+            return approval_gate(tool)
+        case "review":
+            return review_edit_gate(tool)
+        case _:
+            return tool
+
+
+@dataclass(frozen=True, slots=True)
+class _Prop:
+    """A tool that does nothing but note that it ran."""
+
+    spec: ToolSpec
+    script: Script
+
+    @property
+    def definition(self) -> ToolSpec:
+        return self.spec
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        filled = copy.deepcopy(dict(arguments))
+        fields = cast("dict[str, dict[str, Json]]", self.spec.schema.get("properties") or {})
+        for name, field_schema in fields.items():
+            if "default" in field_schema:
+                filled.setdefault(name, field_schema["default"])
+        extra = sorted(filled.keys() - fields.keys())
+        if extra and not self.spec.schema.get("additionalProperties"):
+            raise InvalidArgumentsError([ArgumentError((extra[0],), "there is no such argument")])
+        try:
+            jsonschema.validate(filled, dict(self.spec.schema))
+        except jsonschema.ValidationError as error:
+            fault = ArgumentError(tuple(error.absolute_path), error.message)
+            raise InvalidArgumentsError([fault]) from error
+        return cast("dict[str, Json]", filled)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:  # noqa: ARG002 - see Tool
+        return CallText(title=f"Run {self.spec.name}")
+
+    async def call(self, arguments: dict[str, Json]) -> str:
+        if self.script.crash:
+            self.script.crash, self.script.has_died = False, True
+            raise DiedError
+        self.script.ran.append(dict(arguments))
+        return RAN
+
+
+async def ruling_in_code(code: Sequence[Data], call: PolicyCall) -> Ruling:
+    """The ruling of several policies in code on a call: the strictest; a failing one denies."""
+    return strictest([await ruling_of(_Fixed(rule), call) for rule in code] or [Allow()])
+
+
+def _ruled(rule: Data) -> Ruling:
+    if rule.get("fails"):
+        raise RuntimeError("a policy in code that fails")
+    if "deny" in rule:
+        return Deny(str(rule["deny"]))
+    if "allow" in rule:
+        return Allow()
+    expires = parse_duration(str(rule["expires"])) if "expires" in rule else None
+    return Ask(
+        kind="review",
+        rule=str(rule["rule"]),
+        approvers=tuple(rule.get("approvers") or ()),
+        expires_in=expires,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """A policy in code that says the same of each call."""
+
+    rule: Data
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:  # noqa: ARG002 - see Policy
+        return _ruled(self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """The policy in code of the request that is played."""
+
+    script: Script
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return await ruling_in_code(self.script.code, call)
+
+
+class _ScriptModel(AnsweringModel):
+    """A model that follows the script and notes the results that it reads."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(self._parts, name="rehearsal")
+        self._script = script
+
+    def _parts(self, messages: list[ModelMessage]) -> Sequence[ModelResponsePart]:
+        last = messages[-1]
+        results = [
+            str(part.content)
+            for part in (last.parts if isinstance(last, ModelRequest) else ())
+            if isinstance(part, ToolReturnPart)
+        ]
+        if results:
+            self._script.heard.extend(results)
+            return [say("Done.")]
+        return self._script.calls.popleft() if self._script.calls else [say("Nothing to do.")]

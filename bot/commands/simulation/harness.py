@@ -1,0 +1,434 @@
+"""The stage: the bot itself between a made-up Slack and a database, in one process, without a port.
+
+What people do reaches the bot as Slack's payloads, through Bolt and the listeners; what the bot
+does reaches the made-up workspace as calls of Slack's API, whose strict checks of cards hold here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from slack_bolt.request.async_request import AsyncBoltRequest
+
+from bot.approvals.due.visit import read_beside
+from bot.audit.report import MOST
+from bot.commands.simulation.cases import World
+from bot.commands.simulation.fakes import MadeUpSlack, StageClock
+from bot.commands.simulation.workspace_setup import settle_in
+from bot.layout.action_ids import ActionId, encode
+from bot.observability.events import BotEvent, EntriesWritten
+from bot.observability.instrument import metered
+from bot.policy.current import LoadedPolicy
+from bot.policy.eligibility import PeopleSnapshot
+from bot.policy.tally import Ballot
+from bot.sandbox.delivery.http import AppReply, Parcel
+from bot.sandbox.server import Sandbox
+from bot.sandbox.workspace.payloads import actor_payload
+from bot.sandbox.workspace.records import Payload, SlackMessage
+from bot.slack.bot import Countersign
+from bot.slack.calls import BATCH_EVENT
+from bot.slack.connect import Identity, Slack
+from bot.slack.process import Process
+from bot.slack.ratelimit import Pacer
+from storage.base import Storage
+from storage.records import Approval, AuditEntry, Status
+
+_TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
+_PATIENCE = timedelta(minutes=5)
+"""The time after which something hangs, on whatever machine."""
+_FAILS = frozenset({"users.info", "users.list", "usergroups.list", "conversations.members"})
+"""The methods that look up who may decide."""
+
+
+@dataclass(slots=True)
+class BoltWire:
+    """The way to the bot: each payload goes to Bolt as a Socket Mode connection hands it over.
+
+    Attributes:
+        bot: The one that there is now.
+    """
+
+    bot: Callable[[], Countersign]
+
+    @property
+    def is_open(self) -> bool:
+        """See `Transport.is_open`."""
+        return True
+
+    async def send(self, parcel: Parcel) -> AppReply:
+        """See `Transport.send`."""
+        bot = self.bot()
+        # Bolt changes what it is given, and Slack's payloads are of JSON alone.
+        body = json.loads(json.dumps(parcel.payload))
+        with bot.answering():
+            response = await bot.bolt.async_dispatch(
+                AsyncBoltRequest(mode="socket_mode", body=body)
+            )
+        text = response.body
+        answer = json.loads(text) if text.startswith("{") else text
+        return AppReply(ok=response.status == 200, body=answer or None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Simulation:
+    """One bot in a made-up workspace.
+
+    Attributes:
+        storage: Open.
+        world: Who and what there is.
+        clock: The time.
+        make: Joins the bot anew, as a new process does.
+        policy: The policy in force; None where the settings rule.
+        lookups_fail: Whether Slack does not say who people are.
+        writers: Those of whom it says that all the same: they write, and decide nothing.
+        noted: Ids of the entries of the audit, in the order in which they were made.
+        posted: All messages of the bot as they were posted; some are changed or deleted later.
+    """
+
+    storage: Storage
+    world: World
+    clock: StageClock
+    make: Callable[[Simulation, str], Countersign]
+    sandbox: Sandbox = field(init=False)
+    bot: Countersign = field(init=False)
+    policy: LoadedPolicy | None = None
+    lookups_fail: bool = False
+    writers: set[str] = field(default_factory=set)
+    noted: dict[str, None] = field(default_factory=dict)
+    posted: list[SlackMessage] = field(default_factory=list)
+    _sleepers: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+    _beats: dict[asyncio.Task[Any], tuple[int, asyncio.Future[None]]] = field(default_factory=dict)
+    _beating: set[asyncio.Task[Any]] = field(default_factory=set)
+    _slept: asyncio.Event = field(default_factory=asyncio.Event)
+    _processes: int = 0
+    _granted: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.storage = metered(self.storage, self._note, self.clock)
+        self.sandbox = Sandbox(clock=self.clock.seconds, bot_token=_TOKEN)
+        self.sandbox.use(BoltWire(lambda: self.bot))
+        settle_in(self.sandbox.workspace, self.world)
+        self.restart()
+
+    def _note(self, event: BotEvent) -> None:
+        if isinstance(event, EntriesWritten):
+            for entry in event.entries:
+                self.noted.setdefault(entry.entry_id)
+
+    @property
+    def slack(self) -> Slack:
+        """The access of the bot to this Slack."""
+        workspace = self.sandbox.workspace
+        return MadeUpSlack(
+            token=_TOKEN,
+            signing_secret="",
+            api_url="https://slack.invalid/api/",
+            identity=Identity(
+                team_id=workspace.team_id,
+                bot_user_id=workspace.bot_user,
+                bot_id=workspace.bot_id,
+                team=workspace.team_name,
+            ),
+            stage=self,
+        )
+
+    def process(self, owner: str) -> Process:
+        """A process whose time is the stage's: no work is late by the clock of the machine.
+
+        Args:
+            owner: Its name.
+        """
+        return Process(
+            owner=owner,
+            clock=self.clock,
+            pacer=Pacer(limits={}),
+            lookup_age=timedelta(0),  # what a case changes counts at once
+            sleep=self.sleep,
+            beat=self.beat,
+            patience=_PATIENCE,
+            has_lists=False,  # they are no part of a policy
+        )
+
+    def restart(self) -> None:
+        """Let a new process take over; what slept in the one before does not wake up any more."""
+        for _, woken in [*self._sleepers, *self._beats.values()]:
+            woken.cancel()
+        self._sleepers.clear()
+        self._beats.clear()
+        self._processes += 1
+        self.bot = self.make(self, f"process-{self._processes}")
+
+    async def bury(self, thread_id: str) -> None:
+        """Let a new process take over from one that has died, when its lease has ended."""
+        self.restart()
+        thread = await self.storage.threads.get(thread_id)
+        await self.storage.threads.release(
+            thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
+        )
+        await self.tick()
+
+    def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
+        """Answer a call of Slack's API."""
+        is_writer = values.get("user") in self.writers
+        if self.lookups_fail and method in _FAILS and not is_writer:
+            return {"ok": False, "error": "missing_scope"}
+        body = self.sandbox.answer(method, values)
+        if method == "chat.postMessage" and body.get("ok"):
+            workspace = self.sandbox.workspace
+            message = workspace.message(str(body["channel"]), str(body["ts"]))
+            self.posted.append(copy.deepcopy(message))
+        return dict(json.loads(json.dumps(body)))
+
+    # ---- time -------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Wait until nothing goes on, neither in Slack nor in the bot, but for what sleeps."""
+        while True:
+            await self.sandbox.idle()
+            if self.sandbox.is_busy:
+                continue
+            if len(self.bot.tasks) <= len(self._sleepers) and not self._beating:
+                return
+            self._slept.clear()  # nothing was awaited since the look at who sleeps
+            idle = asyncio.ensure_future(self.bot.tasks.one_ended())
+            asleep = asyncio.create_task(self._slept.wait())
+            await asyncio.wait({idle, asleep}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (idle, asleep):
+                task.cancel()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the case has moved the time so far; for no time at all, nothing moves it."""
+        if round(seconds * 1_000) <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sleeper = self.clock() + round(seconds * 1_000), woken
+        self._sleepers.append(sleeper)
+        self._slept.set()
+        try:
+            await woken
+        finally:  # who is cut off sleeps no more
+            self._sleepers = [one for one in self._sleepers if one is not sleeper]
+
+    async def beat(self, seconds: float) -> None:
+        """Wait like `sleep`, beside work that goes on: leases are kept in the time of the case.
+
+        Raises:
+            RuntimeError: No task waits.
+        """
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("no task waits")
+        self._beats[task] = self.clock() + round(seconds * 1_000), woken
+        task.add_done_callback(self._has_beaten)
+        self._has_beaten(task)
+        try:
+            await woken
+        finally:
+            self._beats.pop(task, None)
+
+    def _has_beaten(self, task: asyncio.Task[Any]) -> None:
+        """A task that keeps a lease waits again, or has ended."""
+        self._beating.discard(task)
+        self._slept.set()
+
+    def _wake(self) -> None:
+        now = self.clock()
+        due = [one for one in self._sleepers if one[0] <= now]
+        self._sleepers = [one for one in self._sleepers if one not in due]
+        beats = {task: one for task, one in self._beats.items() if one[0] <= now}
+        self._beating |= beats.keys()
+        for _, woken in [*due, *beats.values()]:
+            if not woken.done():
+                woken.set_result(None)
+
+    async def advance(self, to_ms: int) -> None:
+        """Move the time; what falls due on the way happens on time."""
+        await self.settle()
+        while (due := await self._next_due(to_ms)) is not None:
+            self.clock.now_ms = max(self.clock.now_ms, due)
+            await self.tick()
+            self.clock.now_ms += 1
+        self.clock.now_ms = max(self.clock.now_ms, to_ms)
+        await self.tick()
+
+    async def tick(self) -> None:
+        """Do what is due now."""
+        self._wake()
+        await self.settle()
+        for _ in range(20):
+            started = await self.bot.sweep.tick()
+            await self.settle()
+            if not started:
+                return
+
+    async def _next_due(self, to_ms: int) -> int | None:
+        approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
+        threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
+        times = [*(one.due_ms for one in approvals), *(one.due_ms for one in threads)]
+        waits = [*self._sleepers, *self._beats.values()]
+        times += [at_ms for at_ms, _ in waits if at_ms <= to_ms]
+        return min((time for time in times if time is not None), default=None)
+
+    # ---- what people do ---------------------------------------------------------------------
+
+    def card_of(self, approval: Approval, user: str) -> tuple[str, str]:
+        """The channel and the `ts` of the card of an approval that somebody sees."""
+        cards = [one for one in read_beside(approval.cards_json) if one.ts]
+        own = next((one for one in cards if one.user == user), None)
+        if own is None:
+            own = next((one for one in cards if one.channel == approval.place), None)
+        if own is None and approval.is_batched:
+            return approval.channel_id, self._batch_ts(approval.batch)
+        return (own.channel, own.ts) if own else (approval.channel_id, approval.card_ts)
+
+    def _batch_ts(self, keeper: str) -> str:
+        """The `ts` of the card that an approval keeps for several."""
+        found = (
+            str(one.ts)
+            for one in self.posted
+            if one.metadata
+            and one.metadata["event_type"] == BATCH_EVENT
+            and one.metadata["event_payload"]["id"] == keeper
+        )
+        return next(found, "")
+
+    async def press(
+        self, user: str, approval: Approval, action: ActionId, *, shown: str = ""
+    ) -> list[Payload]:
+        """Press a button of a card; a button that it does not have is pressed all the same.
+
+        Args:
+            user: Who.
+            approval: Whose card.
+            action: Which.
+            shown: The digest that the person saw; that of the record when empty.
+
+        Returns:
+            The modal that is open for the person then.
+        """
+        channel, ts = self.card_of(approval, user)
+        value = encode(approval.approval_id, shown or approval.digest)
+        payload = self._payload(user, channel, ts)
+        payload["actions"] = [
+            {
+                "type": "button",
+                "action_id": str(action),
+                "block_id": "b",
+                "value": value,
+                "action_ts": self.sandbox.workspace.ids.ts(),
+                "text": {"type": "plain_text", "text": str(action)},
+            }
+        ]
+        await self.sandbox.send_interaction(payload)
+        await self.settle()
+        return self.sandbox.open_views(user)
+
+    def _payload(self, user: str, channel_id: str, ts: str) -> Payload:
+        """The frame of a click on a message, by somebody who need not be in its channel."""
+        workspace = self.sandbox.workspace
+        channel, message = workspace.channels[channel_id], workspace.message(channel_id, ts)
+        before, is_member = message.blocks, user in channel.members
+        if not is_member:  # a public channel can be read by everybody
+            channel.members.append(user)
+        # Whoever is late still has the buttons on the screen.
+        message.blocks = _ANY_BUTTON
+        try:
+            return self.sandbox.payload_of_click(user, channel_id, ts, "any")
+        finally:
+            message.blocks = before
+            if not is_member:
+                channel.members.remove(user)
+
+    async def fill(self, user: str, values: Mapping[str, object]) -> Payload:
+        """Fill in the topmost modal of a person, by block id, else by label, and submit it.
+
+        Returns:
+            The outcome: `ok`, and `errors` if the bot gave them.
+        """
+        view = self.sandbox.open_views(user)[-1]
+        by_name = {name.lower(): value for name, value in values.items()}
+        filled = {}
+        for block in view["blocks"]:
+            if block["type"] != "input":
+                continue
+            names = (block["block_id"].lower(), block["label"]["text"].lower())
+            for name in [one for one in names if one in by_name][:1]:
+                filled[block["block_id"]] = by_name[name]
+        outcome = await self.sandbox.submit(user, view, filled)
+        await self.settle()
+        return outcome
+
+    async def force(self, user: str, view: Payload, callback_id: str) -> object:
+        """Submit a modal that has nothing to submit, as if it were another; return the answer."""
+        workspace = self.sandbox.workspace
+        payload = {
+            "type": "view_submission",
+            **actor_payload(workspace, user),
+            "trigger_id": workspace.triggers.issue(user, str(view["id"])),
+            "view": {**view, "callback_id": str(callback_id), "state": {"values": {}}},
+            "response_urls": [],
+        }
+        answer = await self.sandbox.send_interaction(payload)
+        await self.settle()
+        return answer
+
+    async def close_views(self, user: str) -> None:
+        """Close what is open for a person."""
+        for view in reversed(self.sandbox.open_views(user)):
+            await self.sandbox.close_view(user, view)
+        await self.settle()
+
+    # ---- what there is to see ---------------------------------------------------------------
+
+    async def approvals(self, thread_id: str) -> list[Approval]:
+        """All approvals of a thread, the oldest first."""
+        found = await self.storage.approvals.newest_of(thread_id, limit=100)
+        return sorted(found, key=lambda one: (one.created_ms, one.position))
+
+    async def entries(self, thread_ids: Iterable[str]) -> list[AuditEntry]:
+        """The entries of some threads, and those of none, in the order in which they were made.
+
+        In a rehearsal the time stands still while much happens: the time of entries does not do.
+        """
+        found: list[AuditEntry] = []
+        for thread_id in ("", *thread_ids):
+            found += await self.storage.audit.of_thread(thread_id, limit=MOST)
+        places = {name: place for place, name in enumerate(self.noted)}
+        return sorted(found, key=lambda one: places.get(one.entry_id, len(places)))
+
+    async def standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
+        """The groups of an approval's terms, as they are now."""
+        census = self.bot.approvals.votes.census
+        return await census.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
+
+    async def is_stuck(self, approval: Approval) -> bool:
+        """Whether nobody can complete a ballot now."""
+        return await self.bot.approvals.outlook().missing(approval) is not None
+
+    async def pending(self, thread_id: str) -> list[Approval]:
+        """Those that wait."""
+        return [one for one in await self.approvals(thread_id) if one.status is Status.PENDING]
+
+
+_ANY_BUTTON: list[Payload] = [
+    {
+        "type": "actions",
+        "block_id": "any",
+        "elements": [
+            {
+                "type": "button",
+                "action_id": "any",
+                "text": {"type": "plain_text", "text": "Any"},
+                "value": "any",
+            }
+        ],
+    }
+]

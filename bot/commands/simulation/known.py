@@ -1,0 +1,164 @@
+"""The world of a case, as the checks and the judgement of a policy know it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Ruling, in_time
+from bot.commands.simulation.cases import World
+from bot.commands.simulation.models import CaseError, Data
+from bot.errors import DirectoryError
+from bot.policy.evaluation.context import PolicyQuestion, ToolFacts, with_defaults
+from bot.policy.evaluation_context import PolicyWorld
+from bot.policy.rotation import on_duty
+from bot.policy.terms import Group
+from bot.ports.people import Person
+
+BOT = "U0COUNTER"
+"""The bot's user in the world of a case."""
+CHANNEL = "C0OPS"
+"""The channel of a call that names none."""
+SAID = ("U0ROSA",)
+"""The people whose words led to a call that names none."""
+_TEAM = "T0CASES"
+
+
+def policy_world(world: World) -> PolicyWorld:
+    """The tools and agents."""
+    tools = tuple(tool_facts(world, name) for name in world.tools)
+    return PolicyWorld(tools=tools, agents=frozenset(world.agents))
+
+
+def tool_facts(world: World, name: str) -> ToolFacts:
+    """A tool, as its author declares it.
+
+    Raises:
+        CaseError: There is none of that name.
+    """
+    if name not in world.tools:
+        raise CaseError(f"there is no tool {name!r} in the world of the case")
+    tool = world.tools[name]
+    return ToolFacts(
+        name=name,
+        tags=tuple(tool.get("tags", ())),
+        risk=tool.get("risk", "medium"),
+        gate=tool.get("gate", "none"),
+        schema=tool.get("schema", {}),
+    )
+
+
+def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
+    """The question that a call is.
+
+    Args:
+        world: Of the case.
+        call: `tool` and `args`; if it is not as in all cases, `said`, `channel` and `agent`.
+    """
+    facts = tool_facts(world, str(call["tool"]))
+    return PolicyQuestion(
+        tool=facts,
+        arguments=with_defaults(facts.schema, call.get("args", {})),
+        requesters=tuple(call.get("said", SAID)),
+        channel=str(call.get("channel", CHANNEL)),
+        agent=str(call.get("agent", world.agents[0])),
+        gated=facts.gate != "none" or bool(call.get("code")),
+    )
+
+
+async def rulings_of(code: Sequence[Data]) -> list[Ruling]:
+    """The rulings of policies in code on a call; one that fails denies, as in the bot."""
+    return [
+        await in_time(partial(_ruled, one), str(one.get("rule", "")), time_limit=TIME_LIMIT)
+        for one in code
+    ]
+
+
+async def _ruled(one: Data) -> Ruling:
+    if one.get("fails"):
+        raise RuntimeError("a policy in code that fails")
+    if one.get("allow"):
+        return Allow()
+    if "deny" in one:
+        return Deny(str(one["deny"]), rule=str(one.get("rule", "")))
+    return Ask(rule=str(one["rule"]), approvers=tuple(one.get("approvers", ())))
+
+
+def members_of(
+    world: World, at_ms: int | None = None
+) -> Callable[[Group], Awaitable[frozenset[str] | None]]:
+    """Looks up members of groups.
+
+    Args:
+        world: Of the case.
+        at_ms: The time of the click, at which somebody is on duty. None for conditions on
+            requesters: when a call is judged, a rotation is as unknown as `here` is.
+    """
+
+    async def members(group: Group) -> frozenset[str] | None:
+        if group.here or (group.rotation and at_ms is None):
+            return None
+        found = set(group.users)
+        for name in group.usergroups:
+            found |= set(world.usergroups[name])
+        for name in group.channels:
+            found |= _members(world, name)
+        if group.rotation and at_ms is not None and (user := on_duty(group.rotation, at_ms)):
+            found.add(user)
+        return frozenset(found)
+
+    return members
+
+
+def _members(world: World, channel: str) -> frozenset[str]:
+    members = world.channels[channel]
+    return frozenset(members) if isinstance(members, list) else frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldLookups:
+    """Slack's answers about the people, user groups and channels of a world.
+
+    Attributes:
+        world: The world.
+        is_down: Whether no look-up works.
+    """
+
+    world: World
+    is_down: bool = False
+
+    async def person(self, user_id: str) -> Person:
+        """Read a user; one who is nobody's is external, and of no workspace."""
+        self._answer()
+        flags = self.world.people.get(user_id)
+        if flags is None:
+            return Person(user_id=user_id, team_id="", name=user_id, is_external=True)
+        return Person(
+            user_id=user_id,
+            team_id=_TEAM,
+            name=user_id,
+            is_bot=bool(flags.get("bot")),
+            is_guest=bool(flags.get("guest")),
+            is_external=bool(flags.get("external")),
+            is_deleted=bool(flags.get("deactivated")),
+        )
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        """User ids of the members of a user group."""
+        self._answer()
+        if group_id not in self.world.usergroups:
+            raise DirectoryError("usergroups.users.list: no_such_subteam")
+        return frozenset(self.world.usergroups[group_id])
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        """User ids of the members of a channel, and the bot's if it is there."""
+        self._answer()
+        if channel_id not in self.world.channels:
+            raise DirectoryError("conversations.members: channel_not_found")
+        bot = {BOT} if channel_id in self.world.bot_in else set()
+        return _members(self.world, channel_id) | bot
+
+    def _answer(self) -> None:
+        if self.is_down:
+            raise DirectoryError("no answer in time")

@@ -1,0 +1,274 @@
+"""The observations of a step: what Slack shows, what is on record, what the agent hears."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.approvals.execution import RunState, run_of
+from bot.commands.simulation.agents import RAN
+from bot.commands.simulation.harness import Simulation
+from bot.people.terms_of import ballot_of
+from bot.sandbox.workspace.records import SlackMessage, called_in
+from bot.slack.calls import BATCH_EVENT
+from storage.records import Approval, AuditEntry, Kind, Status
+
+ACTIONS = frozenset(
+    {
+        "requested",
+        "allowed",
+        "denied",
+        "undecidable",
+        "voted",
+        "vote_dropped",
+        "taken_back",
+        "edited",
+        "edit_refused",
+        "refused",
+        "claimed",
+        "claim_ended",
+        "snoozed",
+        "asked_back",
+        "reminded",
+        "handed_over",
+        "escalated",
+        "decided",
+        "expired",
+        "withdrawn",
+        "superseded",
+        "lapsed",
+        "started",
+        "executed",
+        "doubted",
+        "delegated",
+        "delegation_ended",
+        "away",
+        "granted",
+        "grant_used",
+        "grant_ended",
+        "revealed",
+        "broke_glass",
+        "policy_loaded",
+        "policy_refused",
+        "unusable",
+        "checkpoint",
+    }
+)
+"""The actions that the specification names; the bot notes some more."""
+KINDS = {
+    "countersign_card": "card",
+    BATCH_EVENT: "card",
+    "countersign_reminder": "reminder",
+    "countersign_escalation": "escalation",
+    "countersign_mention": "mention",
+    "countersign_line": "line in the thread",
+    "countersign_handover": "handover",
+    "countersign_snooze_over": "snooze_over",
+    "countersign_alert": "alert",
+    "countersign_question": "question",
+    "countersign_quiet": "nobody will be told in time",
+}
+"""Kinds of messages, by the event type of their metadata."""
+_PERSON = re.compile(r"<@([UW][A-Z0-9]+)>")
+_GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)")
+_HEARD: tuple[tuple[str, str], ...] = (
+    ("rejected", "Rejected by a person"),
+    ("denied", "The rules here do not allow"),
+    ("denied", "A rule denies this request by now"),
+    ("expired", "Nobody answered in time"),
+    ("undecidable", "Nobody can decide this request"),
+    ("withdrawn", "The request was withdrawn"),
+    ("edited", "A person changed the arguments"),
+    ("gave up", "People gave up"),
+)
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Sees what is new since it last looked.
+
+    Attributes:
+        stage: What it looks at.
+        start_ms: The time from which times are counted.
+    """
+
+    stage: Simulation
+    start_ms: int
+    _seen_messages: set[tuple[str, str]] = field(default_factory=set)
+    _seen_entries: set[str] = field(default_factory=set)
+
+    async def entries(
+        self, thread_ids: Iterable[str], *, only: Approval | None = None
+    ) -> list[AuditEntry]:
+        """New entries of the audit, in order, of these threads and of none.
+
+        Args:
+            thread_ids: Ids of threads.
+            only: Leave those about others for later.
+        """
+        found = [
+            one
+            for one in await self.stage.entries(thread_ids)
+            if one.entry_id not in self._seen_entries
+            and one.action in ACTIONS
+            and (only is None or one.approval_id == only.approval_id)
+        ]
+        self._seen_entries.update(one.entry_id for one in found)
+        return found
+
+    def messages(self, *, only: Approval | None = None) -> list[list[Any]]:
+        """New messages of the bot, each as `[time, kind, mentioned]`, or with `{dm: people}`.
+
+        Args:
+            only: Leave those about others for later.
+        """
+        new: list[SlackMessage] = []
+        for message in self.stage.posted:
+            key = (message.channel, message.ts)
+            is_other = only is not None and _record_of(message) != only.approval_id
+            if only is not None and only.batch and _record_of(message, BATCH_EVENT) == only.batch:
+                # One card of several is a card of each.
+                key, is_other = (only.approval_id, message.ts), False
+            if key in self._seen_messages or is_other:
+                continue
+            self._seen_messages |= {key, (message.channel, message.ts)}
+            if _kind(message):
+                new.append(message)
+        return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
+
+    async def card(self, approval: Approval | None) -> dict[str, Any]:
+        """Return what is on record of an approval's rules and votes, and whether it is stuck."""
+        if approval is None or approval.kind is Kind.DOUBT:
+            return {}
+        found: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
+        if approval.status is Status.PENDING:
+            ballot = ballot_of(approval)
+            tallies = ballot.progress(await self.stage.standing(approval, ballot))
+            found["votes"] = {one.name: f"{one.have}/{one.need}" for one in tallies}
+            found["stuck"] = await self.stage.is_stuck(approval)
+            found["only_after_escalation"] = bool(approval.stuck)
+        found["grant"] = await self._grant(approval)
+        return found
+
+    async def _grant(self, approval: Approval) -> str:
+        """The counter of the newest standing grant of a thread; empty without one."""
+        now, grants = self.stage.clock(), self.stage.storage.grants
+        current = await grants.current(approval.thread_id, now_ms=now)
+        if not current:
+            return ""
+        return f"{len(current[-1].uses)} of {current[-1].max_uses}"
+
+    def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
+        at_ms = round(float(message.ts) * 1_000)
+        seconds = round((at_ms - self.start_ms) / 1_000)
+        minutes, rest = divmod(seconds, 60)
+        time = f"+{seconds}s" if rest else f"+{minutes}m"
+        channel = self.stage.sandbox.workspace.channels[message.channel]
+        mentioned = _mentions(message, is_direct=channel.kind == "im")
+        if channel.kind == "im" and channel.id not in self.stage.world.channels:
+            people = [
+                one for one in channel.members if one != self.stage.sandbox.workspace.bot_user
+            ]
+            if _kind(message) == "snooze_over":  # always a direct message
+                return time, _kind(message), people, []
+            return time, _kind(message), [], people
+        return time, _kind(message), mentioned, []
+
+
+def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
+    """Join what was sent at one moment for one reason: one message, and private ones beside it."""
+    found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for time, kind, mentioned, people in told:
+        known = found.setdefault((time, kind), ([], []))
+        known[0].extend(mentioned)
+        known[1].extend(people)
+    return [
+        [time, kind, mentioned, *([{"dm": sorted(people)}] if people else [])]
+        for (time, kind), (mentioned, people) in found.items()
+    ]
+
+
+def _record_of(message: SlackMessage, event: str = "") -> str:
+    """Id of the record of a message; empty where it is of another event."""
+    metadata = message.metadata or {}
+    payload: Mapping[str, Any] = metadata.get("event_payload") or {}
+    return str(payload.get("id", "")) if event in {"", metadata.get("event_type")} else ""
+
+
+def _kind(message: SlackMessage) -> str:
+    return KINDS.get(str((message.metadata or {}).get("event_type")), "")
+
+
+def _mentions(message: SlackMessage, *, is_direct: bool) -> list[str]:
+    """The people and groups that a message mentions: first those whom it is for, in their order.
+
+    Who is mentioned in a direct message of somebody else does not hear of it.
+    """
+    payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
+    meant = [str(one["id"]) for one in payload.get("mentions") or ()]
+    text = f"{message.text} {called_in(message)}"
+    really = {*_PERSON.findall(text), *_GROUP.findall(text)}
+    told = [one for one in meant if one in really or one.startswith("C")]
+    return told if is_direct else [*told, *sorted(really - {*meant})]
+
+
+def heard(results: Sequence[str]) -> str:
+    """The last thing that the agent heard, in the words of cases; `ran` for a result."""
+    if not results:
+        return ""
+    text = results[-1]
+    return next((word for word, beginning in _HEARD if text.startswith(beginning)), text)
+
+
+def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEntry]) -> str:
+    """The same, with why it ran: nobody was asked of what a rule or a grant let run."""
+    if approval is not None and approval.kind is Kind.DOUBT and word:
+        return _after_doubt(word, approval)
+    if word != RAN:
+        return word
+    actions = {one.action for one in entries}
+    if "broke_glass" in actions:
+        return "approved (break-glass)"
+    if approval is None or actions & {"allowed", "grant_used"}:
+        return ""
+    return "approved"
+
+
+def _after_doubt(word: str, approval: Approval) -> str:
+    """The result of a call that was in doubt: of a second run, in people's words, or none."""
+    answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}
+    match answer.get("choice"):
+        case "again":
+            return "result" if word == RAN else word
+        case "ran":
+            return f"result: {word}"
+        case _:
+            return "gave up" if "It is unknown whether it took effect" in word else word
+
+
+def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> str:
+    """The state of an approval in the words of cases.
+
+    Args:
+        approval: The newest one; None without one.
+        entries: What is new on record: of calls about which nobody was asked, and of approved
+            ones that a rule denied before they started.
+    """
+    actions = {one.action for one in entries}
+    if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):
+        return "allowed"
+    if approval is None:
+        return "denied" if "denied" in actions else ""
+    if approval.kind is not Kind.DOUBT:
+        run = run_of(approval)
+        is_stopped = run is not None and run.state is RunState.STOPPED
+        return "denied" if is_stopped and "denied" in actions else str(approval.status)
+    if approval.status is Status.PENDING:
+        return "in doubt"
+    answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}
+    if approval.status not in {Status.APPROVED, Status.ANSWERED}:
+        return "given up"
+    return {"again": "approved", "ran": "ran"}.get(str(answer.get("choice")), "given up")

@@ -1,0 +1,232 @@
+"""Plays one flow: its events in order, and the differences from what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.clock import milliseconds
+from bot.commands.simulation.agents import RAN, Script
+from bot.commands.simulation.cases import Case, Difference, as_text, offset
+from bot.commands.simulation.models import Data
+from bot.commands.simulation.observed import Watcher, agent_heard, heard, state_of
+from bot.commands.simulation.steps import SimulatedSteps
+from storage.records import Approval, AuditEntry, Status
+
+_NOT_EVENTS = frozenset({"at", "expect"})
+_ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
+"""The keys that strict cases compare always: nothing of the kind may have happened unnamed."""
+_SHOWN = frozenset({"ask_back", "reveal"})
+"""Events after which a person has read something, in place of having been counted."""
+REFUSED_GRANT = "over the policy's limits"
+_FIXED = {
+    **dict.fromkeys(
+        (
+            "request",
+            "clock",
+            "members",
+            "person",
+            "lookups",
+            "file",
+            "hold",
+            "turn",
+            "run_ended",
+            "reask",
+            "away",
+            "end_delegation",
+        ),
+        "",
+    ),
+    "start": "waits",
+    "say": "kept",
+}
+"""The answers after events that no person waits for an answer to; `start` may have to wait."""
+
+
+@dataclass
+class Flow:
+    """A flow that is played.
+
+    Attributes:
+        case: Which.
+        acts: Its people.
+        watcher: Sees what happens.
+        script: The agents.
+    """
+
+    case: Case
+    acts: SimulatedSteps
+    watcher: Watcher
+    script: Script
+    _ran: int = 0
+    _heard: int = 0
+    _stage: int = 0
+
+    async def play(self, *, is_judged: bool = True) -> list[Difference]:
+        """Play all events; return what was not as expected, of the first such event alone.
+
+        Args:
+            is_judged: Whether that event is the last.
+        """
+        events = [dict(one) for one in self.case.data["timeline"]]
+        number = 0
+        while number < len(events):
+            together = _together(events, number)
+            await self._happen(together)
+            for place, event in enumerate(together):
+                number += 1
+                found = await self._found(event, place, of=len(together))
+                differences = self._compare(number, event.get("expect") or {}, found)
+                if differences and is_judged:
+                    return differences
+        return []
+
+    async def _happen(self, events: list[Data]) -> None:
+        stage = self.acts.stage
+        self.acts.said = ""
+        await stage.advance(self.case.start_ms + milliseconds(offset(events[0]["at"])))
+        if "request" in events[0]:
+            await self.acts.request([one["request"] for one in events])
+        else:
+            await self.acts.play(_name(events[0]), events[0][_name(events[0])])
+        await stage.settle()
+
+    async def _found(self, event: Data, place: int, *, of: int) -> Data:
+        """Return what happened in a step; of several calls of one turn, what is of this one."""
+        approvals = await self.acts.newest()
+        if of > 1:
+            approval: Approval | None = approvals[place - of]
+        else:
+            approval = approvals[-1] if approvals else None
+        only = approval if of > 1 else None
+        entries = await self.watcher.entries(self.acts.threads.values(), only=only)
+        name, word = _name(event), await self._word(event, approval, entries)
+        found: Data = {
+            "audit": [one.action for one in entries],
+            "messages": self.watcher.messages(only=only),
+            "runs": self.script.ran[self._ran :],
+            "agent": ""
+            if name == "start" and word == RAN
+            else agent_heard(word, approval, entries),
+            "told": _told(event, entries),
+            "on_behalf_of": next((one.for_id for one in entries if one.action == "voted"), ""),
+            "reason": _reason(entries),
+            "run_ends": not await self.acts.is_waiting(),
+            "state": state_of(
+                approval, [one for one in entries if name == "request" or one.action == "denied"]
+            ),
+            "states": [state_of(one) for one in approvals],
+            **(await self.watcher.card(approval)),
+        }
+        if name == "batch":
+            cards = [approvals[int(number)] for number in event["batch"]["cards"]]
+            entries = _by_card(entries, cards)
+            found["audit"] = [one.action for one in entries]
+            found["told"] = _told_each(entries, cards)
+        if REFUSED_GRANT in self.acts.said:
+            found["grant"] = f"refused: {REFUSED_GRANT}"
+        if found.get("stage") == self._stage:
+            found.pop("stage")
+        self._stage = int(found.get("stage", self._stage))
+        self._ran, self._heard = len(self.script.ran), len(self.script.heard)
+        return found
+
+    async def _word(
+        self, event: Data, approval: Approval | None, entries: Sequence[AuditEntry]
+    ) -> str:
+        """The word for what the agent has heard, or is about to hear; empty for nothing."""
+        word = heard(self.script.heard[self._heard :])
+        is_decided = approval is not None and approval.status is Status.APPROVED
+        if _name(event) == "start" and word == RAN:
+            word = ""  # it was decided before
+        elif not word and is_decided and "decided" in {one.action for one in entries}:
+            word = RAN  # the agent hears of it when its process is back
+        if not word and await self.acts.was_told_of_the_end():
+            word = "expired"
+        return word
+
+    def _compared(self) -> frozenset[str]:
+        return _ALWAYS if self.case.is_strict else frozenset()
+
+    def _compare(self, step: int, expected: Mapping[str, Any], found: Data) -> list[Difference]:
+        return [
+            Difference(
+                case=self.case.id,
+                step=step,
+                key=key,
+                expected=expected.get(key),
+                found=found.get(key),
+            )
+            for key in sorted(expected.keys() | (found.keys() & self._compared()))
+            if not _same(expected.get(key), found.get(key))
+        ]
+
+
+def _name(event: Data) -> str:
+    (name,) = event.keys() - _NOT_EVENTS
+    return str(name)
+
+
+def _same(expected: object, found: object) -> bool:
+    return (not expected and not found) or as_text(expected) == as_text(found)
+
+
+def _together(events: list[Data], first: int) -> list[Data]:
+    """Requests of one moment and one thread: the agent makes them in one turn."""
+    found = [events[first]]
+    if "request" not in found[0]:
+        return found
+    for event in events[first + 1 :]:
+        same_time = event["at"] == found[0]["at"] and "request" in event
+        if not same_time or event["request"].get("thread") != found[0]["request"].get("thread"):
+            break
+        found.append(event)
+    return found
+
+
+def _told(event: Data, entries: list[AuditEntry]) -> object:
+    """The answer to the person of an event: a refusal's code, or what became of their act."""
+    name, actions = _name(event), {one.action for one in entries}
+    if name in _FIXED:
+        return "" if name == "start" and entries else _FIXED[name]
+    refused = [one for one in entries if one.action in {"refused", "edit_refused"}]
+    if refused:
+        return str(refused[-1].detail.get("code") or refused[-1].detail.get("why"))
+    if name == "edit" and "edited" in actions and "allowed" not in actions:
+        return "edited and counted" if "voted" in actions else "edited"
+    accepted = "shown" if name in _SHOWN else "counted"
+    return accepted if actions else ""
+
+
+def _by_card(entries: list[AuditEntry], cards: Sequence[Approval]) -> list[AuditEntry]:
+    """Sort what happened at one moment by the card that it is about."""
+    places = {one.approval_id: place for place, one in enumerate(cards)}
+    places.update({one.address: place for place, one in enumerate(cards)})
+    last = len(cards)
+    return sorted(
+        entries,
+        key=lambda one: places.get(
+            one.approval_id, places.get(str(one.detail.get("address")), last)
+        ),
+    )
+
+
+def _told_each(entries: list[AuditEntry], cards: Sequence[Approval]) -> dict[str, str]:
+    """The words to the person about each card; one without an entry was in no batch."""
+    codes = {
+        one.approval_id: str(one.detail.get("code")) for one in entries if one.action == "refused"
+    }
+    voted = {one.approval_id for one in entries if one.action == "voted"}
+    return {
+        str(number): codes.get(
+            one.approval_id, "counted" if one.approval_id in voted else "not_in_batch"
+        )
+        for number, one in enumerate(cards)
+    }
+
+
+def _reason(entries: list[AuditEntry]) -> str:
+    """The reason of a denial."""
+    denied = [one for one in entries if one.action == "denied"]
+    return str(denied[-1].detail.get("reason", "")) if denied else ""

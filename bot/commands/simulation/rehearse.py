@@ -1,0 +1,187 @@
+"""Rehearses one flow from an empty database on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from agents import Agent
+from bot.commands.simulation.agents import Script, actors
+from bot.commands.simulation.cases import Case, Difference
+from bot.commands.simulation.fakes import StageClock
+from bot.commands.simulation.harness import Simulation
+from bot.commands.simulation.models import CaseError, Data
+from bot.commands.simulation.observed import Watcher
+from bot.commands.simulation.play import Flow
+from bot.commands.simulation.steps import THREAD, SimulatedSteps
+from bot.maintenance.policies import PolicyRecorder
+from bot.observability.events import nobody
+from bot.policy.current import LoadedPolicy, PolicyNews, PolicySource
+from bot.policy.evaluation_context import PolicyWorld, world_of
+from bot.policy.parser.checks import CheckedPolicy, check
+from bot.policy.parser.problems import PolicyError
+from bot.questions.record import Rules
+from bot.slack.app import build
+from bot.slack.bot import Countersign
+from bot.threads.named_agents import Roster
+from storage.base import Storage
+
+NOBODY = Rules(
+    approvers=("U0NOBODY",),
+    self_approval=False,
+    remind_after=timedelta(minutes=15),
+    expire_after=timedelta(hours=8),
+)
+"""The settings of a rehearsal: whatever is asked without a policy can be decided by nobody."""
+_BROKEN = b"version: 1"
+
+
+@dataclass
+class PolicyFileOnStage:
+    """The file of a rehearsed policy, which a case may change.
+
+    Attributes:
+        data: Its bytes.
+        world: The tools and agents that it is checked against.
+        is_demo: Whether `here` may stand everywhere.
+        storage: Where its news are noted.
+        clock: The time.
+    """
+
+    data: bytes
+    world: PolicyWorld
+    is_demo: bool
+    storage: Storage
+    clock: StageClock
+    _is_first: bool = field(default=True)
+
+    def source(self, team_id: str) -> PolicySource:
+        """The place that the bot reads it from."""
+        recorder = PolicyRecorder(
+            audit=self.storage.audit,
+            tell=nobody,
+            clock=self.clock,
+            team_id=team_id,
+            owner="rehearsal",
+        )
+
+        async def tell(news: PolicyNews) -> None:
+            if not self._is_first:
+                await recorder(news)
+            self._is_first = False
+
+        return PolicySource(name="policy.yaml", read=self._read, check=self._check, tell=tell)
+
+    async def _read(self) -> bytes:
+        return self.data
+
+    async def _check(self, data: bytes) -> CheckedPolicy:
+        return check(data, self.world, demo=self.is_demo)
+
+
+async def perform(case: Case, timeline: Sequence[Data], storage: Storage) -> None:
+    """Play other events in the world of a flow, whatever comes of them; see `rehearse`."""
+    data = {**case.data, "timeline": [{**one, "expect": None} for one in timeline]}
+    await rehearse(replace(case, data=data), storage, is_judged=False)
+
+
+async def rehearse(case: Case, storage: Storage, *, is_judged: bool = True) -> list[Difference]:
+    """Play a flow; return what was not as it expects.
+
+    Args:
+        case: A flow.
+        storage: Open and empty.
+        is_judged: Whether it ends at the first event that does not go as expected.
+
+    Raises:
+        CaseError: The case cannot be played as it is written.
+    """
+    requests = [one["request"] for one in case.data["timeline"] if "request" in one]
+    script, clock = Script(), StageClock(case.start_ms)
+    agents = actors(script, case.world, requests)
+    file = PolicyFileOnStage(
+        data=_written(case.policy),
+        world=world_of(agents.values()),
+        is_demo=bool(case.data.get("demo")),
+        storage=storage,
+        clock=clock,
+    )
+    theatre = await _theatre(case, storage, clock, file, _places(case, agents, requests))
+
+    async def swap(value: object) -> None:
+        is_broken = isinstance(value, dict) and bool(value.get("broken"))
+        file.data = _BROKEN if is_broken else _written(case.policy_named(value))
+        if theatre.policy is not None:
+            await theatre.policy.look()
+
+    acts = SimulatedSteps(case=case, stage=theatre, script=script, swap_policy=swap)
+    flow = Flow(case=case, acts=acts, watcher=Watcher(theatre, case.start_ms), script=script)
+    try:
+        differences = await flow.play(is_judged=is_judged)
+        if not is_judged:
+            await theatre.tick()  # what the last event made due
+        return differences
+    finally:
+        await theatre.settle()
+
+
+async def _theatre(
+    case: Case,
+    storage: Storage,
+    clock: StageClock,
+    file: PolicyFileOnStage,
+    agents: Mapping[str, Agent],
+) -> Simulation:
+    try:
+        policy = await LoadedPolicy.load(file.source("T0ACMEWORK"))
+    except PolicyError as error:
+        raise CaseError(f"case {case.id}: its policy has faults:\n{error}") from error
+    return Simulation(
+        storage=storage,
+        world=case.world,
+        clock=clock,
+        make=lambda one, owner: joined(
+            one, owner, agents=agents, rules=NOBODY, policy=lambda: policy.held
+        ),
+        policy=policy,
+    )
+
+
+def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Mapping[str, Agent]:
+    """The agents by the name that calls them; the first one answers where none is called.
+
+    Raises:
+        CaseError: A thread has requests of two agents: one works in each thread.
+    """
+    by_thread: dict[str, str] = {}
+    for one in requests:
+        thread = str(one.get("thread", THREAD))
+        name = str(one.get("agent", by_thread.get(thread, case.world.agents[0])))
+        if by_thread.setdefault(thread, name) != name:
+            raise CaseError(
+                f"case {case.id}: {by_thread[thread]} works in the thread {thread}; "
+                f"write the request of {name} in another thread"
+            )
+    named = {f"@{name}": agent for name, agent in agents.items()}
+    return {"*": agents[case.world.agents[0]], **named}
+
+
+def _written(policy: Data) -> bytes:
+    """A policy as a file: JSON is YAML, too."""
+    return json.dumps(policy, default=str).encode()
+
+
+def joined(
+    stage: Simulation, owner: str, *, agents: Mapping[str, Agent], **more: Any
+) -> Countersign:
+    """Join a bot for a stage."""
+    return build(
+        slack=stage.slack,
+        storage=stage.storage,
+        roster=Roster(agents=agents),
+        process=stage.process(owner),
+        **more,
+    )

@@ -1,0 +1,367 @@
+"""The events of a flow, as people and operators make them happen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.commands.simulation.agents import Script
+from bot.commands.simulation.cases import Case
+from bot.commands.simulation.harness import Simulation
+from bot.commands.simulation.models import CaseError, Data
+from bot.errors import RunEndedError
+from bot.layout.action_ids import ActionId
+from bot.maintenance.pending import PendingRequests
+from bot.policy.values import seconds
+from bot.questions.reasons import RejectionKind, name_to_type
+from bot.sandbox.errors import RefusedError
+from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
+from storage.records import Approval, Status
+
+REQUESTER = "U0ROSA"
+CHANNEL = "C0OPS"
+THREAD = "t1"
+HELD = "another-process"
+_DAY_MS = 86_400_000
+_OLD = "0" * 64
+"""The digest of something that is not asked any more."""
+_BLANK = " "
+"""Typed where no reason is given: Slack does not send a form that lacks what it has to have."""
+
+
+@dataclass
+class SimulatedSteps:
+    """Lets the people of a case act.
+
+    Attributes:
+        case: Which.
+        stage: Where.
+        script: What the agents do.
+        swap_policy: Puts another policy into force, as a change of its file does; it gets the
+            name or the text that the case gives.
+        threads: Ids of threads, by their names in the case.
+        asked_by: Who has written in each of them.
+        ended: Turns whose end was looked at.
+        said: What stood in place of the form that was submitted last, as JSON.
+    """
+
+    case: Case
+    stage: Simulation
+    script: Script
+    swap_policy: Callable[[object], Awaitable[None]]
+    threads: dict[str, str] = field(default_factory=dict)
+    asked_by: dict[str, list[str]] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    current: str = ""
+    said: str = ""
+    _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    async def play(self, name: str, value: Any) -> None:
+        """Let one event happen.
+
+        Raises:
+            CaseError: There is no such event.
+        """
+        act: Callable[[Any], Awaitable[None]] | None = getattr(self, f"_on_{name}", None)
+        if act is None:
+            raise CaseError(f"case {self.case.id}: there is no event {name!r}")
+        await act(value)
+        await self._settle()
+
+    async def _settle(self) -> None:
+        await self.stage.settle()
+        if self.script.has_died:
+            self.script.has_died = False
+            await self.stage.bury(self.threads[self.current])
+
+    # ---- the agent asks ---------------------------------------------------------------------
+
+    async def request(self, requests: Sequence[Data]) -> None:
+        """Let somebody write, and the agent make these calls in one turn."""
+        first = requests[0]
+        self.script.code = [*first.get("code", ())]
+        self.script.crash = bool(first.get("crash_on_run"))
+        self.script.next_turn(requests)
+        name = str(first.get("thread", THREAD))
+        channel = str(first.get("channel", CHANNEL))
+        for user in first.get("said") or [REQUESTER]:
+            self.stage.writers.add(str(user))
+            await self._write(name, channel, str(user), agent=str(first.get("agent", "")))
+        await self._settle()
+
+    async def _write(self, name: str, channel: str, user: str, *, agent: str = "") -> None:
+        sandbox = self.stage.sandbox
+        room = sandbox.workspace.channels[channel]
+        is_member = user in room.members
+        if not is_member:
+            room.members.append(user)
+        try:
+            root = self._roots.get(name)
+            words = f"{agent}: go on" if agent and root is None else "go on"
+            text = words if room.kind == "im" else f"@{sandbox.workspace.bot_name} {words}"
+            ts = await sandbox.say(user, channel, text, thread_ts=root[1] if root else None)
+        finally:
+            if not is_member:
+                room.members.remove(user)
+        if root is None:
+            self._roots[name] = (channel, ts)
+            self.threads[name] = f"{sandbox.workspace.team_id}:{channel}:{ts}"
+        self.current = name
+
+    async def newest(self) -> list[Approval]:
+        """The approvals of the thread that is played, the oldest first."""
+        thread_id = self.threads.get(self.current)
+        return await self.stage.approvals(thread_id) if thread_id else []
+
+    async def is_waiting(self) -> bool:
+        """Whether the turn of the thread that is played goes on."""
+        thread_id = self.threads.get(self.current)
+        return bool(thread_id and (await self.stage.storage.threads.get(thread_id)).turn_open)
+
+    async def was_told_of_the_end(self) -> bool:
+        """Whether it is new that the agent will read of a turn that a rule has ended."""
+        thread_id = self.threads.get(self.current)
+        if not thread_id or await self.is_waiting():
+            return False
+        thread = await self.stage.storage.threads.get(thread_id)
+        texts = await self.stage.storage.log.load(thread_id, before_turn=thread.turn + 1)
+        is_told = bool(texts) and str(RunEndedError()) in texts[-1]
+        is_new = is_told and thread.checkpoint_id not in self.ended
+        self.ended.add(thread.checkpoint_id)
+        return is_new
+
+    async def the_approval(self) -> Approval:
+        """The one that waits, or else the newest.
+
+        Raises:
+            CaseError: There is none.
+        """
+        found = await self.newest()
+        waiting = [one for one in found if one.status is Status.PENDING]
+        if not found:
+            raise CaseError(f"case {self.case.id}: there is no card to act on")
+        return (waiting or found)[-1]
+
+    # ---- deciding ---------------------------------------------------------------------------
+
+    async def _on_approve(self, value: Any) -> None:
+        given = value if isinstance(value, dict) else {"by": value}
+        approval = await self.the_approval()
+        shown = _OLD if given.get("digest") == "old" else ""
+        user, action = str(given["by"]), ActionId.APPROVE
+        if "grant" in given:
+            action = ActionId.GRANT
+        views = await self.stage.press(user, approval, action, shown=shown)
+        if views and not views[-1].get("submit"):  # there is no yes in it: as if there were one
+            self.said = json.dumps(await self.stage.force(user, views[-1], ActionId.REVIEW_MODAL))
+            await self.stage.close_views(user)
+        elif views:
+            grant = given.get("grant") or {}
+            await self._submit(
+                user,
+                {
+                    "reason": given.get("reason") or _BLANK,
+                    "for": grant.get("time", ""),
+                    "times": str(grant.get("uses", "")),
+                    "only": [],  # all varies that the rule lets vary
+                    "name": name_to_type(approval),
+                },
+            )
+
+    async def _on_reject(self, value: Any) -> None:
+        given = value if isinstance(value, dict) else {"by": value}
+        await self._refuse(str(given["by"]), str(given.get("reason", "")))
+
+    async def _on_withdraw(self, value: Data) -> None:
+        await self._refuse(str(value["by"]), str(value.get("reason", "")), action=ActionId.WITHDRAW)
+
+    async def _refuse(self, user: str, reason: str, *, action: ActionId = ActionId.REJECT) -> None:
+        approval = await self.the_approval()
+        if await self.stage.press(user, approval, action):
+            meaning = RejectionKind.OTHER if reason else RejectionKind.LATER
+            await self._submit(user, {"canned": str(meaning), "reason": reason})
+
+    async def _on_take_back(self, user: str) -> None:
+        await self._press_only(user, "countersign:take_back")
+
+    async def _on_edit(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, ActionId.EDIT):
+            await self._submit(user, {name: str(one) for name, one in value["args"].items()})
+
+    async def _on_reveal(self, user: str) -> None:
+        await self._press_only(user, ActionId.REVEAL)
+        await self.stage.close_views(user)
+
+    async def _on_doubt(self, value: Data) -> None:
+        actions = {
+            "again": ActionId.AGAIN,
+            "ran": ActionId.RAN,
+            "give_up": ActionId.GIVE_UP,
+        }
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, actions[str(value["choice"])]):
+            result = str(value.get("result", ""))
+            await self._submit(user, {"result": result, "what was the result?": result})
+
+    async def _submit(self, user: str, values: Mapping[str, object]) -> None:
+        try:
+            await self.stage.fill(user, {name: one for name, one in values.items() if one != ""})
+        except RefusedError as error:
+            raise CaseError(f"case {self.case.id}: the form of {user}: {error.code}") from error
+        self.said = json.dumps(self.stage.sandbox.open_views(user))
+        await self.stage.close_views(user)
+
+    async def _press_only(self, user: str, action: str) -> None:
+        await self.stage.press(str(user), await self.the_approval(), ActionId(action))
+
+    # ---- meanwhile --------------------------------------------------------------------------
+
+    async def _on_claim(self, user: str) -> None:
+        await self._press_only(user, "countersign:claim")
+
+    async def _on_let_go(self, user: str) -> None:
+        await self._press_only(user, "countersign:let_go")
+
+    async def _on_snooze(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, ActionId("countersign:snooze")):
+            at_ms = self.stage.clock() + 1_000 * seconds(str(value["for"]))
+            await self._submit(user, {WHEN: OTHER, UNTIL: at_ms // 1_000})
+
+    async def _on_ask_back(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, ActionId("countersign:ask_back")):
+            await self._submit(user, {"question": str(value["text"])})
+
+    async def _on_break_glass(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        first, second = (str(one) for one in value["reasons"])
+        if await self.stage.press(user, approval, ActionId.OVERRIDE):
+            await self._submit(user, {"what": first, "why_now": second, "sure": ["yes"]})
+
+    async def _on_revoke(self, user: str) -> None:
+        """End the standing grant by the menu of its own message."""
+        thread_id, grants = self.threads[self.current], self.stage.storage.grants
+        current = await grants.current(thread_id, now_ms=self.stage.clock())
+        if not current:
+            raise CaseError(f"case {self.case.id}: there is no standing grant to end")
+        approval = await self.stage.storage.approvals.get(current[-1].approval_id)
+        message = replace(approval, card_ts=current[-1].card_ts, place="")
+        if await self.stage.press(user, message, ActionId.STOP_GRANT):
+            await self._submit(user, {})
+
+    async def _on_batch(self, value: Data) -> None:
+        cards = [one for one in await self.newest() if one.status is Status.PENDING]
+        user = str(value["by"])
+        first = cards[int(value["cards"][0])]
+        views = await self.stage.press(user, first, ActionId.BATCH)
+        for number in value.get("changed", ()):
+            await self._change(cards[int(number)])
+        if views:
+            await self._submit(user, {})
+
+    async def _change(self, approval: Approval) -> None:
+        """Somebody edits a call while a form that shows it is open."""
+        other = f"{int(approval.digest[:8], 16) ^ 1:08x}{approval.digest[8:]}"
+        await self.stage.storage.approvals.rebind(
+            replace(approval, digest=other), digest=approval.digest, now_ms=self.stage.clock()
+        )
+
+    async def _on_say(self, value: Data) -> None:
+        channel, _ = self._roots[self.current]
+        await self._write(self.current, channel, str(value["by"]))
+
+    async def _on_turn(self, _: Data) -> None:
+        """The agent reads what was kept: it does so by itself when its turn has ended."""
+
+    # ---- the workspace ----------------------------------------------------------------------
+
+    async def _on_members(self, value: Mapping[str, Data]) -> None:
+        workspace = self.stage.sandbox.workspace
+        for name, change in value.items():
+            room = workspace.groups.get(name) or workspace.channels[name]
+            for user in change.get("add", ()):
+                room.members.append(str(user))
+            for user in change.get("remove", ()):
+                room.members.remove(str(user))
+
+    async def _on_person(self, value: Mapping[str, Data]) -> None:
+        for user, flags in value.items():
+            person = self.stage.sandbox.workspace.person(user)
+            person.deleted = bool(flags.get("deactivated", person.deleted))
+            person.is_restricted = bool(flags.get("guest", person.is_restricted))
+
+    async def _on_lookups(self, value: str) -> None:
+        self.stage.lookups_fail = value == "fail"
+
+    async def _on_file(self, value: object) -> None:
+        await self.swap_policy(value)
+
+    async def _on_clock(self, _: Data) -> None:
+        """Nothing but time."""
+
+    # ---- the process ------------------------------------------------------------------------
+
+    async def _on_hold(self, _: object) -> None:
+        """The process is away: another one has the thread, and does nothing."""
+        thread_id, now = self.threads[self.current], self.stage.clock()
+        threads = self.stage.storage.threads
+        await threads.wake(thread_id, now_ms=now)
+        await threads.claim(thread_id, owner=HELD, until_ms=now + 400 * _DAY_MS, now_ms=now)
+
+    async def _on_start(self, _: Data) -> None:
+        thread_id, now = self.threads[self.current], self.stage.clock()
+        thread = await self.stage.storage.threads.get(thread_id)
+        await self.stage.storage.threads.release(
+            thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=now
+        )
+        await self.stage.tick()
+
+    async def _on_run_ended(self, _: Data) -> None:
+        """The run cannot go on, and its turn is given up."""
+        turns = self.stage.bot.turns
+        thread_id, now = self.threads[self.current], self.stage.clock()
+        await self.stage.storage.threads.wake(thread_id, now_ms=now)
+        held = await self.stage.storage.threads.claim(
+            thread_id, owner=HELD, until_ms=now + _DAY_MS, now_ms=now
+        )
+        if held is None:
+            raise CaseError(f"case {self.case.id}: somebody works on the thread")
+        await turns.ending.give_up(held, "It cannot go on.")
+        await self.stage.storage.threads.release(
+            thread_id, fence=held.fence, wakes=held.wakes, now_ms=now
+        )
+
+    async def _on_reask(self, _: Data) -> None:
+        """As `countersign pending reask` does."""
+        requests = PendingRequests(self.stage.storage, self.stage.clock)
+        await requests.reask((await self.the_approval()).approval_id)
+        await self.stage.tick()
+
+    # ---- delegation -------------------------------------------------------------------------
+
+    async def _on_delegate(self, value: Data) -> None:
+        until = str(value["until"])
+        name = self.stage.sandbox.workspace.person(str(value["to"])).name
+        group = f" for {value['for']}" if "for" in value else ""
+        await self._command(str(value["from"]), f"delegate @{name} until {until}{group}")
+
+    async def _on_end_delegation(self, user: str) -> None:
+        await self._command(str(user), "delegate off")
+
+    async def _on_away(self, value: Data) -> None:
+        await self._command(str(value["by"]), f"away until {value['until']}")
+
+    async def _command(self, user: str, text: str) -> None:
+        room = self.stage.sandbox.workspace.channels[CHANNEL]
+        is_member = user in room.members
+        if not is_member:
+            room.members.append(user)
+        try:
+            await self.stage.sandbox.command(user, CHANNEL, "/countersign", text)
+        finally:
+            if not is_member:
+                room.members.remove(user)

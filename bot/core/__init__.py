@@ -1,1 +1,0 @@
-"""The use cases. They know no cards, no Slack, and no network."""

@@ -1,1 +1,0 @@
-"""The attendance to approvals: what is due is done, card by card, under a lease."""

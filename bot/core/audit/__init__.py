@@ -1,1 +1,0 @@
-"""The audit: the entries that are made, all of them here."""

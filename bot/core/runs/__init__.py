@@ -1,1 +1,0 @@
-"""Calls that people let run: whether they may start, and how they ended."""

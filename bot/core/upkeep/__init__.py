@@ -1,1 +1,0 @@
-"""The database's upkeep: forgetting, restoring, and threads that come back."""

@@ -1,0 +1,1 @@
+"""Upkeep: retention, restore, sealing of the audit, clocks."""

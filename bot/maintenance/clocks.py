@@ -1,0 +1,99 @@
+"""The comparison of this machine's clock with that of the database's server.
+
+Leases and due times are compared between machines: clocks that differ let two of them work on one
+thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.clock import milliseconds, system_clock
+from bot.leases import LEASE
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.errors import Fault, StorageError, StoreBrokenError
+
+logger = logging.getLogger(__name__)
+
+ACCEPTED = timedelta(seconds=1)
+"""The greatest difference that is not worth a word."""
+LOOK_EVERY = timedelta(hours=1)
+
+
+async def clock_difference(storage: Storage, clock: Clock = system_clock) -> int:
+    """Compare this machine's clock with that of the database's server.
+
+    Args:
+        storage: Open.
+        clock: The clock of this machine.
+
+    Returns:
+        By how many milliseconds this one is ahead for certain (negative: behind), however long the
+        answer took; 0 for up to a second.
+
+    Raises:
+        StoreUnavailableError: The server does not answer.
+    """
+    before_ms = clock()
+    server_ms = await storage.server_ms()
+    after_ms = clock()
+    if server_ms is None:
+        return 0
+    ahead = before_ms - server_ms if server_ms < before_ms else min(after_ms - server_ms, 0)
+    return ahead if abs(ahead) > milliseconds(ACCEPTED) else 0
+
+
+def say_difference(ahead_ms: int) -> str:
+    """Say a difference in words."""
+    where = "ahead of" if ahead_ms > 0 else "behind"
+    return f"the clock of this machine is {abs(ahead_ms) / 1_000:.1f} s {where} the database's"
+
+
+async def check_clock(storage: Storage, clock: Clock = system_clock) -> None:
+    """Refuse to work with a clock that differs by more than a lease; log a smaller difference.
+
+    Raises:
+        StoreBrokenError: It differs so much that two processes would work on one thread.
+        StoreUnavailableError: The server does not answer.
+    """
+    ahead = await clock_difference(storage, clock)
+    if abs(ahead) > milliseconds(LEASE):
+        raise StoreBrokenError(say_difference(ahead), Fault.CLOCK)
+    if ahead:
+        logger.warning("%s", say_difference(ahead), extra={"action": "clock_differs"})
+
+
+@dataclass(slots=True, kw_only=True)
+class ClockWatch:
+    """Compares the clocks every hour.
+
+    Args:
+        storage: Open.
+        clock: The time now.
+    """
+
+    storage: Storage
+    clock: Clock
+    _next_ms: int = 0
+
+    async def step(self) -> None:
+        """Compare the clocks when an hour is over; a difference is logged."""
+        now = self.clock()
+        if now < self._next_ms:
+            return
+        is_first, self._next_ms = not self._next_ms, now + milliseconds(LOOK_EVERY)
+        if is_first:
+            return  # the start has compared them
+        try:
+            await check_clock(self.storage)
+        except StoreBrokenError as error:
+            logger.error("%s", error, extra={"action": "clock_differs"})  # noqa: TRY400 - said whole
+        except StorageError as error:
+            logger.warning(
+                "could not compare the clock with the database's: %s",
+                error,
+                extra={"action": "clock_differs"},
+            )

@@ -1,0 +1,127 @@
+"""The requests that wait for people, for an operator: all of them, and asking anew (8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from bot.audit.entries import note_decision
+from bot.errors import BotError
+from bot.people.terms_of import terms_of
+from bot.policy.rotation import on_duty
+from bot.policy.terms import Terms, TermsError
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.errors import RecordConflictError
+from storage.records import Approval, Decision, Kind, Status
+
+ANEW = "It is asked anew, under the rules of now."
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingQuery:
+    """A choice among what waits; what is empty leaves nothing out.
+
+    Attributes:
+        user: A user, or a user group, that a group of its rule names.
+        rule: Name of a rule.
+        is_stuck: Only what nobody can decide now.
+        outdated_by: Hash of a policy: only what was asked under another one.
+    """
+
+    user: str = ""
+    rule: str = ""
+    is_stuck: bool = False
+    outdated_by: str = ""
+
+    def fits(self, approval: Approval, now_ms: int) -> bool:
+        """Whether an approval is one of them."""
+        is_outdated = bool(approval.terms_json) and approval.policy_file != self.outdated_by
+        return (
+            (not self.is_stuck or bool(approval.stuck))
+            and (not self.rule or self.rule in approval.rule.split(" + "))
+            and (not self.outdated_by or is_outdated)
+            and (not self.user or self.user in _named(approval, now_ms))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRequests:
+    """Finds what waits for people, and has it asked anew.
+
+    Args:
+        storage: Where records are kept.
+        clock: The time now.
+    """
+
+    storage: Storage
+    clock: Clock
+
+    async def find(self, query: PendingQuery) -> list[Approval]:
+        """Return what waits, the earliest deadline first."""
+        now = self.clock()
+        found = [one async for one in self._all() if query.fits(one, now)]
+        return sorted(found, key=lambda one: (one.expires_ms, one.approval_id))
+
+    async def _all(self) -> AsyncIterator[Approval]:
+        approvals, after = await self.storage.restoring.pending(limit=_PAGE)
+        while after:
+            for approval in approvals:
+                yield approval
+            approvals, after = await self.storage.restoring.pending(limit=_PAGE, after=after)
+
+    async def reask(self, approval_id: str) -> Approval:
+        """Call a request off, so that its gate asks people anew; the bot that runs does the rest.
+
+        Returns:
+            The approval as it ended.
+
+        Raises:
+            RecordNotFoundError: There is none.
+            BotError: It cannot be asked anew, and why.
+        """
+        approval = await self.storage.approvals.get(approval_id)
+        if why := why_not(approval):
+            raise BotError(f"{approval_id} can't be asked again: {why}")
+        decision = Decision(
+            status=Status.SUPERSEDED,
+            by="",
+            at_ms=self.clock(),
+            reason=ANEW,
+            digest=approval.digest,
+        )
+        try:
+            ended = await self.storage.approvals.decide(
+                approval_id, decision, digest=approval.digest
+            )
+        except RecordConflictError as error:
+            raise BotError(f"{approval_id} has just been decided, edited, or expired") from error
+        await note_decision(self.storage.audit, ended, decision)
+        await self.storage.threads.wake(ended.thread_id, now_ms=self.clock())
+        return ended
+
+
+def why_not(approval: Approval) -> str:
+    """Why a request cannot be asked anew, as a clause; empty when it can."""
+    if approval.status is not Status.PENDING:
+        return "it isn't waiting for a decision"
+    if approval.kind is not Kind.APPROVAL or not approval.tool:
+        return "only calls that wait for approval can be asked again"
+    if approval.original_json:
+        return "it was edited, and the edit would be lost; edit it again, or reject it"
+    return ""
+
+
+def _named(approval: Approval, now_ms: int) -> set[str]:
+    """The ids that the groups of its rule name, and who is on duty now."""
+    try:
+        terms: Terms = terms_of(approval)
+    except TermsError:
+        return set()
+    found: set[str] = set()
+    for group in terms.groups.values():
+        found.update((*group.users, *group.usergroups, *group.channels))
+        duty = on_duty(group.rotation, now_ms) if group.rotation else None
+        found.update([duty] if duty else [])
+    return found

@@ -1,0 +1,1 @@
+"""When and how people are told: working hours, preferences, the daily digest."""

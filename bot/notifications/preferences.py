@@ -1,0 +1,232 @@
+"""People's wishes about messages: when not to send any, whether they want cards, or a list a day.
+
+A wish makes nothing quieter than people may expect: what is urgent, or of high risk, comes through,
+and what cannot be looked up is taken for no wish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import time, timedelta
+
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.clock import milliseconds
+from bot.errors import DirectoryError, InvalidInputError
+from bot.notifications.working_hours import known_zone, own_hours
+from bot.people.access import Access
+from bot.people.current_policy import CurrentPolicy
+from bot.people.lookup import PATIENCE_S
+from bot.people.terms_of import terms_of
+from bot.policy.hours import quiet_end
+from bot.policy.terms import QuietHours, Terms, TermsError
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from storage.base import Storage
+from storage.errors import StorageError
+from storage.records import Approval, PersonRecord
+
+logger = logging.getLogger(__name__)
+
+_LOUD = frozenset({"high", "critical"})
+_KNOWN_FOR = timedelta(seconds=20)
+"""The time for which a process knows whose wishes there are."""
+
+
+def is_loud(terms: Terms) -> bool:
+    """Whether what people are asked under some terms comes through, whatever they wish."""
+    return terms.urgent or terms.risk in _LOUD
+
+
+def new_person(team_id: str, user_id: str) -> PersonRecord:
+    """The record of somebody of whom nothing is kept."""
+    return PersonRecord(person_id=f"{team_id}:{user_id}", team_id=team_id, user_id=user_id)
+
+
+@dataclass(slots=True, kw_only=True)
+class NotificationPreferences:
+    """The wishes of all people of a workspace.
+
+    Attributes:
+        storage: Where they are kept.
+        access: Looks people up; what it says may be a minute old.
+        policy: The policy in force: its zone is that of people without one.
+        clock: The time now.
+    """
+
+    storage: Storage
+    access: Access
+    policy: CurrentPolicy
+    clock: Clock
+    _known: dict[str, tuple[int, Mapping[str, PersonRecord]]] = field(default_factory=dict)
+
+    async def of(self, user_id: str, *, team_id: str) -> PersonRecord:
+        """Read the wishes of somebody."""
+        found = await self.storage.people.of(team_id, [user_id])
+        return found.get(user_id) or new_person(team_id, user_id)
+
+    async def set(
+        self,
+        actor: Actor,
+        *,
+        team_id: str,
+        quiet: tuple[str, str] | None = None,
+        has_digest: bool | None = None,
+        has_copies: bool | None = None,
+    ) -> PersonRecord:
+        """Keep what somebody wishes, and put it on record.
+
+        Args:
+            actor: Whose wish it is.
+            team_id: The workspace.
+            quiet: From when, and until when, not to message them, as `22:00`; two empty texts for
+                never, None to leave that as it is.
+            has_digest: Whether they want one list a day; None to leave that as it is.
+            has_copies: Whether they want cards by direct message; None to leave that as it is.
+
+        Returns:
+            The wishes as stored.
+
+        Raises:
+            NotApproverError: They have no say here.
+            DirectoryError: Who they are could not be looked up.
+            InvalidInputError: It is no time of day, or both are the same.
+        """
+        person = await self.access.check_person(actor, team_id=team_id)
+        if quiet is not None:
+            check_hours(*quiet)
+
+        def change(before: PersonRecord) -> PersonRecord:
+            start, until = quiet if quiet is not None else (before.quiet_from, before.quiet_until)
+            wants = before.has_digest if has_digest is None else has_digest
+            copies = before.has_copies if has_copies is None else has_copies
+            return before.changed(
+                quiet_from=start,
+                quiet_until=until,
+                timezone=person.timezone,
+                has_digest=wants,
+                has_copies=copies,
+                # The day begins at another time now: it is planned anew.
+                next_ms=None,
+                due_ms=before.due_ms if before.posted else None,
+            )
+
+        stored = await self.storage.people.change(team_id, actor.user_id, change)
+        self._known.pop(team_id, None)
+        result = stored or await self.of(actor.user_id, team_id=team_id)
+        await self._note(result)
+        return result
+
+    async def _note(self, wishes: PersonRecord) -> None:
+        """Put on record what somebody wishes now."""
+        await note(
+            self.storage.audit,
+            Act.WISHED,
+            key=f"{wishes.person_id}:{wishes.revision}",
+            at_ms=self.clock(),
+            about="",
+            by=wishes.user_id,
+            team_id=wishes.team_id,
+            quiet_from=wishes.quiet_from,
+            quiet_until=wishes.quiet_until,
+            digest="yes" if wishes.has_digest else "no",
+            copies="yes" if wishes.has_copies else "no",
+        )
+
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
+        """Find out which of some people are not to be messaged now, and until when.
+
+        Args:
+            approval: What they would be told of.
+            people: Slack user ids.
+
+        Returns:
+            By user id, the end of their quiet hours; of what comes through, nothing.
+        """
+        try:
+            if not people or is_loud(terms_of(approval)):
+                return {}
+            known = await self._wishing(approval.team_id)
+            now, found = self.clock(), {}
+            for name in {*people} & known.keys():
+                hours = await self.hours(known[name])
+                end = None if hours is None else quiet_end(hours, now)
+                if end is not None and end > now:
+                    found[name] = end
+        except (StorageError, TermsError) as error:
+            logger.warning(
+                "could not read notification preferences, notifying everyone: %s",
+                error,
+                extra={"action": "wishes_failed"},
+            )
+            return {}
+        return found
+
+    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
+        """Find out which of some people want cards by direct message.
+
+        Args:
+            approval: What they would be told of.
+            people: Slack user ids.
+
+        Returns:
+            Their ids; nobody while it cannot be read: they are told as anybody is.
+        """
+        if not people:
+            return frozenset()
+        try:
+            known = await self._wishing(approval.team_id)
+        except StorageError as error:
+            logger.warning(
+                "could not read notification preferences, sending no cards by direct message: %s",
+                error,
+                extra={"action": "wishes_failed"},
+            )
+            return frozenset()
+        return frozenset(one for one in people if one in known and known[one].has_copies)
+
+    async def hours(self, person: PersonRecord) -> QuietHours | None:
+        """The hours in which somebody wants no messages; None for none."""
+        return own_hours(person, await self.zone(person)) if person.quiet_from else None
+
+    async def zone(self, person: PersonRecord) -> str:
+        """The zone of somebody, as Slack says now, or said before; else that of the policy."""
+        now = ""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                now = (await self.access.directory.person(person.user_id)).timezone
+        except (DirectoryError, TimeoutError) as error:
+            logger.info(
+                "could not look up a time zone, using the last one known: %s",
+                error,
+                extra={"action": "wishes_failed"},
+            )
+        return known_zone(one for one in (now, person.timezone, self.policy.timezone) if one)
+
+    async def _wishing(self, team_id: str) -> Mapping[str, PersonRecord]:
+        """Those who are to be messaged otherwise than anybody; as of a moment ago."""
+        since_ms, known = self._known.get(team_id, (0, {}))
+        now = self.clock()
+        if not 0 <= now - since_ms < milliseconds(_KNOWN_FOR):
+            known = {one.user_id: one for one in await self.storage.people.wishing(team_id)}
+            self._known[team_id] = now, known
+        return known
+
+
+def check_hours(start: str, until: str) -> None:
+    """Refuse hours that are none.
+
+    Raises:
+        InvalidInputError: It is no time of day, or both are the same.
+    """
+    if not start and not until:
+        return
+    try:
+        times = [time.fromisoformat(one) for one in (start, until)]
+    except ValueError as error:
+        raise InvalidInputError("this time") from error
+    if times[0] == times[1] or [f"{one:%H:%M}" for one in times] != [start, until]:
+        raise InvalidInputError("this time")

@@ -1,0 +1,40 @@
+"""Rights that people have handed on, and absences, as they are on record (6.1, 6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from bot.policy.eligibility import Delegation
+from storage.records import DelegationRecord
+
+
+class PowersNow(Protocol):
+    """The rights that people of a workspace handed on."""
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """See `DelegationStore.current`."""
+
+
+def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...]:
+    """The rights that were handed on, in the order in which they were."""
+    return tuple(
+        Delegation(
+            owner=one.owner_id,
+            delegate=one.delegate_id,
+            until_ms=one.until_ms,
+            group=one.group_name,
+            approval_id=one.approval_id,
+        )
+        for one in records
+        if one.delegate_id
+    )
+
+
+def absent_of(records: Iterable[DelegationRecord]) -> dict[str, int]:
+    """Slack user ids of people who are away, and until when: they are not mentioned."""
+    found: dict[str, int] = {}
+    for one in records:
+        if not one.delegate_id:
+            found[one.owner_id] = max(one.until_ms, found.get(one.owner_id, 0))
+    return found

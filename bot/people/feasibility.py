@@ -1,0 +1,270 @@
+"""Whether anybody can decide: found out before people are asked, and again while it waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from bot.clock import system_clock
+from bot.errors import DirectoryError, NobodyError, NotApproverError, decider_words
+from bot.people.access import Access, approver_names, backup_names, decider_names
+from bot.people.current_policy import CurrentPolicy, NoPolicy
+from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
+from bot.people.recipient_ids import requirement_words
+from bot.people.requesters import editors_of, requesters_of
+from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
+from bot.policy.terms import Terms, TermsError
+from bot.ports.people import CHANNEL, MOST_MEMBERS, Actor, Directory
+from bot.ports.process import Clock
+from bot.words import say
+from storage.records import Approval, Decision, Kind, Status
+
+_MOST_LOOKED_UP = 25
+"""People whom one look asks about; with more, some are taken to be able to decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityCheck:
+    """Sees to it that nobody is asked what nobody can decide.
+
+    Args:
+        directory: Where people are looked up.
+        channels: Ids of the only channels where approval is asked for without terms; empty for
+            everywhere.
+        policy: The policy in force.
+        clock: The time now: who is on duty then counts.
+    """
+
+    directory: Directory
+    channels: tuple[str, ...] = ()
+    policy: CurrentPolicy = field(default_factory=NoPolicy)
+    clock: Clock = system_clock
+
+    async def prepare(self, approval: Approval, *, unknown: Sequence[str] = ()) -> Approval:
+        """Complete a new approval: who is a member of its channel; and that nobody can decide it.
+
+        Args:
+            approval: As made from its interrupt.
+            unknown: What a policy names that is no id of anybody.
+
+        Returns:
+            The approval to be put on record: pending, or undecidable, with the reason.
+
+        Raises:
+            DirectoryError: The channel decides, and its members could not be looked up.
+        """
+        if approval.kind is Kind.QUESTION:
+            return approval
+        if approval.terms_json:
+            return await self._prepare_by_terms(approval, unknown)
+        if approval.kind is Kind.APPROVAL and not self._is_place(approval):
+            return _undecidable(approval, NobodyError.elsewhere(self.channels))
+        approval = await self._with_members(approval)
+        missing = await self.missing(approval, unknown=unknown)
+        if missing is None:
+            return approval
+        later = await self.missing(approval, names=backup_names(approval))
+        if approval.escalate_ms is not None and later is None:
+            return replace(approval, stuck=str(missing))
+        return _undecidable(approval, missing)
+
+    async def missing(
+        self,
+        approval: Approval,
+        *,
+        names: Sequence[str] | None = None,
+        unknown: Sequence[str] = (),
+    ) -> NobodyError | None:
+        """Why nobody can decide it now; None when somebody can, or when that is not known.
+
+        Args:
+            approval: With its members.
+            names: Whom to look at; whoever may decide now when None.
+            unknown: What a policy names that is no id of anybody.
+        """
+        if approval.terms_json:
+            try:
+                return await self._shortage(approval, await self._prospect(approval))
+            except TermsError as error:
+                return NobodyError([("", str(error))])
+        looked = decider_names(approval) if names is None else names
+        return await self._missing_of(looked, approval, unknown)
+
+    async def _missing_of(
+        self, looked: Sequence[str], approval: Approval, unknown: Sequence[str]
+    ) -> NobodyError | None:
+        """Why none of some people or groups can decide it."""
+        obstacles = [(name, say("nobody.no_id")) for name in unknown]
+        asked = () if approval.self_approval else requesters_of(approval)
+        excluded = {*asked, *_spent(approval)}
+        try:
+            for name in looked:
+                people = await self._people(name, approval)
+                if not people:
+                    obstacles.append((name, _why_empty(name, approval)))
+                able = [one for one in people if one not in excluded]
+                if people and not able:
+                    obstacles.append((name, _why_excluded(name, approval)))
+                if len(able) > _MOST_LOOKED_UP:
+                    return None
+                for user_id in able:
+                    why = await self._why_not(user_id, approval)
+                    if not why:
+                        return None
+                    obstacles.append((user_id, why))
+        except DirectoryError:
+            return None
+        return NobodyError(obstacles, is_direct=is_direct(approval))
+
+    async def _prepare_by_terms(self, approval: Approval, unknown: Sequence[str]) -> Approval:
+        """Note who is a member of the channels that decide; find out whether anybody can."""
+        if unknown:
+            obstacles = [(name, say("nobody.no_id")) for name in unknown]
+            return _undecidable(approval, NobodyError(obstacles))
+        try:
+            approval = await self._with_channels(approval)
+            found = await self._prospect(approval)
+        except TermsError as error:
+            return _undecidable(approval, NobodyError([("", str(error))]))
+        missing = await self._shortage(approval, found)
+        if missing is not None and found.is_never:
+            return _undecidable(approval, missing)
+        return replace(approval, stuck=str(missing) if missing is not None else "")
+
+    async def _shortage(self, approval: Approval, found: Feasibility) -> NobodyError | None:
+        """Why nobody can decide it; channels that are too large to decide are named first."""
+        if found.shortage is None:
+            return None
+        groups = terms_of(approval).groups.values()
+        obstacles = []
+        for name in dict.fromkeys(one for group in groups for one in channels_of(group, approval)):
+            with suppress(DirectoryError):
+                count = len(await self.directory.channel_members(name))
+                if count > MOST_MEMBERS:
+                    words = say("nobody.too_large", count=f"{count:,}", most=MOST_MEMBERS)
+                    obstacles.append(("", f"<#{name}> {words}"))
+        terms = terms_of(approval)
+        if is_direct(approval) and any(one.here for one in groups):
+            return NobodyError([("", say("nobody.only_here"))], is_direct=True)
+        return NobodyError([*obstacles, ("", _shortage_words(terms, found.shortage))])
+
+    async def _prospect(self, approval: Approval) -> Feasibility:
+        """Whether distinct people can fill all slots, now or after a step (4.6).
+
+        Raises:
+            TermsError: The terms, or the votes, cannot be read.
+        """
+        ballot = ballot_of(approval)
+        census = PeopleLookup(self.directory, self.policy, self.clock)
+        groups = groups_of(ballot, steps=len(ballot.terms.escalate))
+        voters = {one for vote in ballot.votes for one in vote.persons}
+        standing = await census.take(approval, ballot.terms, people=(), groups=groups)
+        able = {one for members in standing.members.values() for one in members}
+        if len(able | voters) <= _MOST_LOOKED_UP:  # of more, somebody is taken to be able
+            people = [Actor(user_id=one, team_id="") for one in able | voters]
+            found = await census.take(approval, ballot.terms, people=people, groups=())
+            standing = replace(standing, people=found.people)
+        return prospect(ballot, standing)
+
+    async def _with_channels(self, approval: Approval) -> Approval:
+        """Freeze the members of all channels that decide (1.5); of large ones, nobody.
+
+        Raises:
+            DirectoryError: They could not be looked up.
+        """
+        known = frozen_members(approval) or {}
+        groups = terms_of(approval).groups.values()
+        places = {one for group in groups for one in channels_of(group, approval)}
+        for name in sorted(places - known.keys()):
+            members = await self.directory.channel_members(name)
+            known[name] = members if len(members) <= MOST_MEMBERS else frozenset()
+        members_json = json.dumps({name: sorted(members) for name, members in known.items()})
+        return replace(approval, members_json=members_json) if known else approval
+
+    def _is_place(self, approval: Approval) -> bool:
+        return not self.channels or approval.channel_id in self.channels
+
+    async def _with_members(self, approval: Approval) -> Approval:
+        if approval.members_json:
+            return approval  # of a call in doubt, or one that was edited: as it was first asked
+        if CHANNEL not in {*approver_names(approval), *backup_names(approval)}:
+            return approval
+        members: Iterable[str] = ()
+        if approval.channel_id in self.channels and not is_direct(approval):
+            members = await self.directory.channel_members(approval.channel_id)
+            members = sorted(members) if len(members) <= MOST_MEMBERS else ()
+        return replace(approval, members_json=json.dumps([*members]))
+
+    async def _people(self, name: str, approval: Approval) -> list[str]:
+        """Return the people that a name stands for, as far as they can see the card."""
+        if name == CHANNEL:
+            people = json.loads(approval.members_json or "[]")
+        elif name.startswith("S"):
+            people = sorted(await self.directory.group_members(name))
+        else:
+            people = [name]
+        if is_direct(approval):  # nobody else is there
+            people = [one for one in people if one in requesters_of(approval)]
+        return [*islice(people, MOST_MEMBERS)]
+
+    async def _why_not(self, user_id: str, approval: Approval) -> str:
+        try:
+            actor = Actor(user_id=user_id, team_id="")
+            await Access(self.directory).check_person(actor, team_id=approval.team_id)
+        except NotApproverError as error:
+            return say("nobody.cannot", why=error.reason.rstrip("."))
+        return ""
+
+
+def _spent(approval: Approval) -> set[str]:
+    """Return the people who had their say in this call: in another gate of it, or by an edit."""
+    counted = json.loads(approval.counted_json)
+    edited = editors_of(approval) if approval.editors_excluded else ()
+    return {*counted, *edited}
+
+
+def _why_excluded(name: str, approval: Approval) -> str:
+    if name == CHANNEL or name.startswith("S"):
+        return say("nobody.only_requesters")
+    return say("nobody.had_say" if name in _spent(approval) else "nobody.requested")
+
+
+def _why_empty(name: str, approval: Approval) -> str:
+    if is_direct(approval):
+        return say("nobody.direct")
+    if name == CHANNEL:
+        return say("nobody.too_many", n=MOST_MEMBERS)
+    return say("nobody.empty" if name.startswith("S") else "nobody.unknown")
+
+
+def _shortage_words(terms: Terms, shortage: MissingApprovers) -> str:
+    """Say what it takes, and who is left for it."""
+    known = {one.name: one for stage in terms.stages for one in stage.approve}
+    needs = [
+        say("line.so_many", n=count, group=requirement_words(terms, known[name]))
+        for name, count in shortage.needs
+    ]
+    words = needs[0] if len(needs) == 1 else say("line.and", a=", ".join(needs[:-1]), b=needs[-1])
+    who = decider_words(shortage.left)
+    return say("nobody.left", needs=words, who=who) if who else say("nobody.needs", needs=words)
+
+
+def _undecidable(approval: Approval, why: NobodyError) -> Approval:
+    decision = Decision(
+        status=Status.UNDECIDABLE,
+        by="",
+        at_ms=approval.created_ms,
+        reason=str(why),
+        digest=approval.digest,
+    )
+    return replace(
+        approval,
+        status=Status.UNDECIDABLE,
+        decision=decision,
+        remind_ms=None,
+        escalate_ms=None,
+    )

@@ -1,0 +1,262 @@
+"""Finds out, at a click, who people are and which groups they are in (2.7, 2.10, 1.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from bot.errors import DirectoryError
+from bot.people.current_policy import CurrentPolicy
+from bot.people.delegated import PowersNow, delegations_of
+from bot.people.requesters import all_requesters, editors_of
+from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
+from bot.policy.rotation import on_duty
+from bot.policy.terms import Group, Terms, TermsError
+from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
+from bot.ports.process import Clock
+from storage.records import Approval
+
+T = TypeVar("T")
+
+PATIENCE_S = 2.0
+"""The longest that look-ups for a click may take, all at once; what comes later is not known."""
+CODE = "code:"
+"""Begins the names of groups that a policy in code defines: the file says nothing of them."""
+_DIRECT = "D"
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleLookup:
+    """Finds out the standing of people, in two seconds at most.
+
+    What could not be looked up is not in the result; whoever judges by it has to refuse then.
+
+    Args:
+        directory: Where people are looked up.
+        policy: The policy in force: who is in no group of it any more does not count.
+        clock: The time now.
+        delegations: Where rights that people handed on are kept; None where they do not matter.
+    """
+
+    directory: Directory
+    policy: CurrentPolicy
+    clock: Clock
+    delegations: PowersNow | None = None
+
+    async def take(
+        self,
+        approval: Approval,
+        terms: Terms,
+        *,
+        people: Iterable[Actor],
+        groups: Iterable[str],
+        patience_s: float = PATIENCE_S,
+        handed: Sequence[Delegation] | None = None,
+    ) -> PeopleSnapshot:
+        """Look people and groups up, all at once.
+
+        Args:
+            approval: What is decided.
+            terms: Its terms.
+            people: Those whose votes count, or are to count.
+            groups: Names of the groups that matter.
+            patience_s: The longest that it may take.
+            handed: The delegations, as they were read for the same click; None when they were not.
+        """
+        view = _View(approval, self.clock())
+        if handed is None:
+            handed = await self._handed(approval, terms)
+        definitions = {name: self._definitions(approval, terms, name) for name in set(groups)}
+        everything = [group for both in definitions.values() for group in both]
+        actors = {one.user_id: one for one in people}
+        name = approval.approval_id
+        handed = [one for one in handed if one.delegate in actors and one.is_for(name)]
+        for one in handed:  # both have to be active members
+            actors.setdefault(one.owner, Actor(user_id=one.owner, team_id=""))
+        found = await _Found.look_up(
+            self.directory,
+            people=actors,
+            usergroups={one for group in everything for one in group.usergroups},
+            channels={one for group in everything for one in channels_of(group, approval)},
+            patience_s=patience_s,
+        )
+        return PeopleSnapshot(
+            people={
+                name: problem_of(person, actors[name], approval.team_id)
+                for name, person in found.people.items()
+            },
+            members=view.members_by_name(definitions, found),
+            requesters=all_requesters(approval),
+            editors=frozenset(editors_of(approval)),
+            counted=frozenset(json.loads(approval.counted_json)),
+            persons=found.people,
+            read_ms=view.at_ms,
+            delegations=tuple(handed),
+            again=found.again,
+        )
+
+    async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
+        """The delegations that hold now, where the terms let them count (6.1)."""
+        if self.delegations is None or not terms.delegation:
+            return ()
+        found = await self.delegations.current(approval.team_id, now_ms=self.clock())
+        return delegations_of(found) if found else ()
+
+    def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:
+        """The frozen and the present definition of a group: only who is in both counts."""
+        frozen = terms.groups.get(name, Group())
+        present = self.policy.groups() if approval.terms_json else None
+        if present is None or name.startswith(CODE):
+            return (frozen,)
+        now = present.get(name, Group())
+        return (frozen,) if now == frozen else (frozen, now)
+
+
+def frozen_members(approval: Approval) -> dict[str, frozenset[str]] | None:
+    """The members of channels as they were when it was asked, by channel; None if not noted."""
+    if not approval.members_json:
+        return None
+    found = json.loads(approval.members_json)
+    if isinstance(found, list):  # as long as there was only the thread's channel
+        found = {approval.channel_id: found}
+    return {channel: frozenset(members) for channel, members in found.items()}
+
+
+def channels_of(group: Group, approval: Approval) -> tuple[str, ...]:
+    """The channels whose members count in a group."""
+    here = group.here and not is_direct(approval)
+    return (*group.channels, approval.channel_id) if here else group.channels
+
+
+def is_direct(approval: Approval) -> bool:
+    """Whether it was asked in a direct message: nobody else is there."""
+    return approval.channel_id.startswith(_DIRECT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The results of look-ups, by id; what failed is not there.
+
+    Attributes:
+        people: By user id.
+        usergroups: Their members.
+        channels: Their members.
+        again: How long until Slack allows those that failed; None when that is not known.
+    """
+
+    people: Mapping[str, Person]
+    usergroups: Mapping[str, frozenset[str]]
+    channels: Mapping[str, frozenset[str]]
+    again: timedelta | None
+
+    @classmethod
+    async def look_up(
+        cls,
+        directory: Directory,
+        *,
+        people: Iterable[str],
+        usergroups: Iterable[str],
+        channels: Iterable[str],
+        patience_s: float,
+    ) -> _Found:
+        waits: list[timedelta] = []
+        by_person, by_group, by_channel = await asyncio.gather(
+            _each(people, directory.person, patience_s, waits),
+            _each(usergroups, directory.group_members, patience_s, waits),
+            _each(channels, directory.channel_members, patience_s, waits),
+        )
+        again = max(waits, default=None)
+        return cls(people=by_person, usergroups=by_group, channels=by_channel, again=again)
+
+
+async def _each(
+    names: Iterable[str],
+    look: Callable[[str], Coroutine[Any, Any, T]],
+    patience_s: float,
+    waits: list[timedelta],
+) -> dict[str, T]:
+    """Look up each; add to `waits` how long Slack asks to wait for those that failed."""
+    tasks = {name: asyncio.ensure_future(look(name)) for name in names}
+    if not tasks:
+        return {}
+    try:
+        await asyncio.wait(tasks.values(), timeout=max(patience_s, 0))
+    finally:
+        for task in tasks.values():
+            task.cancel()
+    results: dict[str, T] = {}
+    for name, task in tasks.items():
+        if task.done() and not task.cancelled():
+            try:
+                results[name] = task.result()
+            except DirectoryError as error:
+                waits.extend([error.again] if error.again is not None else [])
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Groups as seen from one approval at one time.
+
+    Attributes:
+        approval: Where `here` is, and who was a member when it was asked.
+        at_ms: The time of the click.
+    """
+
+    approval: Approval
+    at_ms: int
+
+    def members_by_name(
+        self, definitions: Mapping[str, Sequence[Group]], found: _Found
+    ) -> dict[str, frozenset[str]]:
+        """Those who are in all definitions of a group, by its name; without what is not known."""
+        members: dict[str, frozenset[str]] = {}
+        for name, groups in definitions.items():
+            sets = [self.members(group, found) for group in groups]
+            known = [one for one in sets if one is not None]
+            if any(not one for one in known):
+                members[name] = frozenset()  # nobody is nobody, whatever else fails
+            elif len(known) == len(sets):
+                members[name] = frozenset.intersection(*known)
+        return members
+
+    def members(self, group: Group, found: _Found) -> frozenset[str] | None:
+        """The people of a group; None when a part of it could not be looked up."""
+        try:
+            on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
+        except TermsError:  # its zone is not known on this machine
+            return None
+        parts = [frozenset(group.users), frozenset([on_duty_now] if on_duty_now else [])]
+        for name in group.usergroups:
+            if name not in found.usergroups:
+                return None
+            parts.append(found.usergroups[name])
+        for name in channels_of(group, self.approval):
+            if name not in found.channels:
+                return None
+            parts.append(self._of_channel(name, found.channels[name]))
+        return frozenset.union(*parts)
+
+    def _of_channel(self, name: str, members: frozenset[str]) -> frozenset[str]:
+        """The members of when it was asked that still are; nobody in a large channel."""
+        if len(members) > MOST_MEMBERS:
+            return frozenset()
+        frozen = frozen_members(self.approval)
+        if frozen is None:  # an older record noted nobody; a newer one must
+            return frozenset() if self.approval.terms_json else members
+        return members & frozen.get(name, frozenset())
+
+
+def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:
+    """Why somebody never counts (3.3); None for nothing."""
+    if person.is_deleted:
+        return Problem.DEACTIVATED
+    if person.is_bot:
+        return Problem.BOT
+    if person.is_external or not person.is_home(actor, team_id):
+        return Problem.EXTERNAL
+    return Problem.GUEST if person.is_guest else None

@@ -1,0 +1,198 @@
+"""Finds out whom a message about an approval is for: whoever it still waits for (5.4, 5.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from bot.errors import DirectoryError
+from bot.people.current_policy import CurrentPolicy, NoPolicy
+from bot.people.lookup import PATIENCE_S, PeopleLookup
+from bot.people.recipient_ids import is_channel, is_person, is_usergroup
+from bot.people.terms_of import ballot_of
+from bot.policy.eligibility import Eligibility, PeopleSnapshot
+from bot.policy.missing_approvers import waits_for
+from bot.policy.tally import Ballot
+from bot.policy.terms import Terms
+from bot.ports.people import Actor, Directory
+from bot.ports.process import Clock
+from storage.records import Approval
+
+MOST_LOOKED_UP = 25
+"""People whom one look asks about; with more, all are taken to be able to decide."""
+
+Away = Callable[[Approval], Awaitable[Mapping[str, tuple[str, ...]]]]
+"""Finds who is not to be mentioned: by Slack user id, who is mentioned in their place."""
+
+
+async def nobody_away(_: Approval) -> Mapping[str, tuple[str, ...]]:
+    """Everybody is there."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """The people whom an approval waits for, as far as that is known.
+
+    Attributes:
+        people: Slack user ids of those who could fill one more slot now.
+        groups: The groups of the terms whose members are known.
+    """
+
+    people: frozenset[str]
+    groups: frozenset[str]
+
+    def wants(self, user_id: str, groups: Iterable[str]) -> bool:
+        """Whether somebody of these groups is waited for; who is not known is (4.7)."""
+        return user_id in self.people or any(name not in self.groups for name in groups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audience:
+    """Looks up whom to mention, and where they are.
+
+    Args:
+        directory: Where people are looked up.
+        clock: The time now.
+        policy: The policy in force.
+        away: Who is away.
+    """
+
+    directory: Directory
+    clock: Clock
+    policy: CurrentPolicy = field(default_factory=NoPolicy)
+    away: Away = nobody_away
+
+    async def waiting(self, approval: Approval, terms: Terms, *, steps: int) -> Waiting:
+        """Find out whom an approval waits for, after so many escalation steps.
+
+        Raises:
+            TermsError: The votes, or a zone, cannot be read.
+        """
+        ballot, groups = _asked_now(approval, terms, steps)
+        census = PeopleLookup(self.directory, self.policy, self.clock)
+        standing = await census.take(approval, terms, people=(), groups=groups)
+        found = waits_for(ballot, standing)
+        if len(found) <= MOST_LOOKED_UP:  # of more, somebody is taken to be able
+            people = [Actor(user_id=one, team_id="") for one in found]
+            able = await census.take(approval, terms, people=people, groups=())
+            found = waits_for(ballot, replace(standing, people=able.people))
+        return Waiting(people=found, groups=frozenset(standing.members))
+
+    async def able(
+        self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
+    ) -> frozenset[str]:
+        """Those of some people who certainly could fill one more slot now.
+
+        Where a look-up fails, nobody could for certain.
+
+        Raises:
+            TermsError: The votes, or a zone, cannot be read.
+        """
+        ballot, groups = _asked_now(approval, terms, steps)
+        actors = [Actor(user_id=one, team_id="") for one in people]
+        census = PeopleLookup(self.directory, self.policy, self.clock)
+        standing = await census.take(approval, terms, people=actors, groups=groups)
+        if not standing.knows(groups=Eligibility(terms, standing).excluded):
+            return frozenset()
+        free = waits_for(ballot, standing) & {*people}
+        return frozenset(one for one in free if standing.is_able(one))
+
+    async def members(self, approval: Approval, names: Iterable[str]) -> frozenset[str]:
+        """The people in the user groups of an audience, as far as that is known; nobody away."""
+        away = await self.away(approval)
+        found = await self._members([name for name in names if is_usergroup(name)])
+        return frozenset[str]().union(*found.values()) - away.keys()
+
+    async def left(
+        self,
+        approval: Approval,
+        names: Mapping[str, tuple[str, ...]],
+        waiting: Waiting,
+        *,
+        silent: Collection[str],
+    ) -> tuple[str, ...]:
+        """Those of an audience who are to be mentioned now, each once, in order.
+
+        Args:
+            approval: What waits.
+            names: Ids, each with the groups by which it is named.
+            waiting: Whom it waits for.
+            silent: Who is not to be mentioned: they sleep on it.
+        """
+        away = await self.away(approval)
+        wanted = waiting.people - {*silent}
+        members = await self._members([name for name in names if is_usergroup(name)])
+        found: dict[str, None] = {}
+        for name, groups in names.items():
+            if is_person(name) and waiting.wants(name, groups) and name not in silent:
+                found.update(dict.fromkeys(away.get(name, (name,))))
+            elif is_channel(name) or (
+                is_usergroup(name) and self._is_any_left(members.get(name), wanted, away)
+            ):
+                found[name] = None
+        return tuple(found)
+
+    async def among(
+        self, approval: Approval, people: Collection[str], waiting: Waiting
+    ) -> tuple[str, ...]:
+        """Those of some people whom it waits for, themselves or in the place of who is away."""
+        if not people:
+            return ()
+        away = await self.away(approval)
+        lent = {one for owner, found in away.items() if owner in waiting.people for one in found}
+        return tuple(one for one in people if one in waiting.people or one in lent)
+
+    async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
+        """Whether all who could decide now are away, without a delegate (6.3)."""
+        away = await self.away(approval) if terms.escalate else {}
+        if not away:
+            return False
+        waiting = await self.waiting(approval, terms, steps=0)
+        return bool(waiting.people) and all(away.get(one) == () for one in waiting.people)
+
+    async def absent(self, channel_id: str, people: Collection[str]) -> frozenset[str]:
+        """Those of some people who are not in a channel; nobody when that is not known."""
+        if not people:
+            return frozenset()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                members = await self.directory.channel_members(channel_id)
+        except (DirectoryError, TimeoutError):
+            return frozenset()
+        return frozenset(people) - members
+
+    async def _members(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
+        """The members of user groups, as far as they can be looked up."""
+        found: dict[str, frozenset[str]] = {}
+
+        async def look(name: str) -> None:
+            with suppress(DirectoryError, TimeoutError):
+                async with asyncio.timeout(PATIENCE_S):
+                    found[name] = await self.directory.group_members(name)
+
+        await asyncio.gather(*(look(name) for name in names))
+        return found
+
+    @staticmethod
+    def _is_any_left(
+        members: frozenset[str] | None,
+        wanted: frozenset[str],
+        away: Mapping[str, tuple[str, ...]],
+    ) -> bool:
+        return members is None or any(one in wanted and one not in away for one in members)
+
+
+def _asked_now(approval: Approval, terms: Terms, steps: int) -> tuple[Ballot, frozenset[str]]:
+    """The ballot after so many steps; and the groups that matter for its stage.
+
+    Raises:
+        TermsError: The votes, or a zone, cannot be read.
+    """
+    ballot = replace(ballot_of(approval), steps=steps)
+    stage = ballot.stages[0 if ballot.is_doubt else ballot.stage]
+    rights = Eligibility(terms, PeopleSnapshot(people={}, members={}))
+    names = {name for one in stage.approve for name in rights.groups(one, steps)}
+    return ballot, frozenset({*names, *rights.excluded})

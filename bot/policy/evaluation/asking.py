@@ -1,0 +1,234 @@
+"""Questions of a file made whole: the terms, with all that a rule did not say filled in.
+
+What a rule does not say, it takes from `defaults`, then from what the specification says (1.10,
+1.16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from bot.policy.entries import BreakGlassEntry, EditEntry
+from bot.policy.evaluation.context import Gate, ToolFacts
+from bot.policy.evaluation.merge import APPROVERS, plain_name, slots_of, with_own_names
+from bot.policy.model import (
+    ApproveEntry,
+    AskEntry,
+    GroupEntry,
+    PolicyFile,
+)
+from bot.policy.terms import (
+    ANY,
+    EXPIRES_S,
+    MAX_AGE_S,
+    REMIND_S,
+    BreakGlass,
+    Escalation,
+    GrantTerms,
+    Group,
+    Override,
+    QuietHours,
+    Requirement,
+    Risk,
+    Rotation,
+    Stage,
+    Terms,
+)
+
+REMIND_TIMES = 3
+"""Reminders at most, where nothing is said of them."""
+_CONFIRMED: frozenset[Risk] = frozenset({"high", "critical"})
+_Editing: TypeAlias = tuple[Literal["no", "yes", "by"], tuple[str, ...]]
+
+
+class AskingError(ValueError):
+    """A question that cannot be put. The text is a clause that says why."""
+
+
+def terms_of(file: PolicyFile, entry: AskEntry, name: str, tool: ToolFacts) -> Terms:
+    """Make the terms of an `ask` of a file.
+
+    Args:
+        file: With its groups and defaults.
+        entry: As the rule has it.
+        name: Of the rule.
+        tool: The tool that is called.
+
+    Raises:
+        AskingError: It names nobody, or a group that the file does not have.
+    """
+    ask = entry.over(file.defaults)
+    stages = _stages(ask)
+    if not stages:
+        raise AskingError(f"the rule {name} names no approvers, nor do the defaults")
+    return _terms(file, ask, stages, name, tool)
+
+
+def group_of(entry: GroupEntry, file: PolicyFile) -> Group:
+    """The definition of a group of a file, whole.
+
+    Raises:
+        AskingError: Its rotation has no zone.
+    """
+    return Group(
+        users=entry.users,
+        usergroups=entry.usergroups,
+        channels=entry.channels,
+        rotation=_rotation(entry, file),
+        here=entry.here,
+        title=entry.title or "",
+    )
+
+
+def _rotation(entry: GroupEntry, file: PolicyFile) -> Rotation | None:
+    rotation = entry.rotation
+    if rotation is None:
+        return None
+    overrides = tuple(
+        Override(start=one.from_, until=one.until, user=one.user) for one in rotation.overrides
+    )
+    return Rotation(
+        start=rotation.start,
+        every=rotation.every,
+        people=rotation.people,
+        overrides=overrides,
+        timezone=_zone(rotation.timezone, file),
+    )
+
+
+def _quiet(file: PolicyFile) -> QuietHours | None:
+    quiet = file.quiet
+    if quiet is None:
+        return None
+    return QuietHours(
+        start=quiet.from_ or "",
+        until=quiet.until or "",
+        days=quiet.days,
+        timezone=_zone(quiet.timezone, file),
+    )
+
+
+def _zone(own: str | None, file: PolicyFile) -> str:
+    zone = own or file.timezone
+    if not zone:
+        raise AskingError("a rotation, or quiet hours, have no zone")
+    return zone
+
+
+def _stages(ask: AskEntry) -> tuple[Stage, ...]:
+    if ask.stages is not None:
+        return with_own_names(
+            [Stage(name=one.name, approve=_requirements(one.approve)) for one in ask.stages]
+        )
+    return with_own_names([Stage(approve=_requirements(ask.approve))]) if ask.approve else ()
+
+
+def _requirements(entries: Iterable[ApproveEntry]) -> tuple[Requirement, ...]:
+    return tuple(Requirement(name=one.title, groups=one.from_, count=one.count) for one in entries)
+
+
+def defaults_of(file: PolicyFile, tool: ToolFacts) -> Terms:
+    """The terms of a question that says nothing: all of the defaults, without a rule's name.
+
+    There are no stages where the defaults name nobody.
+    """
+    ask = file.defaults
+    return _terms(file, ask, _stages(ask), "", tool)
+
+
+def _terms(
+    file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...], name: str, tool: ToolFacts
+) -> Terms:
+    edit, editors = _editing(ask.edit, tool.gate)
+    risk = ask.risk or tool.risk
+    always_ask = bool(ask.always_ask)
+    terms = Terms(
+        rules=(name,) if name else (),
+        stages=stages,
+        groups={},
+        exclude=("requesters",) if ask.exclude is None else ask.exclude,
+        edit=edit,
+        editors=editors,
+        reject=ask.reject.count if ask.reject else ANY,
+        max_age_s=ask.max_age or MAX_AGE_S,
+        risk=risk,
+        confirm=risk in _CONFIRMED if ask.confirm is None else ask.confirm,
+        approve_reason=bool(ask.reason and ask.reason.approve == "required"),
+        reject_reason=bool(ask.reason and ask.reason.reject == "required"),
+        reasons=ask.reasons or (),
+        grants=None if always_ask or slots_of(stages) != 1 else _grants(ask),
+        break_glass=None if always_ask else _break_glass(ask.break_glass),
+        delegation=ask.delegation is not False,
+        always_ask=always_ask,
+    )
+    terms = terms.model_copy(update=_in_time(file, ask, stages))
+    return terms.model_copy(update={"groups": _groups(file, terms)})
+
+
+def _in_time(file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...]) -> dict[str, object]:
+    """When, where and how people are asked."""
+    remind = ask.remind
+    return {
+        "expires_s": ask.expires or EXPIRES_S,
+        "on_expiry": ask.on_expiry or "expired",
+        "remind_s": remind.after if remind else REMIND_S,
+        "remind_times": remind.times if remind else REMIND_TIMES,
+        "escalate": _ladder(ask, stages),
+        "route": ask.route.channel if ask.route else "thread",
+        "mention": ask.mention is not False,
+        "clock": ask.clock or "wall",
+        "urgent": bool(ask.urgent),
+        "quiet": _quiet(file),
+    }
+
+
+def _editing(entry: EditEntry | None, gate: Gate) -> _Editing:
+    """The editors: only if the gate in code agrees; without a word, what the gate says."""
+    if gate == "approval" or (entry is None and gate != "review"):
+        return "no", ()
+    if entry is None or entry.by is None:
+        return "yes", ()
+    return ("by", entry.by) if entry.by else ("no", ())
+
+
+def _grants(ask: AskEntry) -> GrantTerms | None:
+    limits = ask.grants
+    if limits is None or not limits.max_uses:
+        return None
+    return GrantTerms(max_time_s=limits.max_time, max_uses=limits.max_uses, vary=limits.vary)
+
+
+def _break_glass(entry: BreakGlassEntry | None) -> BreakGlass | None:
+    return BreakGlass(groups=entry.by, alert=entry.alert) if entry and entry.by else None
+
+
+def _ladder(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
+    """The steps; one that names no requirement counts for the only one."""
+    names = [one.name for stage in stages for one in stage.approve]
+    steps = []
+    for step in ask.escalate or ():
+        wanted = [name for name in names if plain_name(name) in step.for_]
+        if not step.for_ and len(names) == 1:
+            wanted = names
+        if wanted:
+            steps.append(Escalation(after_s=step.after, add=step.add, requirements=tuple(wanted)))
+    return tuple(sorted(steps, key=lambda one: one.after_s))
+
+
+def _groups(file: PolicyFile, terms: Terms) -> dict[str, Group]:
+    """The definitions of all groups that the terms name."""
+    asked = [name for one in terms.requirements.values() for name in one.groups]
+    added = [name for step in terms.escalate for name in step.add]
+    names = dict.fromkeys((*asked, *added, *groups_beside(terms)))
+    missing = [name for name in names if name not in file.groups]
+    if missing:
+        raise AskingError(f"no group named {missing[0]!r}")
+    return {name: group_of(file.groups[name], file) for name in names}
+
+
+def groups_beside(terms: Terms) -> tuple[str, ...]:
+    """Names of groups that have a right, or lack one, beside the requirements."""
+    words = {"requesters", "editors", APPROVERS}
+    groups = terms.break_glass.groups if terms.break_glass else ()
+    return tuple(name for name in (*terms.exclude, *terms.editors, *groups) if name not in words)

@@ -1,0 +1,188 @@
+"""The rulings of code beside those of a file: both must agree (2.4, 2.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from agents.policy.base import GATE_RULE, Allow, Ask, Deny, Ruling
+from bot.policy.evaluation.asking import REMIND_TIMES, groups_beside
+from bot.policy.evaluation.context import Gate, ToolFacts
+from bot.policy.evaluation.merge import Refusal, Verdict, merge
+from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
+from bot.policy.values import PERSON, USERGROUP
+
+CODE = "code:"
+"""Before the names of rules of code, as people see them."""
+BACKUPS = ":backups"
+"""Behind the name of a rule of code, for the group of those that it names as backup people."""
+_KNOWN = re.compile(f"{PERSON}|{USERGROUP}")
+
+
+def gate_of(tool: ToolFacts, code: Sequence[Ruling]) -> Gate:
+    """Say whether code lets people edit: by a gate, or by policies where all of them review.
+
+    A ruling that names nobody is like a gate: the people of the file are asked in its way. One
+    that names people adds them, and is silent about editing.
+    """
+    asks = [one for one in code if isinstance(one, Ask)]
+    gates = {tool.gate, *(one.kind for one in asks if not one.approvers)}
+    if "approval" in gates:
+        return "approval"
+    is_review = asks and all(one.kind == "review" for one in asks)
+    return "review" if "review" in gates or is_review else "none"
+
+
+def has_gate(tool: ToolFacts, code: Sequence[Ruling]) -> bool:
+    """Whether a gate in code asks about each call."""
+    return tool.gate in {"approval", "review"} or any(
+        isinstance(one, Ask) and _is_gate(one) for one in code
+    )
+
+
+def without_gates(code: Sequence[Ruling]) -> tuple[Ruling, ...]:
+    """The rulings of code that are not only those of a gate."""
+    return tuple(one for one in code if not (isinstance(one, Ask) and _is_gate(one)))
+
+
+def with_code(
+    added: Sequence[Verdict],
+    code: Sequence[Ruling],
+    *,
+    gated: bool,
+    defaults: Callable[[], Terms],
+) -> Verdict:
+    """Make one ruling of those of a file and those of code.
+
+    Args:
+        added: Of the file, in order, at least one: it may be that any of them holds.
+        code: Of code, in order, without those of gates.
+        gated: Whether a gate in code asks, too.
+        defaults: Makes the terms that hold where no rule of the file asks.
+    """
+    refusals = [one for one in map(_refusal, code) if one is not None]
+    asks = [one for one in code if isinstance(one, Ask)]
+    if refusals or any(isinstance(one, Refusal) for one in added) or not (asks or gated):
+        return merge([*added, *refusals])
+    silent = [one for one in asks if not one.approvers]
+    terms = [one for one in added if isinstance(one, Terms)]
+    if len(terms) < len(added):
+        # In some world no rule of the file asks, and code takes what it needs from the defaults.
+        own = _of_defaults(defaults(), gated=gated, is_silent=bool(silent))
+        if isinstance(own, Refusal):
+            return own
+        terms += [] if any(_is_alike(own, one) for one in terms) else [own]
+    base = merge(terms)
+    if isinstance(base, Terms):
+        named = [code_terms(one, base) for one in asks if one.approvers]
+        for one in silent:
+            base = _with_words(one, base)
+        # Of the defaults alone, nothing is asked.
+        return merge([base, *named] if base.stages else named)
+    return base
+
+
+def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal:
+    """The terms of code where no rule of the file asks; without stages if code names its people."""
+    if not gated and not is_silent:
+        return own.model_copy(update={"stages": (), "escalate": ()})
+    name = code_name(GATE_RULE)
+    if not own.stages:
+        return Refusal((name,), ("the policy's defaults name no approvers",))
+    return own.model_copy(update={"rules": (name,)}) if gated else own
+
+
+def _is_alike(one: Terms, other: Terms) -> bool:
+    """Whether the same people decide under the same terms, so that asking once is enough."""
+    return one.model_copy(update={"rules": other.rules}) == other
+
+
+def code_terms(ask: Ask, base: Terms) -> Terms:
+    """Make the terms of a rule of code that names people: one requirement, for one of them.
+
+    Its backup people count for that one alone.
+
+    Args:
+        ask: Its ruling.
+        base: The terms that hold for all that it does not say; its people are not among them.
+    """
+    name = code_name(ask.rule)
+    groups = {one: base.groups[one] for one in groups_beside(base) if one in base.groups}
+    groups[name] = _group(ask.approvers)
+    steps: tuple[Escalation, ...] = ()
+    if ask.backups:
+        after_s = _seconds(ask.escalate_in) or _first_step_s(base)
+        steps = (Escalation(after_s=after_s, add=(name + BACKUPS,), requirements=(name,)),)
+        groups[name + BACKUPS] = _group(ask.backups)
+    own = {
+        "rules": (),
+        "reason": "",
+        "stages": (Stage(approve=(Requirement(name=name, groups=(name,)),)),),
+        "escalate": steps,
+        "groups": groups,
+    }
+    return _with_words(ask, base.model_copy(update=own))
+
+
+def strangers(code: Sequence[Ruling]) -> tuple[str, ...]:
+    """The ids that code names and that can be nobody's."""
+    ids = [one for ask in code if isinstance(ask, Ask) for one in (*ask.approvers, *ask.backups)]
+    return tuple(dict.fromkeys(one for one in ids if not _KNOWN.fullmatch(one)))
+
+
+def code_name(rule: str) -> str:
+    """The name of a rule of code, as it is shown."""
+    return " + ".join(f"{CODE}{one}" for one in rule.split(" + "))
+
+
+def _refusal(ruling: object) -> Refusal | None:
+    """The refusal of a ruling of code; what is no ruling refuses (2.12)."""
+    if isinstance(ruling, Allow | Ask):
+        return None
+    if not isinstance(ruling, Deny):
+        why = f"a policy answered with {type(ruling).__name__}, which is no ruling"
+        return Refusal((CODE.rstrip(":"),), (why,), failed=True)
+    name = code_name(ruling.rule) if ruling.rule else CODE.rstrip(":")
+    return Refusal((name,), (ruling.reason,), failed=ruling.failed)
+
+
+def _is_gate(ask: Ask) -> bool:
+    return ask.rule == GATE_RULE and not ask.approvers
+
+
+def _with_words(ask: Ask, base: Terms) -> Terms:
+    """Add what a rule of code says besides people: its name, its reason, and shorter times.
+
+    Backup people are not among it: they would count for the requirements of others.
+    """
+    remind_s = _seconds(ask.remind_in)
+    if remind_s and base.remind_s:
+        remind_s = min(remind_s, base.remind_s)
+    exclude = (*base.exclude, "editors") if ask.exclude_editors else base.exclude
+    return base.model_copy(
+        update={
+            "rules": (*base.rules, code_name(ask.rule)),
+            "reason": "; ".join(dict.fromkeys(one for one in (base.reason, ask.reason) if one)),
+            "exclude": tuple(dict.fromkeys(exclude)),
+            "expires_s": min(_seconds(ask.expires_in) or base.expires_s, base.expires_s),
+            "remind_s": remind_s or base.remind_s,
+            "remind_times": base.remind_times or (REMIND_TIMES if remind_s else 0),
+        }
+    )
+
+
+def _group(ids: tuple[str, ...]) -> Group:
+    return Group(
+        users=tuple(one for one in ids if re.fullmatch(PERSON, one)),
+        usergroups=tuple(one for one in ids if re.fullmatch(USERGROUP, one)),
+    )
+
+
+def _first_step_s(base: Terms) -> int:
+    """When backup people count where code names no time: with the first that the file adds."""
+    return base.escalate[0].after_s if base.escalate else base.expires_s // 2
+
+
+def _seconds(time: timedelta | None) -> int:
+    return max(1, int(time.total_seconds())) if time is not None else 0

@@ -1,0 +1,296 @@
+"""The judging of calls: the first rule that matches counts; what cannot be told, as all worlds.
+
+A rule that is undecided might hold or not, so its ruling is added, and the search goes on: the
+strictest of all that was added is as strict as in each of these worlds. Source: the specification
+of policies, 2.1 to 2.5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Literal, TypeAlias
+
+from agents.policy.base import Ruling
+from bot.policy.evaluation.asking import AskingError, defaults_of, group_of, terms_of
+from bot.policy.evaluation.code_policies import (
+    gate_of,
+    has_gate,
+    strangers,
+    with_code,
+    without_gates,
+)
+from bot.policy.evaluation.conditions import DoubtAnswer, all_hold
+from bot.policy.evaluation.context import Members, PolicyQuestion, ToolFacts
+from bot.policy.evaluation.matching import GroupPeople, PolicyRule
+from bot.policy.evaluation.merge import Permit, Refusal, Verdict, names_of
+from bot.policy.model import PolicyFile, Then
+from bot.policy.terms import Group, Terms
+
+logger = logging.getLogger(__name__)
+
+DEFAULT = "default"
+"""The name of the default, as a rule."""
+NO_PLACE = -1
+"""The place of the default among the rules."""
+_TOOLS = 1_000
+"""So many tools have their rules kept at hand."""
+_USUAL = 200
+"""So many rulings of several rules are kept for a tool."""
+
+Effect = Literal["allow", "deny", "ask"]
+_Look: TypeAlias = tuple[int, DoubtAnswer]
+"""The place of a rule, and whether it matches."""
+_EFFECTS: Mapping[type, Effect] = {Permit: "allow", Refusal: "deny", Terms: "ask"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A rule that was looked at.
+
+    Attributes:
+        name: Of the rule.
+        truth: Whether it matches; None is undecided.
+        why: The condition that settled it; empty for a rule that holds.
+    """
+
+    name: str
+    truth: DoubtAnswer
+    why: str = ""
+
+    @property
+    def word(self) -> str:
+        """`true`, `false` or `undecided`."""
+        return "undecided" if self.truth is None else str(self.truth).lower()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The ruling on a call, and how it came about.
+
+    Attributes:
+        ruling: Of the file and of code together.
+        undecidable: Why nobody could ever decide it, where the terms alone say so; else empty.
+    """
+
+    ruling: Verdict
+    undecidable: str
+    _trail: Callable[[], tuple[Step, ...]] = field(repr=False)
+
+    @property
+    def effect(self) -> Effect:
+        """`allow`, `deny` or `ask`."""
+        return _EFFECTS[type(self.ruling)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the rules that it comes from; of code with `code:`."""
+        return names_of(self.ruling)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """All rules of the file up to the first that matches, in order."""
+        return self._trail()
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """The rules of a file for one tool; those that can never match it are left out.
+
+    Attributes:
+        tool: The tool.
+        rules: By their places in the file.
+        misses: The others, and why.
+        rulings: Of the rules, by place, as they are made for this tool.
+        usual: Of several rules, by their places; with the gate or without it.
+    """
+
+    tool: ToolFacts
+    rules: dict[int, PolicyRule]
+    misses: dict[int, Step]
+    rulings: dict[int, Verdict] = field(default_factory=dict)
+    usual: dict[tuple[int, ...], Verdict] = field(default_factory=dict)
+
+
+class PolicyEvaluator:
+    """A policy file, ready to judge calls."""
+
+    def __init__(self, file: PolicyFile) -> None:
+        """Prepare all of its rules, once.
+
+        Args:
+            file: Without faults.
+
+        Raises:
+            PatternError: A regular expression cannot be used.
+        """
+        self.file = file
+        self._rules = tuple(PolicyRule.of(entry) for entry in file.rules)
+        self._benches: dict[tuple[ToolFacts, bool], _Bench] = {}
+
+    @cached_property
+    def groups(self) -> Mapping[str, Group]:
+        """The definitions of the file's groups.
+
+        Raises:
+            AskingError: A rotation has no zone.
+        """
+        return {name: group_of(entry, self.file) for name, entry in self.file.groups.items()}
+
+    async def judge(
+        self, question: PolicyQuestion, members: Members, code: Sequence[Ruling] = ()
+    ) -> Judged:
+        """Judge a call.
+
+        Args:
+            question: The call.
+            members: Looks groups up; asked only for conditions on requesters that matter.
+            code: Rulings of code on the call. A gate is an `Ask` named `GATE_RULE` that names
+                nobody, or the gate in the facts of the tool.
+        """
+        tool = replace(question.tool, gate=gate_of(question.tool, code))
+        bench = self._bench(tool, gated=question.gated)
+        looked = _first_look(bench, question)
+        people = await self._people(bench, looked, members)
+        final = _second_look(bench, looked, question, people)
+        places = [place for place, truth in final if truth is not False]
+        if not final or final[-1][1] is not True:
+            places.append(NO_PLACE)
+        rest = without_gates(code)
+        gated = has_gate(question.tool, code)
+        if rest:
+            ruling = self._combined(bench, places, rest, gated=gated)
+        else:
+            ruling = self._usual(bench, places, gated=gated)
+        wrong = strangers(code)
+        undecidable = f"no one has the ID {', '.join(wrong)}" if wrong else ""
+        return Judged(ruling, undecidable, partial(_trail, bench, final, question, people))
+
+    def _usual(self, bench: _Bench, places: Sequence[int], *, gated: bool) -> Verdict:
+        """The ruling of several rules; kept, for most calls are alike."""
+        key = (gated, *places)
+        ruling = bench.usual.get(key)
+        if ruling is None:
+            if len(bench.usual) >= _USUAL:
+                bench.usual.clear()
+            ruling = bench.usual[key] = self._combined(bench, places, (), gated=gated)
+        return ruling
+
+    def _combined(
+        self, bench: _Bench, places: Sequence[int], code: Sequence[Ruling], *, gated: bool
+    ) -> Verdict:
+        added = [self._ruling(bench, place) for place in places]
+        try:
+            return with_code(
+                added, code, gated=gated, defaults=lambda: defaults_of(self.file, bench.tool)
+            )
+        except AskingError as error:
+            names = tuple(name for one in added for name in names_of(one))
+            return Refusal(names, (f"no one can be asked: {error}",))
+
+    def _bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
+        key = (tool, gated)
+        bench = self._benches.get(key)
+        if bench is None:
+            if len(self._benches) >= _TOOLS:
+                self._benches.clear()
+            bench = self._benches[key] = self._made_bench(tool, gated=gated)
+        return bench
+
+    def _made_bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
+        bench = _Bench(tool, {}, {})
+        for place, rule in enumerate(self._rules):
+            if why := rule.misses(tool, gated=gated):
+                bench.misses[place] = Step(rule.name, truth=False, why=why)
+            else:
+                bench.rules[place] = rule
+        return bench
+
+    def _ruling(self, bench: _Bench, place: int) -> Verdict:
+        ruling = bench.rulings.get(place)
+        if ruling is None:
+            name = DEFAULT if place == NO_PLACE else self._rules[place].name
+            then = self.file.default if place == NO_PLACE else self._rules[place].then
+            ruling = bench.rulings[place] = self._made_ruling(then, name, bench.tool)
+        return ruling
+
+    def _made_ruling(self, then: Then, name: str, tool: ToolFacts) -> Verdict:
+        if then.deny is not None:
+            return Refusal((name,), (then.deny,))
+        if then.ask is None:
+            return Permit((name,))
+        try:
+            return terms_of(self.file, then.ask, name, tool)
+        except AskingError as error:
+            return Refusal((name,), (f"no one can be asked: {error}",))
+
+    async def _people(
+        self, bench: _Bench, looked: Iterable[_Look], members: Members
+    ) -> GroupPeople:
+        """Look up, all at once, the groups that conditions on requesters name."""
+        wanted = dict.fromkeys(
+            name
+            for place, truth in looked
+            if truth is not False
+            for name in bench.rules[place].groups
+            if name in self.file.groups
+        )
+        if not wanted:
+            return {}
+        found = await asyncio.gather(*(self._look_up(name, members) for name in wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    async def _look_up(self, name: str, members: Members) -> frozenset[str] | None:
+        try:
+            return await members(group_of(self.file.groups[name], self.file))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the condition is undecided
+            logger.warning(
+                "the group %s could not be looked up: %s",
+                name,
+                type(error).__name__,
+                extra={"action": "group_unknown"},
+            )
+            return None
+
+
+def _first_look(bench: _Bench, question: PolicyQuestion) -> list[_Look]:
+    """Judge the rules without looking anybody up, as far as to one that surely matches."""
+    looked: list[_Look] = []
+    for place, rule in bench.rules.items():
+        truth = rule.truth(question)
+        looked.append((place, truth))
+        if truth is True and rule.when.requester is None:
+            break
+    return looked
+
+
+def _second_look(
+    bench: _Bench, looked: Iterable[_Look], question: PolicyQuestion, people: GroupPeople
+) -> list[_Look]:
+    """Judge the conditions on requesters, too, as far as to the first that matches."""
+    final: list[_Look] = []
+    known: dict[tuple[str, ...], DoubtAnswer] = {}
+    for place, first in looked:
+        truth, rule = first, bench.rules[place]
+        if first is not False and rule.requester_key:
+            if rule.requester_key not in known:
+                known[rule.requester_key] = rule.is_requested(question.requesters, people)
+            truth = all_hold((first, known[rule.requester_key]))
+        final.append((place, truth))
+        if truth is True:
+            break
+    return final
+
+
+def _trail(
+    bench: _Bench, final: Sequence[_Look], question: PolicyQuestion, people: GroupPeople
+) -> tuple[Step, ...]:
+    last = final[-1][0] if final and final[-1][1] is True else None
+    steps = {place: step for place, step in bench.misses.items() if last is None or place < last}
+    for place, truth in final:
+        rule = bench.rules[place]
+        steps[place] = Step(rule.name, truth, rule.settled_by(question, people))
+    return tuple(steps[place] for place in sorted(steps))

@@ -1,0 +1,158 @@
+"""Rules made ready: whether one matches a call, and what settled it (1.11 to 1.15)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from bot.policy.evaluation.conditions import ArgCondition, DoubtAnswer, all_hold, any_holds, negated
+from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
+from bot.policy.model import RequesterEntry, RuleEntry, Then, When
+
+DIRECT = "direct"
+"""Among channels: direct messages."""
+
+GroupPeople: TypeAlias = Mapping[str, frozenset[str] | None]
+"""The members of groups, by name; None where the look-up failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """A rule of a file, ready to be judged often.
+
+    Attributes:
+        name: Its name.
+        when: The calls that it matches.
+        then: Its ruling.
+        conditions: Those on arguments.
+        is_anywhere: Whether it says nothing of channels and agents.
+        requester_key: The same for rules with the same condition on requesters; empty without one.
+    """
+
+    name: str
+    when: When
+    then: Then
+    conditions: tuple[ArgCondition, ...]
+    is_anywhere: bool
+    requester_key: tuple[str, ...]
+
+    @classmethod
+    def of(cls, entry: RuleEntry) -> PolicyRule:
+        """Make a rule of a file ready.
+
+        Raises:
+            PatternError: A regular expression of it cannot be used.
+        """
+        when, requester = entry.when, entry.when.requester
+        return cls(
+            name=entry.name,
+            when=when,
+            then=entry.then,
+            conditions=tuple(ArgCondition.of(one) for one in when.args),
+            is_anywhere=when.channel is None and when.agent is None,
+            requester_key=(*requester.in_, "", *requester.not_in) if requester else (),
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups that its condition on requesters needs."""
+        requester = self.when.requester
+        return (*requester.in_, *requester.not_in) if requester is not None else ()
+
+    def misses(self, tool: ToolFacts, *, gated: bool) -> str:
+        """Say what about a tool keeps the rule from matching any of its calls; else empty."""
+        when = self.when
+        if when.tool is not None and not any(is_named(tool.name, one) for one in when.tool):
+            return f"tool: it is {tool.name}"
+        if when.tags is not None and not set(when.tags) <= set(tool.tags):
+            return f"tags: they are {', '.join(tool.tags) or 'none'}"
+        if when.risk is not None and tool.risk not in when.risk:
+            return f"risk: it is {tool.risk}"
+        if when.gated is not None and when.gated is not gated:
+            return f"gated: it is {'yes' if gated else 'no'}"
+        return ""
+
+    def truth(self, question: PolicyQuestion) -> DoubtAnswer:
+        """Whether it matches a call of a tool that it does not miss, requesters aside."""
+        result = self.is_anywhere or self._placed(question)
+        if result is False:
+            return False
+        arguments = question.arguments
+        for condition in self.conditions:
+            truth = condition.holds(arguments)
+            if truth is False:
+                return False
+            if truth is None:
+                result = None
+        return result
+
+    def is_requested(self, requesters: Iterable[str], people: GroupPeople) -> DoubtAnswer:
+        """Whether its condition on requesters holds; true without one."""
+        entry = self.when.requester
+        return True if entry is None else _requested(entry, requesters, people)
+
+    def settled_by(self, question: PolicyQuestion, people: GroupPeople) -> str:
+        """Name the condition that keeps it from being true; empty when it is."""
+        truths = {
+            "requester: they are " + (", ".join(question.requesters) or "unknown"): (
+                self.is_requested(question.requesters, people)
+            ),
+            f"channel or agent: {question.channel or '?'}, {question.agent or '?'}": (
+                self._placed(question)
+            ),
+        }
+        for one in self.conditions:
+            truths[f"{one.text}: {one.describe(question.arguments)}"] = one.holds(
+                question.arguments
+            )
+        worst = all_hold(truths.values())
+        return "" if worst is True else next(why for why, one in truths.items() if one is worst)
+
+    def _placed(self, question: PolicyQuestion) -> DoubtAnswer:
+        when = self.when
+        return all_hold((_in_channel(when, question), _is_one_of(when.agent, question.agent)))
+
+
+def _in_channel(when: When, question: PolicyQuestion) -> DoubtAnswer:
+    if when.channel is not None and DIRECT in when.channel and question.channel.startswith("D"):
+        return True
+    return _is_one_of(when.channel, question.channel)
+
+
+def _is_one_of(names: tuple[str, ...] | None, name: str) -> DoubtAnswer:
+    """Whether a name is on a list, if there is one; a name that is not known is undecided."""
+    if names is None:
+        return True
+    return name in names if name else None
+
+
+def _requested(
+    entry: RequesterEntry, requesters: Iterable[str], people: GroupPeople
+) -> DoubtAnswer:
+    """True if it holds for each requester, false if for none, else undecided (1.14)."""
+    truths: set[DoubtAnswer] = set()
+    for person in requesters:
+        is_in = any_holds(_is_member(person, people.get(name)) for name in entry.in_)
+        is_in_other = any_holds(_is_member(person, people.get(name)) for name in entry.not_in)
+        truths.add(is_in if entry.in_ else negated(is_in_other))
+    return truths.pop() if len(truths) == 1 else None
+
+
+def _is_member(person: str, members: frozenset[str] | None) -> DoubtAnswer:
+    return None if members is None else person in members
+
+
+def is_named(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern: `*` stands for any characters, `?` for one."""
+    return _pattern(pattern).fullmatch(name) is not None
+
+
+@lru_cache(maxsize=5_000)
+def _pattern(text: str) -> re.Pattern[str]:
+    parts = {"*": ".*", "?": "."}
+    # Two stars mean the same as one, and cost much more.
+    text = re.sub(r"\*+", "*", text)
+    return re.compile("".join(parts.get(one, re.escape(one)) for one in text), re.DOTALL)

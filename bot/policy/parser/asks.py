@@ -1,0 +1,204 @@
+"""Faults in the ways in which people are asked: groups, requirements, ladders, grants (1.16-1.19).
+
+Fields that an `ask` leaves out are taken from `defaults`, so that each is looked at with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bot.policy.parser.problems import Code, PolicyProblem, nearest
+from bot.policy.parser.source import SourceNode
+from bot.policy.terms import EXPIRES_S
+from bot.policy.values import seconds
+
+_WHO = ("approve", "stages")
+_WORDS: Mapping[str, frozenset[str]] = {
+    "exclude": frozenset({"requesters", "editors"}),
+    "edit": frozenset({"approvers", "requesters"}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskSource:
+    """A way to ask, with the defaults that fill it.
+
+    Attributes:
+        own: The map of `ask`, or of `defaults` itself.
+        defaults: The map of `defaults`; None without one, and for the defaults themselves.
+    """
+
+    own: SourceNode
+    defaults: SourceNode | None = None
+
+    def field(self, name: str) -> SourceNode | None:
+        """The node of a field that counts."""
+        if name in _WHO and any(self.own.get(one) is not None for one in _WHO):
+            return self.own.get(name)
+        found = self.own.get(name)
+        return found if found is not None or self.defaults is None else self.defaults.get(name)
+
+    def is_yes(self, name: str) -> bool:
+        """Whether a switch is on."""
+        node = self.field(name)
+        return node is not None and node.scalar in (True, "yes")
+
+    def place(self, node: SourceNode, *others: str) -> SourceNode:
+        """Where a fault of a field is shown: here, unless all that it is made of is in defaults."""
+        used = [self.own.get(name) for name in others]
+        own = node.key.startswith(f"{self.own.key}.") or node is self.own
+        return self.own if not own and any(one is not None for one in used) else node
+
+    def requirements(self) -> list[SourceNode]:
+        """All requirements of all stages."""
+        stages = self.field("stages")
+        if stages is None:
+            approve = self.field("approve")
+            return list(approve.items or ()) if approve is not None else []
+        return [one for stage in stages.items or () for one in stage.each("approve")]
+
+
+def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[PolicyProblem]:
+    """Look at one way to ask.
+
+    Args:
+        asking: The way.
+        is_default: It is `defaults` itself, which needs nobody.
+    """
+    stages = asking.own.get("stages")
+    if stages is not None and asking.own.get("approve") is not None:
+        remedy = "use one: stages run in order, approve asks everyone at once"
+        yield stages.problem("approve_and_stages", "approve is there, too", remedy)
+        return
+    if not is_default and all(asking.field(name) is None for name in _WHO):
+        remedy = "add approve here or to defaults: [{from: [group]}]"
+        yield asking.own.problem("no_approvers", "no approvers are set", remedy)
+    yield from _names(asking)
+    yield from _ladder(asking, is_default=is_default)
+    yield from _grants(asking)
+    yield from _always(asking)
+
+
+def requirement_name(node: SourceNode) -> str:
+    """The name of a requirement; the groups joined by `+`, unless it has its own."""
+    name = node.get("name")
+    if name is not None and isinstance(name.scalar, str):
+        return name.scalar
+    return "+".join(text for _, text in node.texts("from"))
+
+
+def group_names(ask: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    """All names of groups in a way to ask."""
+    staged = [one for stage in ask.each("stages") for one in stage.each("approve")]
+    for one in (*ask.each("approve"), *staged):
+        yield from one.texts("from")
+    for step in ask.each("escalate"):
+        yield from step.texts("add")
+    yield from ask.texts("break_glass", "by")
+    for name, found in (("exclude", ask.texts("exclude")), ("edit", ask.texts("edit", "by"))):
+        yield from (pair for pair in found if pair[1] not in _WORDS[name])
+
+
+def known_near(node: SourceNode) -> frozenset[str]:
+    """The words that may stand where a name of a group stands, beside the groups."""
+    if ".exclude" in node.key:
+        return _WORDS["exclude"]
+    return _WORDS["edit"] if ".edit.by" in node.key else frozenset()
+
+
+def _names(asking: AskSource) -> Iterator[PolicyProblem]:
+    if asking.field("stages") is asking.own.get("stages"):
+        yield from _twice("stage", ((one, _text(one, "name")) for one in asking.own.each("stages")))
+    own = [one for one in asking.requirements() if one.key.startswith(f"{asking.own.key}.")]
+    yield from _twice("requirement", ((one, requirement_name(one)) for one in own))
+
+
+def _text(node: SourceNode, name: str) -> str:
+    found = node.get(name)
+    return found.scalar if found is not None and isinstance(found.scalar, str) else ""
+
+
+def _twice(what: str, named: Iterable[tuple[SourceNode, str]]) -> Iterator[PolicyProblem]:
+    seen: set[str] = set()
+    for node, name in named:
+        if name and name in seen:
+            place = node.get("name") or node
+            yield place.problem(
+                "bad_name", f"there's already a {what} named {name}", "choose another name"
+            )
+        seen.add(name)
+
+
+def _ladder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
+    escalate = asking.field("escalate")
+    if escalate is None or escalate.items is None:
+        return
+    is_own = escalate is asking.own.get("escalate")
+    expires = _seconds(asking.field("expires"), 0 if is_default else EXPIRES_S)
+    before = 0
+    for step in escalate.items:
+        node = step.get("after")
+        after = _seconds(node, 0)
+        if node is not None and after:
+            if is_own and after <= before:
+                yield node.problem("bad_order", "not after the step before", "sort the steps")
+            elif expires and after >= expires:
+                place = asking.place(node, "expires")
+                yield place.problem(
+                    "bad_order", "not before the expiry", "make after shorter than expires"
+                )
+            before = max(before, after)
+        yield from _step(asking, step)
+
+
+def _step(asking: AskSource, step: SourceNode) -> Iterator[PolicyProblem]:
+    requirements = asking.requirements()
+    if not requirements:
+        return
+    place = asking.place(step, *_WHO)
+    names = [requirement_name(one) for one in requirements]
+    if step.get("for") is None and len(names) > 1:
+        fault = "there are several requirements, so it has to say which one it's for"
+        yield place.problem("for_required", fault, f"add for: with some of {', '.join(names)}")
+    for node, text in step.texts("for"):
+        if text not in names:
+            yield asking.place(node, *_WHO).problem(
+                "unknown_requirement",
+                f"there is no requirement {text!r}",
+                nearest(text, names, f"write one of {', '.join(names)}"),
+            )
+
+
+def _seconds(node: SourceNode | None, otherwise: int) -> int:
+    """A duration; 0 when it is faulty, which is reported elsewhere."""
+    if node is None:
+        return otherwise
+    try:
+        return seconds(node.scalar) if isinstance(node.scalar, str) else 0
+    except ValueError:
+        return 0
+
+
+def _grants(asking: AskSource) -> Iterator[PolicyProblem]:
+    grants = asking.field("grants")
+    requirements = asking.requirements()
+    counts = [one.get("count") for one in requirements]
+    slots = sum(
+        one.scalar if one is not None and isinstance(one.scalar, int) else 1 for one in counts
+    )
+    if grants is not None and grants.entries is not None and slots > 1:
+        fault = f"this needs {slots} people, but one person gives a standing permission"
+        remedy = "ask for one person, or write grants: never"
+        yield asking.place(grants, *_WHO).problem("grants_slots", fault, remedy)
+
+
+def _always(asking: AskSource) -> Iterator[PolicyProblem]:
+    if not asking.is_yes("always_ask"):
+        return
+    code: Code = "always_ask_conflict"
+    for name in ("grants", "break_glass"):
+        node = asking.own.get(name)
+        if node is not None and node.entries is not None:
+            fault = "always_ask switches it off"
+            yield node.problem(code, fault, f"remove always_ask, or {name}")

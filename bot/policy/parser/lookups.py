@@ -1,0 +1,243 @@
+"""The checks that ask Slack: people, user groups, and channels of the bot (1.25, 1.26).
+
+What Slack allows only later is waited for. What cannot be looked up is a fault like any other: the
+policy does not come into force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.errors import DirectoryError
+from bot.policy.parser.problems import Code, PolicyProblem
+from bot.policy.parser.source import SourceNode
+from bot.policy.values import CHANNEL, PERSON, USERGROUP
+from bot.ports.people import MOST_MEMBERS, Person
+
+logger = logging.getLogger(__name__)
+
+
+def _log_size(channel_id: str, count: int) -> None:
+    logger.warning(
+        "%s has %d members, too many to approve",
+        channel_id,
+        count,
+        extra={"action": "channel_too_large"},
+    )
+
+
+AT_ONCE = 5
+"""So many look-ups run at the same time."""
+
+_UNKNOWN = ("no_such_subteam", "subteam_not_found", "channel_not_found", "user_not_found")
+_OUTSIDE = "not_in_channel"
+_NO_GROUPS = ("plan_upgrade_required", "paid_teams_only")
+
+
+class Lookups(Protocol):
+    """The part of the directory that the checks need; a failed look-up raises `DirectoryError`."""
+
+    async def person(self, user_id: str) -> Person:
+        """Read a user; one who is not known is external, and of no workspace."""
+        ...
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        """User ids of the members of a user group."""
+        ...
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        """User ids of the members of a channel."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    code: Code
+    text: str
+    remedy: str
+
+
+_Look = Callable[[str], Awaitable[_Fault | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackFacts:
+    """The workspace that a policy is about.
+
+    Attributes:
+        lookups: Its directory.
+        bot_user_id: Must be in the channels that are read or posted to.
+        sleep: Waits for some seconds, until Slack allows a look-up.
+        warn: Told of each channel that is too large to decide, and how many members it has.
+    """
+
+    lookups: Lookups
+    bot_user_id: str
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    warn: Callable[[str, int], None] = _log_size
+
+
+async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
+    """Ask Slack for every id of a file.
+
+    Args:
+        root: The whole file.
+        slack: Who answers.
+
+    Returns:
+        The faults, in the order of their places within a kind of id.
+    """
+    checks = _Lookups(slack)
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(look: _Look, name: str) -> _Fault | None:
+        async with slots:
+            while True:
+                try:
+                    return await look(name)
+                except DirectoryError as error:
+                    if error.again is None:
+                        return _failed(name, error)
+                    wait_s = error.again.total_seconds()
+                logger.info(
+                    "looking up %s again in %.0f s", name, wait_s, extra={"action": "lookup_waits"}
+                )
+                await slack.sleep(wait_s)
+
+    wanted = [
+        *((node, name, checks.person) for node, name in _ids(_people(root), PERSON)),
+        *((node, name, checks.usergroup) for node, name in _ids(_usergroups(root), USERGROUP)),
+        # The bot is asked in a channel only once it is there, so that one has to be known only.
+        *((node, name, checks.place) for node, name in _ids(_places(root), CHANNEL)),
+        *((node, name, checks.channel) for node, name in _ids(_channels(root), CHANNEL)),
+        *((node, name, checks.size) for node, name in _ids(_deciding(root), CHANNEL)),
+    ]
+    looks = {(name, look): None for _, name, look in wanted}
+    found = await asyncio.gather(*(one(look, name) for name, look in looks))
+    faults = dict(zip(looks, found, strict=True))
+    return [
+        node.problem(fault.code, fault.text, fault.remedy)
+        for node, name, look in wanted
+        if (fault := faults[name, look]) is not None
+    ]
+
+
+class _Lookups:
+    def __init__(self, slack: SlackFacts) -> None:
+        self._lookups = slack.lookups
+        self._bot_user_id = slack.bot_user_id
+        self._warn = slack.warn
+
+    async def person(self, user_id: str) -> _Fault | None:
+        person = await self._lookups.person(user_id)
+        traits = {
+            "an app": person.is_bot,
+            "a guest": person.is_guest,
+            "not known in this workspace": not person.team_id,
+            "of another workspace": person.is_external,
+            "deactivated": person.is_deleted,
+        }
+        trait = next((words for words, has_it in traits.items() if has_it), "")
+        remedy = "name active full members of this workspace"
+        return _Fault("unknown_id", f"{user_id} is {trait}", remedy) if trait else None
+
+    async def usergroup(self, group_id: str) -> _Fault | None:
+        await self._lookups.group_members(group_id)
+        return None
+
+    async def place(self, channel_id: str) -> _Fault | None:
+        await self._lookups.channel_members(channel_id)
+        return None
+
+    async def channel(self, channel_id: str) -> _Fault | None:
+        members = await self._lookups.channel_members(channel_id)
+        return None if self._bot_user_id in members else _outside(channel_id)
+
+    async def size(self, channel_id: str) -> _Fault | None:
+        """Say when a channel is too large to decide; it may have grown, so that is no fault."""
+        with suppress(DirectoryError):  # `channel` says so
+            count = len(await self._lookups.channel_members(channel_id))
+            if count > MOST_MEMBERS:
+                self._warn(channel_id, count)
+        return None
+
+
+def _outside(channel_id: str) -> _Fault:
+    remedy = "invite the bot there, or name another channel"
+    return _Fault("bot_not_in_channel", f"the bot is not in {channel_id}", remedy)
+
+
+def _failed(name: str, error: DirectoryError) -> _Fault:
+    if error.detail.endswith(_OUTSIDE):
+        return _outside(name)
+    if error.detail.endswith(_UNKNOWN):
+        remedy = "correct the id; to a private channel, invite the bot first"
+        return _Fault("unknown_id", f"Slack doesn't recognize {name}", remedy)
+    if error.detail.endswith(_NO_GROUPS):
+        fault = f"{name} is a user group, and this Slack plan has none ({error.detail})"
+        return _Fault("unresolvable", fault, "name people with users:, or upgrade the plan")
+    detail = f" ({error.detail})" if error.detail else ""
+    fault = f"{name} cannot be looked up{detail}"
+    return _Fault("unresolvable", fault, "try again when Slack is reachable")
+
+
+def _ids(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> Iterator[tuple[SourceNode, str]]:
+    """Those of the right form; others are reported already."""
+    form = re.compile(shape)
+    return (pair for pair in pairs if form.fullmatch(pair[1]))
+
+
+def _groups(root: SourceNode) -> Iterator[SourceNode]:
+    groups = root.get("groups")
+    yield from (groups.entries or {}).values() if groups is not None else ()
+
+
+def _people(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    for group in _groups(root):
+        yield from group.texts("users")
+        yield from group.texts("rotation", "people")
+        for override in group.each("rotation", "overrides"):
+            yield from override.texts("user")
+
+
+def _usergroups(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    for group in _groups(root):
+        yield from group.texts("usergroups")
+
+
+def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    for group in _groups(root):
+        yield from group.texts("channels")
+    for ask in _asks(root):
+        yield from ask.texts("route", "channel")
+        yield from ask.texts("break_glass", "alert")
+
+
+def _deciding(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    """The channels whose members decide."""
+    has_here = False
+    for group in _groups(root):
+        yield from group.texts("channels")
+        has_here = has_here or group.get("here") is not None
+    if has_here:
+        yield from _places(root)
+
+
+def _places(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
+    for rule in root.each("rules"):
+        yield from rule.texts("when", "channel")
+
+
+def _asks(root: SourceNode) -> Iterator[SourceNode]:
+    thens = [rule.get("then") for rule in root.each("rules")]
+    for node in (root.get("defaults"), *(then and then.get("ask") for then in thens)):
+        if node is not None:
+            yield node
+    if (ask := root.get("default", "ask")) is not None:
+        yield ask

@@ -1,0 +1,377 @@
+"""The ballot: the present votes on a call, and what they decide (section 3 of the specification).
+
+Pure: the votes of the record and the standing of people go in, and another ballot comes out. The
+judging of one vote, with its refusals, is in `bot.policy.refusals`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.policy.assignment import Matching, match
+from bot.policy.eligibility import Eligibility, Grounds, PeopleSnapshot, Right, either, every
+from bot.policy.terms import Requirement, Stage, Terms, TermsError
+
+APPROVE = "approve"
+"""The choice that lets the call run."""
+REJECT = "reject"
+"""The choice that ends the request."""
+AGAIN = "again"
+"""Of a doubt: run it once more."""
+RAN = "ran"
+"""Of a doubt: it ran, with this result."""
+GIVE_UP = "give_up"
+"""Of a doubt: leave it, which needs what a rejection needs."""
+STOPS = frozenset({REJECT, GIVE_UP})
+"""Choices by which nothing runs: they need less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CastVote:
+    """A present vote. Stored in `Approval.votes_json`: version 1, must stay readable.
+
+    Attributes:
+        by: Slack user id of who clicked.
+        on_behalf_of: Whose right it was, by a delegation; empty for their own.
+        choice: `APPROVE`, `REJECT`, or what is said of a doubt.
+        at_ms: The time of the click.
+        digest: The call digest that the vote is bound to (3.7).
+        stage: The stage that it was cast in; its slots are those that it fills.
+        steps: So many escalation steps were done then.
+        group: The only group by which a delegated right counts; empty for all.
+        note: The reason given.
+        result: Of a doubt: what came of the call, in the words that all must agree on.
+        groups: Names of the groups by which it counted when it was cast: evidence, and shown.
+        grounds: Further evidence.
+    """
+
+    by: str
+    choice: str
+    at_ms: int
+    digest: str
+    on_behalf_of: str = ""
+    stage: int = 0
+    steps: int = 0
+    group: str = ""
+    note: str = ""
+    result: str = ""
+    groups: tuple[str, ...] = ()
+    grounds: Grounds = field(default_factory=Grounds)
+
+    @property
+    def right(self) -> Right:
+        """The right that it uses up."""
+        return Right(owner=self.on_behalf_of or self.by, group=self.group)
+
+    @property
+    def persons(self) -> frozenset[str]:
+        """Whoever gave it and whose right it was: they are one person of this call (6.1)."""
+        return frozenset({self.by, self.right.owner})
+
+    @property
+    def aim(self) -> tuple[str, str]:
+        """The thing that it is for: a result counts as a choice of its own (3.12)."""
+        return self.choice, self.result
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether it would end the request."""
+        return self.choice in STOPS
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each value has its type: one that was read may be damaged."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        numbers = [values.pop(name) for name in ("at_ms", "stage", "steps")]
+        del values["grounds"]  # they look at themselves
+        texts = [*values.pop("groups"), *values.values()]
+        return all(type(one) is int for one in numbers) and all(type(one) is str for one in texts)
+
+
+_KEYS = {"on_behalf_of": "for"}
+_REQUIRED = {"by", "choice", "at_ms", "digest"}
+
+
+def write_votes(votes: Iterable[CastVote]) -> str:
+    """Write votes for `Approval.votes_json`; what may be left out is, where it is empty."""
+    rows = []
+    for vote in votes:
+        values = {name: getattr(vote, name) for name in CastVote.__slots__}
+        values["grounds"] = vote.grounds.to_json()
+        rows.append(
+            {
+                _KEYS.get(name, name): value
+                for name, value in values.items()
+                if value or name in _REQUIRED
+            }
+        )
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def read_votes(text: str) -> tuple[CastVote, ...]:
+    """Read the votes of a record.
+
+    Raises:
+        TermsError: They are damaged; nobody may decide.
+    """
+    try:
+        votes = [_vote(row) for row in json.loads(text)]
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise TermsError("the votes of this request cannot be read") from error
+    return tuple(votes)
+
+
+def _vote(row: dict[str, Any]) -> CastVote:
+    names = {short: name for name, short in _KEYS.items()}
+    values = {names.get(key, key): value for key, value in row.items()}
+    grounds = Grounds.from_json(values.pop("grounds", {}))
+    vote = CastVote(**{**values, "groups": tuple(row.get("groups", ())), "grounds": grounds})
+    if not vote.is_whole:
+        raise TypeError(row)
+    return vote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many slots of a requirement are filled: “1 of 2”.
+
+    Attributes:
+        name: Of the requirement.
+        have: Filled slots.
+        need: All slots.
+    """
+
+    name: str
+    have: int
+    need: int
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.have} of {self.need}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidVotes:
+    """The votes that still count (3.8).
+
+    Attributes:
+        ballot: With those alone, at the stage that they reach.
+        dropped: Whose givers may no longer decide, in the order of writes.
+        void: Of later stages than the one that is open again.
+    """
+
+    ballot: Ballot
+    dropped: tuple[CastVote, ...] = ()
+    void: tuple[CastVote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballot:
+    """The present votes under some terms.
+
+    Attributes:
+        terms: The frozen terms.
+        digest: The call digest that votes are bound to.
+        votes: In the order of writes; a person has one at most.
+        stage: The stage that waits for people; the first is 0.
+        steps: So many escalation steps are done.
+        is_doubt: Whether people say what came of a started call (3.12): then all slots of all
+            stages are one stage.
+    """
+
+    terms: Terms
+    digest: str
+    votes: tuple[CastVote, ...] = ()
+    stage: int = 0
+    steps: int = 0
+    is_doubt: bool = False
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the terms; of a doubt one, with all requirements."""
+        if not self.is_doubt:
+            return self.terms.stages
+        return (Stage(approve=tuple(one for stage in self.terms.stages for one in stage.approve)),)
+
+    @property
+    def current(self) -> Stage:
+        """The stage that waits for people."""
+        return self.stages[self.stage]
+
+    def vote_of(self, user_id: str) -> CastVote | None:
+        """The present vote of somebody, by whatever right."""
+        return next((vote for vote in self.votes if vote.by == user_id), None)
+
+    def progress(
+        self, standing: PeopleSnapshot, *, choice: str = APPROVE, result: str = ""
+    ) -> tuple[Tally, ...]:
+        """How far the current stage is, by the groups as they are now.
+
+        Args:
+            standing: Its groups; people and delegations need not have been looked up.
+            choice: For which the slots are counted; of a doubt there are several.
+            result: Of a doubt, the result that is counted.
+        """
+        placed = self.filling(standing, aim=(choice, result)).columns.values()
+        slots = _slots(self.current)
+        taken = [slots[column].name for column in placed]
+        return tuple(
+            Tally(name=one.name, have=taken.count(one.name), need=one.count)
+            for one in self.current.approve
+        )
+
+    def filling(
+        self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
+    ) -> Matching:
+        """The slots of the current stage that its votes for one thing fill.
+
+        Args:
+            standing: The people of now.
+            aim: The choice, and the result.
+            but: Somebody whose own vote is left out.
+        """
+        votes = [one for one in self.votes if one.aim == aim and one.by != but]
+        return match(self._fits(self._of_stage(votes, self.stage), standing))
+
+    def open_columns(
+        self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
+    ) -> tuple[Requirement, ...]:
+        """The requirements of the current stage by which one more slot can be filled (3.4).
+
+        Whoever fits one of them makes the matching larger, perhaps as others change their places.
+        """
+        filling, slots = self.filling(standing, aim=aim, but=but), _slots(self.current)
+        free = set(range(len(slots))) - set(filling.columns.values())
+        return tuple(
+            requirement
+            for requirement in self.current.approve
+            if filling.reached([column for column, slot in enumerate(slots) if slot is requirement])
+            & free
+        )
+
+    def recounted(self, standing: PeopleSnapshot) -> ValidVotes:
+        """Check all votes again, and find the stage that they reach (3.8).
+
+        A vote is kept for as long as it is not known that its giver may no longer decide; whoever
+        approves needs `is_sure`, too.
+        """
+        rights = Eligibility(self.terms, standing)
+        valid = _alone([vote for vote in self.votes if self._is_valid(vote, rights) is not False])
+        kept = [vote for vote in valid if vote.is_stop]
+        stage, void = 0, list[CastVote]()
+        for number in range(len(self.stages)):
+            votes = [vote for vote in self._of_stage(valid, number) if not vote.is_stop]
+            if stage < number:  # an earlier one is open
+                void += votes
+                continue
+            counted = self._counted(votes, standing)
+            kept += counted
+            if not self.is_doubt and len(counted) == len(_slots(self.stages[number])):
+                stage = min(number + 1, len(self.stages) - 1)
+        votes = [vote for vote in self.votes if vote in kept]
+        gone = [vote for vote in self.votes if vote not in kept and vote not in void]
+        ballot = replace(self, votes=tuple(votes), stage=stage)
+        return ValidVotes(ballot=ballot, dropped=tuple(gone), void=tuple(void))
+
+    def with_vote(self, vote: CastVote, standing: PeopleSnapshot) -> ValidVotes:
+        """Add a vote that was judged: it replaces the person's present one (3.6)."""
+        others = [one for one in self.votes if one.by != vote.by and not _ends(vote, one)]
+        gone = [one for one in self.votes if one.by != vote.by and _ends(vote, one)]
+        recount = replace(self, votes=(*others, vote)).recounted(standing)
+        return replace(recount, dropped=(*gone, *recount.dropped))
+
+    def without(self, user_id: str, standing: PeopleSnapshot) -> ValidVotes:
+        """Take a person's vote back (3.6)."""
+        votes = tuple(vote for vote in self.votes if vote.by != user_id)
+        return replace(self, votes=votes).recounted(standing)
+
+    def decision(self, standing: PeopleSnapshot) -> tuple[str, str] | None:
+        """The choice, and the result, that the votes have made; None while there is none."""
+        for choice in (REJECT, GIVE_UP):
+            if len([vote for vote in self.votes if vote.choice == choice]) >= self.terms.reject:
+                return choice, ""
+        if self.stage < len(self.stages) - 1:
+            return None
+        for aim in dict.fromkeys(vote.aim for vote in self.votes if not vote.is_stop):
+            if len(self.filling(standing, aim=aim).columns) == len(_slots(self.current)):
+                return aim
+        return None
+
+    def is_sure(self, standing: PeopleSnapshot) -> bool:
+        """Whether all was looked up that an approval needs: nothing is guessed (2.7)."""
+        rights = Eligibility(self.terms, standing)
+        needed = {
+            group
+            for stage in self.stages[: self.stage + 1]
+            for one in stage.approve
+            for group in rights.groups(one, self._steps)
+        }
+        people = {person for vote in self.votes for person in vote.persons}
+        return standing.knows(people=people, groups=(*needed, *rights.excluded))
+
+    @property
+    def _steps(self) -> int:
+        return max([self.steps, *(vote.steps for vote in self.votes)])
+
+    def _of_stage(self, votes: Sequence[CastVote], number: int) -> list[CastVote]:
+        return [vote for vote in votes if self.is_doubt or vote.stage == number]
+
+    def _is_valid(self, vote: CastVote, rights: Eligibility) -> bool | None:
+        if vote.digest != self.digest:
+            return False
+        if not vote.is_stop and any(rights.bars(one) for one in vote.persons):
+            return False
+        stages = self.stages if vote.is_stop or self.is_doubt else self.stages[vote.stage :][:1]
+        steps = max(self.steps, vote.steps)
+        fits = either(
+            rights.fits(vote.right, one, steps) for stage in stages for one in stage.approve
+        )
+        return every((fits, rights.holds(vote.right, vote.by)))
+
+    def _counted(self, votes: Sequence[CastVote], standing: PeopleSnapshot) -> list[CastVote]:
+        """The votes that fill a slot, the first ones first."""
+        result = []
+        for aim in dict.fromkeys(vote.aim for vote in votes):
+            of_aim = [vote for vote in votes if vote.aim == aim]
+            placed = match(self._fits(of_aim, standing)).columns
+            result += [vote for row, vote in enumerate(of_aim) if row in placed]
+        return result
+
+    def _fits(self, votes: Sequence[CastVote], standing: PeopleSnapshot) -> list[list[int]]:
+        """Of each vote, the slots of its stage that it may fill."""
+        rights = Eligibility(self.terms, standing)
+        result = []
+        for vote in votes:
+            stage = self.stages[0 if self.is_doubt else vote.stage]
+            steps = max(self.steps, vote.steps)
+            result.append(
+                [
+                    column
+                    for column, slot in enumerate(_slots(stage))
+                    if rights.fits(vote.right, slot, steps) is not False
+                ]
+            )
+        return result
+
+
+def _slots(stage: Stage) -> list[Requirement]:
+    return [one for one in stage.approve for _ in range(one.count)]
+
+
+def _alone(votes: Sequence[CastVote]) -> list[CastVote]:
+    """Votes of distinct people, whatever a record says; of one person's, what stops comes first."""
+    taken: set[str] = set()
+    result = []
+    for vote in sorted(votes, key=lambda one: not one.is_stop):
+        if not vote.persons & taken:
+            result.append(vote)
+            taken |= vote.persons
+    return [vote for vote in votes if vote in result]
+
+
+def _ends(vote: CastVote, other: CastVote) -> bool:
+    """Whether a stop replaces somebody else's vote, as both are one person (6.1)."""
+    return vote.is_stop and not other.is_stop and bool(vote.persons & other.persons)

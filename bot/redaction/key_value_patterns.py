@@ -1,0 +1,454 @@
+"""Places in a text where a name says what the value after it is: `password: …`, `--token …`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import TypeAlias
+from urllib.parse import unquote_plus
+
+from agents.core.patterns import Pattern, PatternError
+from bot.redaction.names import NAME_GATE, is_counted, is_harmless_text, is_secret_key
+from bot.redaction.patterns import (
+    CARD_GATE,
+    CARD_LOOK,
+    FIRST_GATE,
+    FIRST_LOOKS,
+    MORE_GATE,
+    MORE_LOOKS,
+    REDACTED,
+    TOKEN_GATE,
+    has_any,
+    is_random,
+    mask_looks,
+    mask_spans,
+)
+from bot.redaction.rules import joined, rules_now
+from bot.redaction.scan import Gates
+
+NAMES_GATE = Pattern(
+    "(?i)pass|pw|secret|token|key|cookie|credential|authorization|bearer|jwt|otp|cvc|cvv|kennwort"
+    "|contrase|mdp|senha|wachtwoord|mnemonic|phrase|psk|pin[ :='\"]"
+)
+"""A text in which it finds nothing has no value that a name makes secret."""
+
+_NO_SECRETS = """
+    a an and are at been being bool boolean by changed correct empty encrypted expired false hashed
+    here hidden if in incorrect int integer invalid kept known masked missing needed never no none
+    not now null of off ok old on only optional or out redacted required reset rotated secret sent
+    set shown str stored string strong that the there to too true unchanged undefined unknown unset
+    up used valid weak what wrong falsch leer nicht richtig correcta incorrecta incorrect vide faux
+"""
+_UNSAID = frozenset(_NO_SECRETS.split())
+"""Words after “password is” and the like that are not the password."""
+
+_BEGINS = r"(?:(?<![\w.$@\\])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
+_SCHEME = r"(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,3})?"
+_QUOTED = (
+    r"\\\"(?:[^\"\\\n]|\\[^\"\n]){0,4000}+(?:\\\")?"
+    r"|\"(?:[^\"\\\n]|\\.){0,4000}+\"?"
+    r"|'(?:[^'\\\n]|\\.){0,4000}+'?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a text where a name says what the value after it is.
+
+    Attributes:
+        before: Matches the name, as a group, and what stands between it and the value.
+        value: Matches the value.
+        follow: What has to follow a value that is one plain token.
+        needles: A text with this place has at least one of them. Empty: try it on every text.
+        is_prose: Whether it is a sentence: its end is kept, and the value has to look secret.
+    """
+
+    before: re.Pattern[str]
+    value: re.Pattern[str]
+    follow: re.Pattern[str]
+    needles: tuple[str, ...] = ()
+    is_prose: bool = False
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have this place, found out quickly."""
+        return not self.needles or has_any(self.needles, text)
+
+    def mask(self, text: str) -> str:
+        """Mask the values with secret names; a value without one may have names in it."""
+        pieces: list[str] = []
+        done = at = 0
+        while (before := self.before.search(text, at)) is not None:
+            at = before.end()
+            found = self.value.match(text, at) if is_secret_key(before["name"]) else None
+            if found is None or not self._tells(before["name"], found[0]):
+                continue
+            pieces += [text[done:at], REDACTED]
+            done = at = found.end() - (len(_end_of(found[0])) if self.is_prose else 0)
+        return "".join([*pieces, text[done:]])
+
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of the values with secret names that are one plain token."""
+        at = 0
+        while (before := self.before.search(text, at)) is not None:
+            at = before.end()
+            if not is_secret_key(before["name"]):
+                continue
+            value = _PLAIN_VALUE.match(text, at)
+            if value is None or not self._ends(text, before, value):
+                continue
+            end = value.end("plain") - (len(_end_of(value["plain"])) if self.is_prose else 0)
+            if self._tells(before["name"], value["plain"]):
+                yield value.start("plain"), end
+                at = value.end()
+
+    def _ends(self, text: str, before: re.Match[str], found: re.Match[str]) -> bool:
+        """Tell whether the value ends with a token: what comes after is no part of it."""
+        if found["quote"]:
+            return text.startswith(found["quote"], found.end())
+        follow = _END_OF_FIELD if before[0].rstrip()[-1:] == ":" else self.follow
+        return follow.match(text, found.end()) is not None
+
+    def _tells(self, name: str, value: str) -> bool:
+        """Tell whether a value can be the secret itself."""
+        core = value.strip(_AROUND)
+        if not core or core in _MASKED or core.lower() in _UNSAID or _FILE.search(name):
+            return False
+        if "." in name and _PORT.match(value):  # a host, such as password.example.com:8443
+            return False
+        if is_harmless_text(name, core):
+            return False
+        if self.is_prose and name.lower().startswith("pin"):
+            return _PIN.fullmatch(core) is not None
+        if self.is_prose and not name.lower().startswith(_PASSWORDS):
+            return is_random(core) and len(core) >= 8
+        return not (_NUMBER.fullmatch(core) and is_counted(name, "pass", "tokens"))
+
+
+_PLAIN_VALUE = re.compile(
+    r"(?P<quote>\\?[\"'])?(?P<plain>[A-Za-z0-9_.+/=-]{1,200}+)(?![A-Za-z0-9_.+/=-])"
+)
+_END_OF_WORD = re.compile(r"[\s\"',;&|<>)\]}]|\\[\"'nrt]|\Z")
+_END_OF_FIELD = re.compile(r"[ \t]*+(?:[\n\"',;&>)\]}]|\\[\"'nrt]|\Z)")
+"""A colon gives its whole line a name: more words after the first are a part of the value."""
+_END_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
+_END_OF_SENTENCE = re.compile(r"[,;:!?)\]]*+(?:\s|\Z)")
+_END_OF_ELEMENT = re.compile("<")
+_PIN = re.compile(r"[0-9]{4,8}")
+_PASSWORDS = ("pass", "pwd", "kennwort", "contrase", "mot de passe", "senha")
+_AROUND = "\"'\\.,;:!?()[]{}` "
+_MASKED = {REDACTED, REDACTED.partition(" ")[0]}
+_FILE = re.compile(r"\.(?:css|go|html|js|json|log|md|py|rs|sh|toml|ts|txt|ya?ml)\Z")
+_PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|\Z)")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+
+
+def _end_of(sentence: str) -> str:
+    return sentence[len(sentence.rstrip(".,;:!?")) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The values of a Secret of Kubernetes, written as YAML."""
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have them, found out quickly."""
+        return "kind:" in text
+
+    def mask(self, text: str) -> str:
+        """Mask the values."""
+        return mask_spans(text, self._spans(text))
+
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of the values that are one plain token."""
+        for first, last in self._spans(text):
+            if _PLAIN_VALUE.fullmatch(text, first, last):
+                yield first, last
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        begins = [0, *(found.start() for found in _NEXT.finditer(text)), len(text)]
+        for begin, end in pairwise(begins):
+            if _IS_SECRET.search(text, begin, end) is not None:
+                yield from self._values(text, begin, end)
+
+    def _values(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        is_data = False
+        for found in _LINE.finditer(text, begin, end):
+            if found["top"]:
+                is_data = found["top"] in {"data", "stringData"}
+            elif is_data and found["value"] not in _MASKED:
+                yield found.span("value")
+
+
+_NEXT = re.compile(r"^---", re.MULTILINE)
+_IS_SECRET = re.compile(r"^kind:[ \t]{0,9}[\"']?Secret[\"']?[ \t]{0,9}$", re.MULTILINE)
+_LINE = re.compile(
+    r"^(?:(?P<top>[\w-]{1,63}+):"
+    r"|[ \t]{1,32}+(?:[\w.-]{1,253}+:[ \t]{1,9}+)?(?P<value>[^\s#|>][^\n]*+))",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """An object or a list with a secret name, in text that is JSON or looks like it."""
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text may have one, found out quickly."""
+        return "[" in text or "{" in text
+
+    def mask(self, text: str) -> str:
+        """Mask such values, whole."""
+        return mask_spans(text, self._spans(text))
+
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:  # noqa: ARG002 - as in `Place`
+        """Yield nothing: such a value is no plain token."""
+        return iter(())
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        at = 0
+        while (before := _BEFORE_NESTED.search(text, at)) is not None:
+            at = before.end()
+            if is_secret_key(before["name"]):
+                end = _end_of_nested(text, at)
+                if not _says_nothing(text[at:end]):
+                    yield at, end
+                    at = end
+
+
+_BEFORE_NESTED = re.compile(
+    rf"{_BEGINS}(?P<name>[A-Za-z_$@][\w.$@-]{{0,127}}+)(?:\\?[\"'])?\s{{0,9}}(?:=>|:=|[:=])\s{{0,9}}"
+    r"(?=[\[{])"
+)
+_BRACKET = re.compile(r"\\.|\"(?:[^\"\\]|\\.){0,4000}+\"|[\[\]{}]", re.DOTALL)
+_NESTED = 20_000
+"""Characters in which a nested value has to end; else all of the text that follows is masked."""
+
+
+def _end_of_nested(text: str, begin: int) -> int:
+    """Return where the bracket that begins here is closed again."""
+    depth = 0
+    for found in _BRACKET.finditer(text, begin, begin + _NESTED):
+        depth += (found[0] in "[{") - (found[0] in "]}")
+        if depth == 0:
+            return found.end()
+    return len(text)
+
+
+def _says_nothing(value: str) -> bool:
+    try:
+        return json.loads(value) in ([], {})
+    except (ValueError, RecursionError):
+        return not value.strip("[]{} \n\t")
+
+
+PLACES = (
+    Place(  # the line of a file or of a header; a passphrase has spaces
+        re.compile(
+            r"^[ \t>*-]{0,16}+[\"']?"
+            r"(?P<name>[\w.-]{0,64}?(?:passwords?|passwd|passphrase|passcode|cookie|mnemonic"
+            r"|(?:seed|recovery)[ _-]?phrase))"
+            r"[\"']?[ \t]{0,3}:[ \t]{1,3}",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+        re.compile(r"\S[^\n]{0,4000}+"),
+        _END_OF_LINE,
+        (":",),
+    ),
+    Place(  # the password for the database is …
+        re.compile(
+            r"(?<!\w)(?P<name>(?:api|access|secret|auth)[ -](?:key|token)|password|passwd"
+            r"|passphrase|passcode|pwd|secret|token"
+            r"|passwort|kennwort|contraseña|mot de passe|senha|pin)"
+            r"(?:\s(?:for|of|to|on|für|de|del|du|pour)(?:\s(?!(?:is|was|ist|es|est)\b)\S{1,64}+){1,3})?"
+            r"\s{1,3}(?:is|was|ist|lautet|es|est|é)(?: now)?:?\s{1,3}",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\"[^\"\n]{1,200}+\"?|'[^'\n]{1,200}+'?|[^\s\"']\S{0,200}+"),
+        _END_OF_SENTENCE,
+        is_prose=True,
+    ),
+    Place(  # --password …
+        re.compile(r"(?<![\w-])--?(?!no-)(?P<name>[A-Za-z][\w-]{1,63}+)[ \t]{1,3}"),
+        re.compile(rf"{_QUOTED}|[^\s\"'-]\S{{0,2000}}+"),
+        _END_OF_WORD,
+        ("-",),
+    ),
+    Place(
+        re.compile(r"<(?P<name>[\w:.-]{1,64}+)>"),
+        re.compile(r"[^<\n]{1,2000}+"),
+        _END_OF_ELEMENT,
+        ("<",),
+    ),
+    Place(
+        re.compile(
+            rf"{_BEGINS}(?P<name>(?:(?:api|access|account|auth|private|secret|signing|mot de|seed"
+            r"|recovery)[ ])?"
+            r"[A-Za-z_$@][\w.$@-]{0,127}+)"
+            rf"(?:\\?[\"'])?\]?[ \t]{{0,3}}(?:=>|:=|[:=])\s{{0,3}}{_SCHEME}",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"{_QUOTED}|[^\s\"',;&]{{1,4000}}+"),
+        _END_OF_WORD,
+        (":", "="),
+    ),
+)
+ALL_PLACES: tuple[Place | Manifest | Nested, ...] = (Manifest(), Nested(), *PLACES)
+
+CURL_GATE = Pattern("(?i)curl")
+CURL = re.compile(
+    r"(?<![\w-])(?P<keep>(?:-u|--user)[ =]{1,3}[\"']?"
+    r"(?![0-9]{1,10}+:[0-9]{1,10}+\b)[^\s:\"']{1,128}+:)"
+    r"(?!//|••••)[^\s\"']{1,500}+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Words in which a secret is encoded for an address, or in base64."""
+
+    def mask(self, text: str) -> str:
+        """Mask such words, whole."""
+        return mask_spans(text, self.spans(text)) if ENCODED_GATE.finds(text) else text
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each."""
+        for found in _ENCODED_WORD.finditer(text):
+            decoded = _from_base64(found[0]) if found["base64"] else unquote_plus(found[0])
+            if decoded and _has_secret(decoded, is_login=found["base64"] is not None):
+                yield found.span()
+
+
+ENCODED = Encoded()
+ENCODED_GATE = Pattern("%(?:3[AaDd]|2[0Ff]|40)|(?:[A-Za-f][A-Za-z0-9+/]{3}){4}")
+"""Escaped signs of an address; four groups of ASCII in base64, each of which begins like this."""
+_FOUR = "[A-Za-f][A-Za-z0-9+/][A-Za-z0-9+/][A-Za-z0-9+/]"
+_ENCODED_WORD = re.compile(
+    r"(?<![\w%.~-])(?P<url>(?=[\w.~!*'()+-]{0,200}+%[0-9A-Fa-f]{2})[\w.~%!*'()+-]{8,4000}+)"
+    rf"|(?<![A-Za-z0-9+/])(?P<base64>(?:{_FOUR}){{3,5000}}+"
+    r"(?:[A-Za-f][A-Za-z0-9+/][A-Za-z0-9+/]?+={0,2}+)?+)(?![A-Za-z0-9+/=])"
+)
+_LOGIN_PAIR = re.compile(r"[\w.@+-]{1,64}:(?!/)(?=\S*[A-Za-z])(?=\S*[^A-Za-z\s])\S{6,200}")
+
+
+def _from_base64(word: str) -> str:
+    """Return what a word encodes, when that is plain text; else nothing."""
+    try:
+        text = base64.b64decode(word + "=" * (-len(word) % 4), validate=True).decode("ascii")
+    except ValueError:
+        return ""
+    return text if text.isprintable() else ""
+
+
+def _has_secret(text: str, *, is_login: bool) -> bool:
+    if is_login and _LOGIN_PAIR.fullmatch(text):
+        return True
+    return mask_looks(text) != text or (
+        NAMES_GATE.finds(text) and any(place.mask(text) != text for place in ALL_PLACES)
+    )
+
+
+_GATES = tuple(
+    Pattern("|".join(f"(?:{gate.text})" for gate in some))
+    for some in ((FIRST_GATE, NAMES_GATE, CURL_GATE), (MORE_GATE, ENCODED_GATE))
+)
+"""Two, as one expression of all would be too large."""
+
+
+def may_have_guess(text: str) -> bool:
+    """Whether a text may have a secret that is guessed at without rules; most texts have none."""
+    return any(gate.finds(text) for gate in _GATES)
+
+
+Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+"""Finds begin and end of what looks like a secret, in order."""
+
+OWN, TOKEN, CARD, MORE, PLACE, LOGIN, RULE, CODED = (1 << number for number in range(8))
+"""Groups of what may be secret in a text, each a bit: the bot's own secrets, and guesses."""
+
+
+def forms_in(text: str) -> int:
+    """The groups of which something may be in a text, as bits; found out quickly."""
+    if not (rules_now().keys or may_have_guess(text)):
+        return OWN | RULE
+    return (
+        OWN
+        | (TOKEN | CARD) * FIRST_GATE.finds(text)
+        | MORE * MORE_GATE.finds(text)
+        | PLACE * (bool(rules_now().keys) or NAMES_GATE.finds(text))
+        | LOGIN * CURL_GATE.finds(text)
+        | CODED * ENCODED_GATE.finds(text)
+        | RULE
+    )
+
+
+def gates_now(*, is_open: bool = False) -> Gates | None:
+    """The gates of all groups that are guessed at, for `sweep`; None where nobody can know.
+
+    Args:
+        is_open: Whether guesses are shown.
+    """
+    rules = rules_now()
+    return () if is_open else _gates(rules.keys, rules.patterns)
+
+
+@lru_cache(maxsize=16)
+def _gates(keys: tuple[tuple[str, ...], ...], patterns: tuple[Pattern, ...]) -> Gates | None:
+    words = [key[0] for key in keys]
+    if not all(map(str.isascii, words)) or not all(map(is_free, patterns)):
+        return None
+    try:
+        more = [Pattern("(?i)" + "|".join(map(re.escape, words)))] if words else []
+    except PatternError:  # of so many words
+        return None
+    return (
+        (TOKEN, TOKEN_GATE),
+        (CARD, CARD_GATE),
+        (MORE, MORE_GATE),
+        (LOGIN, CURL_GATE),
+        (CODED, ENCODED_GATE),
+        *((PLACE, gate) for gate in (_NAMES, *more)),
+        *((RULE, pattern) for pattern in patterns),
+    )
+
+
+_NAMES = Pattern(f"{NAMES_GATE.text}|{NAME_GATE.text}|auth")
+"""The names in a text, and all that `names` looks at: a login of a registry stands under *auth*."""
+
+
+_BOUND = re.compile(r"\\[^dDsSwWnrtfavpPx.*+?()\[\]{}|/:_-]|\$|(?<!(?<!\\)\[)\^")
+"""All that may say where in a text something stands. In doubt, it does."""
+
+
+def is_free(pattern: Pattern) -> bool:
+    """Whether a pattern finds in a text what it finds in a longer one around it."""
+    return _BOUND.search(pattern.text) is None
+
+
+def searches(text: str, forms: int) -> Iterator[Search]:
+    """Yield what guesses at secrets, one form after the other; only what may be in this text.
+
+    Args:
+        text: This one.
+        forms: The groups that are looked for, as bits.
+    """
+    groups = ((TOKEN, FIRST_LOOKS), (CARD, CARD_LOOK), (MORE, MORE_LOOKS))
+    for group, looks in groups:
+        if forms & group:
+            yield from (look.spans for look in looks if look.may_be_in(text))
+    if forms & CODED:
+        yield ENCODED.spans
+    if forms & PLACE:
+        yield from (place.plain_spans for place in ALL_PLACES if place.may_be_in(text))
+    if forms & LOGIN:
+        yield _curl_spans
+    if forms & RULE:
+        yield from (partial(joined, pattern) for pattern in rules_now().patterns)
+
+
+def _curl_spans(text: str) -> Iterator[tuple[int, int]]:
+    return ((found.end("keep"), found.end()) for found in CURL.finditer(text))

@@ -1,0 +1,267 @@
+"""The tick: finds due work that nobody handles, and hands it to the use cases.
+
+APScheduler holds one job; the due times are in the records. A record is claimed by a conditional
+write, so any number of processes may tick at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.grants import Grants
+from bot.leases import ThreadWorker
+from bot.maintenance.audit_sealer import Sealer
+from bot.maintenance.clocks import ClockWatch
+from bot.maintenance.retention import Retention
+from bot.notifications.digest_worker import DigestWorker
+from bot.ports.process import Clock, Spawn
+from bot.tasks import Tasks
+from bot.threads.outbox import Outbox
+from storage.base import Storage
+from storage.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+BETWEEN_TICKS = timedelta(seconds=5)
+BETWEEN_SEALS = timedelta(seconds=4)
+"""An entry of the audit is sealed within five seconds."""
+BETWEEN_LOOKS = timedelta(seconds=10)
+Watch = Callable[[], Awaitable[object]]
+"""Looks whether what is outside of the database has changed."""
+BATCH = 100
+"""Maximum number of due records of a kind that one search starts."""
+REST_PATIENCE = timedelta(seconds=5)
+"""The longest wait for the end of what the bot does just now."""
+_FAR_MS = 1 << 52
+
+
+@dataclass(frozen=True, slots=True)
+class DueWork:
+    """One look for due work.
+
+    Args:
+        storage: Where records are kept.
+        attendance: Attends to approvals: reminders, expiries, cards.
+        threads: Works on threads.
+        outbox: Tells private answers.
+        clock: The time now.
+        spawn: Starts the work.
+        retention: Forgets what is too old; None keeps all.
+        sealer: Seals the audit; None where somebody else does.
+        grants: Draws the messages of standing grants; None where there are none.
+        lists: Brings lists that people look at up to date; None where there are none.
+        digests: Sends people lists of what waits; None where nobody is sent one.
+        clocks: Compares clocks with the database's server; None where nobody has to.
+
+    Attributes:
+        failing: The kinds of due work that the last tick could not read, and why.
+    """
+
+    storage: Storage
+    attendance: ApprovalWorker
+    threads: ThreadWorker
+    outbox: Outbox
+    clock: Clock
+    spawn: Spawn
+    retention: Retention | None = None
+    sealer: Sealer | None = None
+    grants: Grants | None = None
+    lists: Callable[[], Coroutine[Any, Any, None]] | None = None
+    digests: DigestWorker | None = None
+    clocks: ClockWatch | None = None
+    failing: dict[str, Exception] = field(default_factory=dict, init=False)
+
+    async def seal(self) -> None:
+        """Seal what has come into the audit."""
+        if self.sealer is not None:
+            await self.sealer.step()
+
+    async def tick(self) -> int:
+        """Start on what is due; return how much that was.
+
+        Each kind of due work is looked for on its own: one that cannot be read keeps no other.
+
+        Raises:
+            StorageError: A kind could not be read; the next tick tries again.
+        """
+        now = self.clock()
+        looks: dict[str, Callable[[int], Awaitable[int]]] = {
+            "requests": self._attend,
+            "threads": self._work,
+            "private answers": self._tell,
+            "standing grants": self._attend_grants,
+        }
+        found, faults = 0, {}
+        for kind, look in looks.items():
+            try:
+                found += await look(now)
+            except Exception as error:  # noqa: BLE001 - raised below, when all were looked at
+                faults[kind] = error
+                logger.warning(
+                    "due %s cannot be read: %s", kind, error, extra={"action": "tick_failed"}
+                )
+        self.failing.clear()
+        self.failing.update(faults)
+        self._tend()
+        for fault in faults.values():
+            raise fault
+        return found
+
+    async def _attend(self, now: int) -> int:
+        approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
+        for approval in approvals:
+            self.spawn(self.attendance.attend(approval.approval_id))
+        return len(approvals)
+
+    async def _work(self, now: int) -> int:
+        threads = await self.storage.threads.due(now_ms=now, limit=BATCH)
+        for thread in threads:
+            self.spawn(self.threads.work(thread.thread_id))
+        return len(threads)
+
+    async def _tell(self, now: int) -> int:
+        whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
+        for ephemeral in whispers:
+            self.spawn(self.outbox.tell(ephemeral.whisper_id))
+        return len(whispers)
+
+    async def _attend_grants(self, now: int) -> int:
+        """Start on the messages of grants, which nobody waits for: they do not count."""
+        if self.grants is not None:
+            for grant in await self.storage.grants.due(now_ms=now, limit=BATCH):
+                self.spawn(self.grants.attend(grant))
+        return 0
+
+    def _tend(self) -> None:
+        """Start on what goes by times of its own."""
+        if self.retention is not None:
+            self.spawn(self.retention.step())
+        if self.lists is not None:
+            self.spawn(self.lists())
+        if self.digests is not None:
+            self.spawn(self.digests.step())
+        if self.clocks is not None:
+            self.spawn(self.clocks.step())
+
+
+class Scheduler:
+    """Ticks until it is stopped.
+
+    Args:
+        sweep: What a tick does.
+        every: From one tick to the next.
+        watch: Looks whether the policy has changed, every `BETWEEN_LOOKS`; None has none to watch.
+    """
+
+    def __init__(
+        self, sweep: DueWork, *, every: timedelta = BETWEEN_TICKS, watch: Watch | None = None
+    ) -> None:
+        self._sweep = sweep
+        self._watch = watch
+        self._scheduler = AsyncIOScheduler(timezone="UTC")
+        jobs = [
+            (self.tick, every.total_seconds()),
+            (self._seal, min(every, BETWEEN_SEALS).total_seconds()),
+        ]
+        if watch is not None:
+            jobs.append((self._look, BETWEEN_LOOKS.total_seconds()))
+        for work, seconds in jobs:
+            self._scheduler.add_job(
+                work,
+                "interval",
+                seconds=seconds,
+                max_instances=1,
+                coalesce=True,
+                misfire_grace_time=None,
+            )
+
+    def start(self) -> None:
+        """Begin to tick in the running event loop."""
+        self._scheduler.start()
+
+    def stop(self) -> None:
+        """Tick no more; work that was started goes on."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    async def tick(self) -> None:
+        """Look for due work once; a failure is logged, and shown by `DueWork.failing`."""
+        try:
+            await self._sweep.tick()
+        except StorageError as error:
+            logger.warning("tick failed: %s", error, extra={"action": "tick_failed"})
+        except Exception:  # a tick must never end the ticking
+            logger.exception("tick failed", extra={"action": "tick_failed"})
+
+    async def _seal(self) -> None:
+        try:
+            await self._sweep.seal()
+        except Exception:  # as above
+            logger.exception("the audit is not sealed", extra={"action": "seal_failed"})
+
+    async def _look(self) -> None:
+        try:
+            if self._watch is not None:
+                await self._watch()
+        except StorageError as error:
+            logger.warning("policy reload failed: %s", error, extra={"action": "tick_failed"})
+        except Exception:  # as above
+            logger.exception("policy reload failed", extra={"action": "tick_failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLapse:
+    """The bot as it goes by a clock that is put forward; see `bot.clock.ClockFollower`.
+
+    Args:
+        sweep: Finds due work.
+        tasks: Work that runs.
+        patience: How long `rest` waits.
+    """
+
+    sweep: DueWork
+    tasks: Tasks
+    patience: timedelta = REST_PATIENCE
+
+    async def rest(self) -> bool:
+        """See `ClockFollower`."""
+        try:
+            async with asyncio.timeout(self.patience.total_seconds()):
+                await self.tasks.idle()
+        except TimeoutError:
+            return False
+        return len(self.tasks) == 0
+
+    async def look(self) -> None:
+        """Do what is due now, and what follows from it.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        await self.sweep.tick()
+        await self.rest()
+
+    async def next_due_ms(self) -> int | None:
+        """See `ClockFollower`.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        storage = self.sweep.storage
+        approvals = await storage.approvals.due(now_ms=_FAR_MS, limit=1)
+        threads = await storage.threads.due(now_ms=_FAR_MS, limit=1)
+        whispers = await storage.whispers.due(now_ms=_FAR_MS, limit=1)
+        times = [one.due_ms for one in approvals] + [one.due_ms for one in threads]
+        times += [one.due_ms for one in whispers]
+        if self.sweep.digests is not None:
+            people = await storage.people.due(now_ms=_FAR_MS, limit=BATCH)
+            times += [one.next_ms for one in people]
+        return min((at_ms for at_ms in times if at_ms is not None), default=None)

@@ -1,0 +1,90 @@
+"""Break-glass in Slack: the form, the alert to who was left out, and the card's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from bot.approvals.break_glass import LEAST_REASON, Reasons
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import (
+    Block,
+    plain,
+)
+from bot.layout.card_layout import third_line
+from bot.layout.modals import (
+    MOST_REASON,
+    Values,
+    alert,
+    modal,
+    named,
+    read_state,
+    read_text,
+    text_input,
+)
+from bot.policy.terms import BreakGlass
+from bot.redaction.mask import mask_text
+from bot.words import say
+from storage.records import Approval
+
+WHAT, WHY_NOW, SURE = "what", "why_now", "sure"
+_YES = "yes"
+_BOTH = 600
+
+
+def override_modal(approval: Approval, glass: BreakGlass) -> Block:
+    """Ask why it runs without those who should decide, and say who hears of it."""
+    told = say("form.override_told", channel=f"<#{glass.alert}>")
+    hint = say("form.override_least", n=LEAST_REASON)
+    what, why_now = say("form.override_why"), say("form.override_now")
+    box: Block = {
+        "type": "input",
+        "block_id": SURE,
+        "label": plain(say("form.override_sure")),
+        "element": {
+            "type": "checkboxes",
+            "action_id": str(ActionId.VALUE),
+            "options": [{"text": plain(say("form.override_yes")), "value": _YES}],
+        },
+    }
+    blocks = [
+        alert(f"*{say('form.override_now_runs')}* {told}", "error"),
+        named(approval),
+        text_input(WHAT, what, MOST_REASON, hint=hint, optional=False),
+        text_input(WHY_NOW, why_now, MOST_REASON, hint=hint, optional=False),
+        box,
+    ]
+    words = (say("form.override"), say("form.override_submit"))
+    return modal(approval, ActionId.OVERRIDE_MODAL, words, blocks)
+
+
+def read_reasons(values: Values) -> Reasons:
+    """Read the form; what was not sent is empty."""
+    ticked = read_state(values, SURE).get("selected_options")
+    found = ticked if isinstance(ticked, list) else []
+    chosen = [one.get("value") for one in found if isinstance(one, dict)]
+    return Reasons(
+        what=read_text(values, WHAT), why_now=read_text(values, WHY_NOW), is_sure=_YES in chosen
+    )
+
+
+def emergency_reasons(emergency_json: str) -> list[str]:
+    """Both reasons of somebody who broke the glass, with secrets masked."""
+    texts = _texts(emergency_json)
+    found = [mask_text(texts.get(name, "")).strip() for name in (WHAT, WHY_NOW)]
+    return [text for text in found if text]
+
+
+def reasons_of(emergency_json: str) -> Iterator[Block]:
+    """Both reasons as the third line of a card; nothing where they cannot be read."""
+    lines = [f"“{text}”" for text in emergency_reasons(emergency_json)]
+    if lines:
+        yield third_line("\n".join(lines), _BOTH, lines=6)
+
+
+def _texts(text: str) -> Mapping[str, str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

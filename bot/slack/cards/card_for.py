@@ -1,0 +1,120 @@
+"""The card of any record; and whether a surface shows all that a yes would let run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from bot.approvals.disclosure import Surface
+from bot.layout.blocks import HEADER, Card
+from bot.questions.base import RecordQuestion, question_of
+from bot.questions.call import CallQuestion
+from bot.questions.inputs import InputsQuestion
+from bot.questions.shown import shown_question
+from bot.redaction.call import mask_call
+from bot.redaction.masks import masked_once
+from bot.slack.cards.approval import describe, pending_card
+from bot.slack.cards.change_note import restored
+from bot.slack.cards.decided import decided_card
+from bot.slack.cards.details import fits_details, is_short, pages_of
+from bot.slack.cards.listed import is_listed, takes_line
+from storage.records import Approval, Status
+
+_SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
+"""A text that fits where a title fits: one line of ASCII, and nothing that Slack escapes."""
+_SHORT_OBJECT = re.compile(r"\{[ -%'-;=?-Z^-z|~]{0,250}\}")
+"""JSON of few plain values: a flat object of ASCII, in which nothing is escaped."""
+_SHORT_LABEL = re.compile(r"[ -%'-;=?-~]{0,40}")
+_NO_NUMBER = re.compile("NaN|Infinity")
+"""Read by some as numbers, by others not at all: a card shows the text then."""
+_FEW = 12
+
+
+def card_for(
+    approval: Approval, *, approvers_text: str, lead: Sequence[str] = (), newer: str = ""
+) -> Card:
+    """Draw the card of any record as it stands.
+
+    Args:
+        approval: The record.
+        approvers_text: Who may decide, in our own words.
+        lead: Said in place of who asked and who may decide, on a card that one person alone has.
+        newer: Address of the card that replaces this one; empty where there is none.
+
+    Returns:
+        The card.
+    """
+    with masked_once():
+        question = shown_question(approval)
+        if approval.status is Status.PENDING:
+            card = pending_card(question, approvers_text=approvers_text, lead=lead)
+        else:
+            card = decided_card(question, newer=newer)
+        return restored(card, approval)
+
+
+def shows_all(approval: Approval, surface: Surface) -> bool:
+    """Tell whether a surface shows all that a yes to a pending record would let run.
+
+    This is the one rule for all of them; what is drawn there follows it.
+    """
+    return surface in _SHOWS and _SHOWS[surface](approval)
+
+
+def _is_on_card(approval: Approval) -> bool:
+    return not is_folded(approval)
+
+
+def _is_in_edit_form(approval: Approval) -> bool:
+    question = question_of(approval)
+    is_one_page = not isinstance(question, InputsQuestion) or question.page_count == 1
+    return is_one_page and not is_folded(approval)
+
+
+def _is_in_review(approval: Approval) -> bool:
+    pages, is_cut = pages_of(approval)
+    return is_short(pages) and not is_cut
+
+
+def _is_in_details(approval: Approval) -> bool:
+    return fits_details(shown_question(approval))
+
+
+_SHOWS: Mapping[Surface, Callable[[Approval], bool]] = {
+    Surface.CARD: _is_on_card,
+    Surface.FORM: _is_on_card,
+    Surface.LINE: takes_line,
+    Surface.LISTED: is_listed,
+    Surface.REVIEW: _is_in_review,
+    Surface.DETAILS: _is_in_details,
+    Surface.EDIT_FORM: _is_in_edit_form,
+}
+
+
+def is_folded(approval: Approval) -> bool:
+    """Tell whether the card of a pending record leaves out something that is in Details."""
+    if _is_surely_whole(question_of(approval)):
+        return False
+    with masked_once():
+        return describe(approval).hidden > 0
+
+
+def _is_surely_whole(question: RecordQuestion) -> bool:
+    """Tell without drawing that a card shows all: most calls are short, and each click asks.
+
+    Where it is not sure, the card is drawn.
+    """
+    approval, label = question.approval, question.ask.label
+    text = approval.arguments_json
+    if type(question) is not CallQuestion or not _SHORT_OBJECT.fullmatch(text):
+        return False
+    found = {} if _NO_NUMBER.search(text) else question.arguments
+    labels = (label, *question.ask.labels.values(), *found)
+    if not found or len(found) > _FEW or not all(map(_SHORT_LABEL.fullmatch, labels)):
+        return False
+    lines = (approval.title.strip(), approval.preview)
+    if not lines[0] or not all(map(_SHORT_LINE.fullmatch, lines)):
+        return False
+    words = [mask_call(one) for one in (*lines, *labels)]
+    words += [parts for _, parts in question.agreed_parts()]
+    return all(isinstance(part, str) for parts in words for part in parts)

@@ -1,0 +1,135 @@
+"""The part of a card that says what changed since people were first asked."""
+
+from __future__ import annotations
+
+import json
+
+from bot.approvals.withdrawals import said_of
+from bot.layout.argument_fields import Naming, changed
+from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
+from bot.layout.data import read_object
+from bot.layout.parts import MOST_PEOPLE, Body, spoken
+from bot.layout.text import clip, show
+from bot.people.claims import read_claim
+from bot.people.progress import progress_of
+from bot.questions.form import ask_of
+from bot.redaction.mask import mask_text
+from bot.slack.cards.footer import all_of
+from bot.words import say
+from bot.words.mrkdwn import clock, date, mention, utc
+from storage.records import Approval, Status
+
+_REASON = 300
+_SAID = 200
+_CHANGES = 6
+_MORE_CHANGES = 3
+
+
+def anew(approval: Approval) -> list[Block]:
+    """Say why people are asked anew, who edited what they are asked about, and what they changed.
+
+    What runs is the arguments of the card; of the old ones there is as much as there is room for.
+
+    Args:
+        approval: Pending.
+    """
+    blocks: list[Block] = []
+    if approval.asked_again:
+        why = clip(approval.asked_again, _REASON)
+        nothing = "" if approval.restored_to_ms else f" {say('line.again_nothing')}"
+        blocks.append(context(plain(f"🔁 {say('line.again', why=why)}{nothing}")))
+    if approval.edited_by:
+        key = "line.edited_others" if approval.editors_excluded else "line.edited_by"
+        words = f"{say(key, who=mention(approval.edited_by))} {void_words(approval)}"
+        blocks.append(context(mrkdwn(f"✏️ {words}".rstrip())))
+    return [*blocks, *changes_of(approval).blocks]
+
+
+def void_words(approval: Approval) -> str:
+    """Say whose votes an edit made void, of those who have not voted since; empty for nobody's."""
+    again = {one.by for one in progress_of(approval).votes}
+    names = [mention(str(one)) for one in json.loads(approval.voided_json) if one not in again]
+    if more := names[MOST_PEOPLE:]:
+        names = [*names[:MOST_PEOPLE], say("line.more_people", n=len(more))]
+    count = len(names) if not more else len(more) + MOST_PEOPLE
+    return say("line.void", n=count, who=all_of(names)) if names else ""
+
+
+def changes_of(approval: Approval, *, most: int = 0) -> Body:
+    """Old and new of what an edit changed, a line each; nothing where nobody edited.
+
+    Args:
+        approval: The record.
+        most: Lines at most; 0 for as many as its card has room for.
+    """
+    decision = approval.decision
+    before = approval.original_json or (approval.arguments_json if decision else "")
+    after = decision.arguments_json if decision and decision.arguments_json else ""
+    after = after or approval.arguments_json
+    old, new = read_object(before) if before else None, read_object(after)
+    if old is None or new is None:
+        return Body(blocks=(), hidden=0, masked=False, altered=False)
+    ask = ask_of(approval)
+    naming = Naming(labels=ask.labels, masks=ask.masks)
+    return changed(old, new, naming, most=most or (_MORE_CHANGES if decision else _CHANGES))
+
+
+def changes_text(approval: Approval, *, most: int = 0) -> str:
+    """The same as plain text; empty where nobody edited."""
+    blocks = changes_of(approval, most=most).blocks
+    return "\n".join(_plain_text(block["elements"]) for block in blocks)
+
+
+def _plain_text(elements: object) -> str:
+    """All texts of rich text elements: a line for each element of the outer list."""
+    found = elements if isinstance(elements, list | tuple) else ()
+    lines = ["".join(str(part.get("text", "")) for part in one["elements"]) for one in found]
+    return "\n".join(lines)
+
+
+def wrote_since(approval: Approval) -> list[Block]:
+    """Return the requesters' words while it waits: whoever decides reads them first."""
+    blocks: list[Block] = []
+    for one in said_of(approval):
+        words = say("line.wrote_since", who=f"*{mention(one.by)}*")
+        view = show(mask_text(one.text), _SAID, lines=3)
+        text = f"{view.text}…" if view.hidden else view.text
+        blocks += [context(mrkdwn(f"💬 {words}")), rich(quote(literal(text or "…")))]
+    return blocks
+
+
+def wrote_words(approval: Approval) -> str:
+    """Say that a requester wrote, for whoever does not see the card; empty where nobody did."""
+    said = said_of(approval)
+    return say("notify.wrote", who=mention(said[-1].by)) if said else ""
+
+
+def claimed(approval: Approval) -> list[str]:
+    """Say until when somebody sees to it; others can decide all the same."""
+    claim = read_claim(approval.claim_json)
+    if not claim.by:
+        return []
+    return [say("line.claim_until", who=mention(claim.by), time=clock(claim.until_ms))]
+
+
+def restored(card: Card, approval: Approval) -> Card:
+    """Say right below the head why people are asked again; once it is decided, why they were.
+
+    Args:
+        card: As drawn without it.
+        approval: The record.
+    """
+    if not approval.restored_to_ms:
+        return card
+    head = next((at for at, one in enumerate(card.blocks) if one["type"] == "header"), 1) + 1
+    told = section(f"⚠️ *{say('line.restored')}* {_why(approval, date(approval.restored_to_ms))}")
+    words = _why(approval, utc(approval.restored_to_ms))
+    blocks = [*card.blocks[:head], told, *card.blocks[head:]]
+    return Card(text=spoken(words, card.text), blocks=blocks)
+
+
+def _why(approval: Approval, moment: str) -> str:
+    why = say(f"line.restored_{approval.kind}", time=moment)
+    if approval.status is not Status.PENDING:
+        return why
+    return f"{why} {say(f'line.restored_please_{approval.kind}')}"

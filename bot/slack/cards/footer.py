@@ -1,0 +1,335 @@
+"""The small print of a card: who asked, who may decide, who has voted, and until when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from bot.layout.blocks import Block, literal, quote, rich
+from bot.layout.data import read_object
+from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
+from bot.layout.text import own_words, show
+from bot.people.access import approver_names, backup_names
+from bot.people.claims import read_snoozes
+from bot.people.progress import VoteProgress, progress_of
+from bot.people.recipient_ids import requirement_words
+from bot.people.requesters import requesters_of
+from bot.people.terms_of import ends_then, terms_of
+from bot.people.under_terms import named_by
+from bot.policy.eligibility import REQUESTERS
+from bot.policy.tally import APPROVE, CastVote, Tally
+from bot.policy.terms import Requirement, TermsError
+from bot.redaction.mask import mask_text
+from bot.words import say
+from bot.words.mrkdwn import channel, clock, date, mention, moment
+from storage.records import Approval, Kind
+
+_NAME = 100
+_MOST_LINES = 20
+_MOST_NOTES, _NOTE = 3, 160
+_MOST_SNOOZING = 5
+_PERSON = re.compile(r"<@[UW][A-Z0-9]{1,30}>")
+
+
+def small_print(
+    approval: Approval,
+    approvers_text: str,
+    who_can: Callable[[str], str],
+    lead: Sequence[str] = (),
+) -> list[str]:
+    """The lines of small print of a pending card, in mrkdwn.
+
+    Args:
+        approval: Pending.
+        approvers_text: Who may decide, in our own words: names behind commas.
+        who_can: Makes of their names a sentence on who can answer a question.
+        lead: Said in place of who asked and who may decide, on a card that one person alone has.
+    """
+    votes = [*vote_lines(approval)]
+    requested = say("line.requested", who=asked_by(approval))
+    given = progress_of(approval).votes
+    is_begun = any(one.stage == approval.stage for one in given)
+    is_begun |= bool(given) and approval.escalated_ms is None  # whose is missing stands above
+    who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
+    requested = _approved(approval) or requested
+    lines = [*votes, *(lead or [f"{requested} {who}".strip()])]
+    lines += _backup_line(approval, lines)
+    return [*lines, *_left_in_peace(approval, "\n".join(lines)), _deadline(approval)]
+
+
+def _approved(approval: Approval) -> str:
+    """Of a call in doubt, who had approved it, and when; empty where that is not known."""
+    found = read_object(approval.approved_json) if approval.approved_json else None
+    by, at_ms = (found or {}).get("by"), (found or {}).get("at_ms")
+    if not isinstance(by, list) or not by or type(at_ms) is not int:
+        return ""
+    people = ", ".join(mention(str(one)) for one in by[:MOST_PEOPLE])
+    return say("line.doubt_asked", who=people, time=moment(at_ms, since_ms=approval.created_ms))
+
+
+def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
+    """Say who can decide since it was escalated, and since when, where no line says so."""
+    if approval.escalated_ms is None or approval.stuck or approval.kind is Kind.QUESTION:
+        return []
+    backups = _backups(approval, ())
+    since = moment(approval.escalated_ms, since_ms=approval.created_ms)
+    if not backups or since in "\n".join(lines):
+        return []
+    key = "line.backup_doubt_since" if approval.kind is Kind.DOUBT else "line.backup_since"
+    return [say(key, time=since, backup=backups)]
+
+
+def _left_in_peace(approval: Approval, lines: str) -> list[str]:
+    """Say who is reminded later, where they are not named above: in a group, for example."""
+    values = [
+        {"who": mention(one), "time": clock(until)}
+        for one, until in read_snoozes(approval.snoozes_json).items()
+    ]
+    hidden = [one for one in values if say("line.snoozed", **one) not in lines]
+    return [say("line.snoozed_alone", **one) for one in hidden[:_MOST_SNOOZING]]
+
+
+def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:
+    """Say who may decide, or answer."""
+    names = [own_words(one.strip(), _NAME) for one in approvers_text.split(",") if one.strip()]
+    if approval.kind is Kind.QUESTION:
+        people = joined([_part(approval, one) for one in names]) or say("line.somebody")
+        return who_can(_begun(people))
+    if approval.kind is Kind.APPROVAL and (needed := _needed(approval, names)):
+        return needed
+    who = _decide(approval, names)
+    later = _backups(approval, names)
+    if not later or approval.escalated_ms is None:
+        return who
+    since = moment(approval.escalated_ms, since_ms=approval.created_ms)
+    first = joined([_part(approval, one) for one in names]) or say("line.somebody")
+    key = "line.backup_doubt" if approval.kind is Kind.DOUBT else "line.backup"
+    return say(key, who=_begun(first), time=since, backup=later)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a list of words: “a, b or c”; of many, the first and how many more."""
+    if left := len(names) - MOST_PEOPLE:
+        names = [*names[:MOST_PEOPLE], say("line.more_people", n=left)] if left > 0 else names
+    if len(names) < 2:
+        return "".join(names)
+    return say("line.or", a=", ".join(names[:-1]), b=names[-1])
+
+
+def vote_lines(approval: Approval) -> list[str]:
+    """Say whose vote is there, and whose is missing; nothing where the first vote decides."""
+    found = progress_of(approval)
+    if found.is_plain:
+        return []
+    if approval.kind is Kind.DOUBT:
+        return [_told(one) for one in found.votes]
+    lines = [_voted(one) for one in _earlier(approval, found)]
+    left = [one for one in found.votes if one.stage == approval.stage]
+    requirements = _requirements(approval)
+    for requirement, tally in zip(requirements, found.tallies, strict=False):
+        votes = [one for one in left if _counts(one, requirement)][: tally.have]
+        left = [one for one in left if one not in votes]
+        lines += [_voted(one) for one in votes]
+        if tally.have < tally.need and found.votes:
+            words = _open(approval, requirement, tally)
+            if votes and len(requirements) == 1:  # one line says it all
+                lines[-1] = f"{lines[-1]}. {words}"
+            else:
+                lines.append(f"⏳ {words}")
+    lines += [_voted(one) for one in left]
+    lines = lines[-_MOST_LINES:]
+    if found.rejections > 1:
+        lines.append(say("line.rejections", n=found.rejections))
+    return lines
+
+
+def _earlier(approval: Approval, found: VoteProgress) -> list[CastVote]:
+    """The votes of stages that are done."""
+    return [one for one in found.votes if one.stage != approval.stage]
+
+
+def _counts(vote: CastVote, requirement: Requirement) -> bool:
+    return vote.choice == APPROVE and bool({*vote.groups} & {*requirement.groups})
+
+
+def _voted(vote: CastVote) -> str:
+    who, time = _person(vote), clock(vote.at_ms)
+    if vote.is_stop:
+        return f"⛔ {say('line.vote_no', who=who, time=time)}"
+    return f"✅ {say('line.vote_yes', who=who, time=time)}"
+
+
+def _told(vote: CastVote) -> str:
+    """A word on a call in doubt."""
+    who, time = _person(vote), clock(vote.at_ms)
+    match vote.choice:
+        case "ran":
+            return f"✅ {say('line.vote_ran', who=who, time=time)}"
+        case "again":
+            return f"🔁 {say('line.vote_again', who=who, time=time)}"
+        case _:
+            return f"⏹️ {say('line.vote_leave', who=who, time=time)}"
+
+
+def _person(vote: CastVote) -> str:
+    who = mention(vote.by)
+    if not vote.on_behalf_of:
+        return who
+    return say("line.for_whom", who=who, owner=mention(vote.on_behalf_of))
+
+
+def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
+    """Say how many a requirement still takes, and of whom."""
+    return say(
+        "line.vote_left",
+        n=tally.need - tally.have,
+        who=_group(approval, requirement) or joined(_fillers(approval, requirement)),
+    )
+
+
+def _group(approval: Approval, requirement: Requirement) -> str:
+    """The title of a requirement's groups; empty where one of them has none."""
+    terms = terms_of(approval)
+    has_titles = all(terms.groups[one].title for one in requirement.groups)
+    return requirement_words(terms, requirement) if has_titles else ""
+
+
+def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
+    """Those who can fill a requirement, in our own words."""
+    names = _able(approval, requirement)
+    words = [own_words(approvers_words([one]), _NAME) for one in names]
+    return [_snoozing(approval, _part(approval, one)) for one in words]
+
+
+def _able(approval: Approval, requirement: Requirement) -> list[str]:
+    """Those who can fill a requirement: not who has voted, or has asked for it."""
+    own = () if _allows_own(approval) else requesters_of(approval)
+    gone = {*own, *(one for vote in progress_of(approval).votes for one in vote.persons)}
+    return [one for one in _named(approval, requirement) if one not in gone]
+
+
+def _allows_own(approval: Approval) -> bool:
+    with suppress(TermsError):
+        return REQUESTERS not in terms_of(approval).exclude
+    return False
+
+
+def missing(approval: Approval, found: VoteProgress) -> str:
+    """Name those whose votes are still missing, for notifications."""
+    open_ones = zip(_requirements(approval), found.tallies, strict=False)
+    names = [joined(_fillers(approval, one)) for one, tally in open_ones if tally.have < tally.need]
+    return all_of([one for one in names if one]) or say("line.somebody")
+
+
+def _requirements(approval: Approval) -> tuple[Requirement, ...]:
+    try:
+        return terms_of(approval).stages[approval.stage].approve
+    except (TermsError, IndexError):
+        return ()
+
+
+def _needed(approval: Approval, names: Sequence[str]) -> str:
+    """Say how many have to agree, where it is more than one."""
+    found = _requirements(approval)
+    count = sum(one.count for one in found)
+    if count < 2:
+        return ""
+    if len(found) == 1 and names:
+        return say("line.quorum", n=count, groups=all_of([_part(approval, one) for one in names]))
+    return say("line.quorum", n=count, groups=all_of([_so_many(approval, one) for one in found]))
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Names of which each is needed."""
+    if len(names) < 2:
+        return "".join(names)
+    return say("line.and", a=", ".join(names[:-1]), b=names[-1])
+
+
+def _so_many(approval: Approval, requirement: Requirement) -> str:
+    """How many of whom a requirement takes."""
+    if requirement.count == 1:
+        return joined(_fillers(approval, requirement))
+    title = _group(approval, requirement)
+    names = [own_words(approvers_words([one]), _NAME) for one in _able(approval, requirement)]
+    return say("line.so_many", n=requirement.count, group=title or joined(names))
+
+
+def _named(approval: Approval, requirement: Requirement) -> list[str]:
+    return named_by(terms_of(approval), requirement)
+
+
+def _decide(approval: Approval, names: Sequence[str]) -> str:
+    if approval.kind is Kind.DOUBT:
+        people = joined([_part(approval, one) for one in names])
+        return say("line.doubt_who", who=_begun(people or say("line.somebody")))
+    if len(names) == 1:
+        return _alone(approval, names[0])
+    parts = [_snoozing(approval, _part(approval, one)) for one in names]
+    if not parts:
+        return say("line.named")
+    if len(parts) == 2:
+        return _begun(say("line.two", a=parts[0], b=parts[1]))
+    return _begun(say("line.many", a=parts[0], b=parts[1], n=len(parts) - 2))
+
+
+def _alone(approval: Approval, name: str) -> str:
+    if name == members():
+        place = channel(approval.channel_id) or say("line.this_channel")
+        if _is_left_out(approval):
+            return say("line.anyone_else", channel=place)
+        return say("line.anyone", channel=place)
+    if _PERSON.fullmatch(name):
+        return say("line.one", who=_snoozing(approval, name))
+    return say("line.group", group=name)
+
+
+def _part(approval: Approval, name: str) -> str:
+    if name == members():
+        place = channel(approval.channel_id) or say("line.this_channel")
+        return say("line.anyone_of", group=place)
+    return name if _PERSON.fullmatch(name) else say("line.anyone_of", group=name)
+
+
+def _snoozing(approval: Approval, name: str) -> str:
+    until = read_snoozes(approval.snoozes_json).get(name.strip("<@>"))
+    return say("line.snoozed", who=name, time=clock(until)) if until else name
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _is_left_out(approval: Approval) -> bool:
+    """Whether whoever asked is of the channel, and cannot decide."""
+    members, asked = approval.members_json, requesters_of(approval)
+    is_member = not members or any(f'"{one}"' in members for one in asked)
+    return is_member and not approval.self_approval
+
+
+def _backups(approval: Approval, names: Sequence[str]) -> str:
+    asked, later = approver_names(approval), dict.fromkeys(backup_names(approval))
+    words = [own_words(approvers_words([one]), _NAME) for one in later if one not in asked]
+    return joined([_part(approval, one) for one in words if one not in names])
+
+
+def _deadline(approval: Approval) -> str:
+    when = date(approval.expires_ms)
+    if approval.kind is Kind.DOUBT:
+        return say("line.expires_doubt", when=when)
+    if approval.kind is Kind.QUESTION and not approval.tool.strip():
+        return say("line.expires_answer", when=when)
+    return say("line.expires_end" if ends_then(approval) else "line.expires_run", when=when)
+
+
+def notes_given(approval: Approval) -> list[str]:
+    """The notes of the votes so far, the oldest first."""
+    return [one.note for one in progress_of(approval).votes if one.note.strip()]
+
+
+def note_quotes(notes: Sequence[str]) -> list[Block]:
+    """The newest notes, word for word."""
+    views = [show(mask_text(one), _NOTE, lines=3) for one in notes[-_MOST_NOTES:]]
+    quotes = [quote(literal(f"“{one.text}{'…' if one.hidden else ''}”")) for one in views]
+    return [rich(*quotes)] if quotes else []

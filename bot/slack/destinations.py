@@ -1,0 +1,168 @@
+"""Where the messages of an approval stand, and whom they name and notify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.approvals.due.escalation_state import held_of, mentioned_of
+from bot.approvals.due.visit import BATCH, read_beside
+from bot.layout.parts import approvers_words
+from bot.people.access import approver_names, decider_names
+from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel, is_person
+from bot.people.requesters import requesters_of
+from bot.people.terms_of import terms_of
+from bot.policy.terms import Terms, TermsError
+from bot.ports.notifier import SideMessage
+from bot.ports.people import CHANNEL
+from storage.records import UNKNOWN_TS, Approval, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A place in Slack: a thread, or a channel itself.
+
+    Attributes:
+        channel_id: Slack channel id.
+        thread_ts: Empty outside of threads.
+    """
+
+    channel_id: str
+    thread_ts: str = ""
+
+
+def spot_of(approval: Approval, message: SideMessage) -> Spot:
+    """Where a nudge is to stand: in a direct message, or in the thread of the card."""
+    if message.user:
+        return Spot(channel_id=message.channel)
+    card = card_of(approval, message)
+    if card is not None and message.kind != "quiet":
+        return Spot(channel_id=card.channel, thread_ts=card.ts)
+    return Spot(channel_id=approval.channel_id, thread_ts=approval.thread_ts)
+
+
+def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
+    """The card that a nudge is about, where that is not the first one."""
+    copies = [one for one in read_beside(approval.cards_json) if one.ts not in {"", UNKNOWN_TS}]
+    if message.user:
+        own = next((one for one in copies if one.user == message.user), None)
+        if own is not None:
+            return own
+    return next((one for one in copies if approval.place and one.channel == approval.place), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickedMessage:
+    """The message that somebody clicked in, as Slack names it.
+
+    Attributes:
+        channel_id: Slack channel id; empty where the click was in a form or in Home.
+        ts: Empty there, too, and in a private answer.
+        user_id: Who clicked.
+    """
+
+    channel_id: str = ""
+    ts: str = ""
+    user_id: str = ""
+
+    def is_card_of(self, approval: Approval) -> bool:
+        """Tell whether it is the card of a request, or a copy of that."""
+        first = SideMessage(
+            key="", kind="", user="", channel=approval.channel_id, ts=approval.card_ts
+        )
+        has_first = not approval.place and not approval.is_batched  # else a line is there, or none
+        copies = [one for one in read_beside(approval.cards_json) if one.kind != BATCH]
+        return any(map(self._is, [*copies, *([first] if has_first else [])]))
+
+    def is_batch_card_of(self, keeper: Approval) -> bool:
+        """Tell whether it is the card of several that a request keeps, or a copy of that."""
+        first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch_ts)
+        copies = [one for one in read_beside(keeper.cards_json) if one.kind == BATCH]
+        return any(map(self._is, [first, *copies]))
+
+    def _is(self, message: SideMessage) -> bool:
+        """Whether it is a message of ours; while its `ts` is not on record yet, by its channel."""
+        if not self.ts:
+            return False
+        if message.ts not in {"", UNKNOWN_TS}:
+            return (self.channel_id, self.ts) == (message.channel, message.ts)
+        if message.user and not message.channel.startswith("D"):
+            return self.channel_id.startswith("D") and message.user == self.user_id
+        return self.channel_id == message.channel
+
+
+NO_MESSAGE = ClickedMessage()
+"""Of a click in a form, in Home, or in a private answer."""
+
+
+def mentioned_on(approval: Approval) -> tuple[str, ...]:
+    """Ids of those whom the first card notifies: all but who has a card by direct message."""
+    direct = {one.user for one in read_beside(approval.cards_json)}
+    return tuple(one for one in mentioned_of(approval) if one not in direct)
+
+
+def is_broadcast(approval: Approval) -> bool:
+    """Whether the card is shown in its channel, too: its members can decide (5.4)."""
+    if approval.place or approval.kind is Kind.QUESTION or not approval.terms_json:
+        return False
+    with suppress(TermsError):
+        terms = terms_of(approval)
+        names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
+        return terms.mention and bool({HERE, approval.channel_id} & names.keys())
+    return False
+
+
+def places_of(approval: Approval) -> tuple[str, ...]:
+    """The people and channels that have the cards, when those are not in the thread."""
+    return tuple(one.user or one.channel for one in read_beside(approval.cards_json))
+
+
+def approvers_text(approval: Approval) -> str:
+    """Say who may decide, in our own words; the ids come from settings, never from a model."""
+    if approval.kind is Kind.QUESTION:
+        return approvers_words([CHANNEL])
+    if approval.terms_json:
+        return _asked_text(approval)
+    return approvers_words(approver_names(approval))  # who was asked later stands beside them
+
+
+def _asked_text(approval: Approval) -> str:
+    """Say who is asked; a new message mentions only those of them who are to be notified."""
+    try:
+        terms = terms_of(approval)
+        groups = asked_groups(terms, approval.stage)
+        names = audience_of(terms, groups, approval.created_ms)
+    except TermsError:
+        return approvers_words(())
+    told = _told(approval, terms, names)
+    held = held_of(approval)
+    shown = [*told, *(one for one in names if one in held)]
+    shown = shown if told else [CHANNEL if is_channel(one) else one for one in names]
+    return approvers_words([*dict.fromkeys(shown)])
+
+
+def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
+    """Those who were told, of all who are asked first; delegates in the place of who is away.
+
+    Who is away, has asked for it, or is told later is not among them. Nobody, where a rule wants
+    nobody to be mentioned.
+    """
+    known = mentioned_of(approval)
+    if not terms.mention or not known:
+        return []
+    asked = audience_of(
+        terms, asked_groups(terms, approval.stage, len(terms.escalate)), approval.created_ms
+    )
+    delegates = [one for one in known if is_person(one) and one not in asked]
+    rest = [CHANNEL] if any(is_channel(one) for one in names) else []
+    return [*(one for one in names if one in known and not is_channel(one)), *delegates, *rest]
+
+
+def mentions_of(approval: Approval) -> Sequence[str]:
+    """Ids that a reminder mentions: of all who were told; for a question, of who asked for it."""
+    if approval.kind is Kind.QUESTION:
+        return [approval.requester_id]
+    asked = decider_names(approval) if approval.escalation_told else approver_names(approval)
+    own = () if approval.self_approval else requesters_of(approval)
+    return [name for name in asked if name != CHANNEL and name not in own]

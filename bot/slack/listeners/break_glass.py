@@ -1,0 +1,46 @@
+"""Break-glass: the form that asks why, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.errors import RefusalError
+from bot.layout.action_ids import ActionId, Reference
+from bot.layout.modals import Errors, Values
+from bot.people.break_glass import glass_of
+from bot.policy.refusals import RefusalCode
+from bot.ports.people import Actor
+from bot.slack.cards.break_glass import override_modal, read_reasons
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+
+
+async def open_override(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
+    """Open the form, for who may use it and has seen what it is about."""
+    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    await desk.approvals.check_emergency(approval, actor)
+    glass = glass_of(approval)
+    if glass is not None:  # or nobody had passed the check
+        view = override_modal(approval, glass)
+        await desk.open_agreeing(approval, actor, trigger, view)
+
+
+async def submit_override(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Let the call run; what is said too shortly is said at its input."""
+    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    reasons = read_reasons(values)
+    try:
+        decided = await desk.approvals.break_glass(approval, actor, reasons)
+    except RefusalError as error:
+        if error.code != RefusalCode.REASON_REQUIRED:
+            raise
+        return reasons.faults
+    desk.spawn(desk.approvals.follow_up(decided))
+    return {}
+
+
+CLICKS: Mapping[str, Press] = {ActionId.OVERRIDE: open_override}
+FORMS: Mapping[str, Submit] = {ActionId.OVERRIDE_MODAL: submit_override}

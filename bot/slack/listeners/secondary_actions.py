@@ -1,0 +1,230 @@
+"""Buttons and forms beside a vote: claim, let go, snooze, ask back, hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from bot.errors import DirectoryError, RefusalError
+from bot.layout.action_ids import ActionId, Reference
+from bot.layout.modals import Errors, Values
+from bot.layout.text import clip_mrkdwn
+from bot.layout.titles import title_of
+from bot.people.requesters import is_requester
+from bot.people.terms_of import terms_of
+from bot.people.waiting import WaitingLook
+from bot.policy.delegations import LONGEST_MS
+from bot.policy.eligibility import REQUESTERS
+from bot.policy.refusals import RefusalCode
+from bot.policy.terms import Group
+from bot.ports.people import Actor
+from bot.slack.cards.secondary_actions import (
+    DAY,
+    PERSON,
+    TO,
+    Handing,
+    Here,
+    OwnRights,
+    hand_over_modal,
+    question_modal,
+    read_handing,
+    read_question,
+    read_snooze,
+    snooze_modal,
+    snoozed_in,
+)
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.words import say
+from bot.words.mrkdwn import date, mention
+from storage.records import Approval, Kind
+
+_TITLE = 150
+
+
+async def claim(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+    """Note that somebody sees to it."""
+    kept = await desk.means.claim(about.approval_id, actor, shown=about.shown)
+    desk.spawn(desk.approvals.follow_up(kept))
+
+
+async def let_go(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+    """End one's claim."""
+    kept = await desk.means.let_go(about.approval_id, actor, shown=about.shown)
+    desk.spawn(desk.approvals.follow_up(kept))
+
+
+async def open_snooze(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+) -> None:
+    """Open the form of a snooze."""
+    approval = await desk.means.check_snooze(about.approval_id, actor, shown=about.shown)
+    await desk.open_view(trigger_id, snooze_modal(approval, await _here(desk, actor)))
+
+
+async def submit_snooze(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors:
+    """Read that form."""
+    for_s = read_snooze(values, now_ms=desk.clock())
+    if not isinstance(for_s, int):
+        return for_s
+    try:
+        kept = await desk.means.snooze(about.approval_id, actor, shown=about.shown, for_s=for_s)
+    except RefusalError as error:
+        if error.code != RefusalCode.BEYOND_DEADLINE:
+            raise
+        return {snoozed_in(values): say("refuse.beyond")}
+    desk.spawn(desk.approvals.follow_up(kept))
+    return {}
+
+
+async def open_question(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+) -> None:
+    """Open the form of a question."""
+    approval = await desk.means.check_question(about.approval_id, actor, shown=about.shown)
+    has_agent = await desk.explains(approval)
+    await desk.open_view(trigger_id, question_modal(approval, has_agent=has_agent))
+
+
+async def submit_question(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors:
+    """Read that form."""
+    asked = read_question(values)
+    if isinstance(asked, dict):
+        return asked
+    text, to = asked
+    try:
+        kept = await desk.means.ask(about.approval_id, actor, shown=about.shown, text=text, to=to)
+    except RefusalError as error:
+        if error.code != RefusalCode.NOT_HERE:
+            raise
+        return {PERSON: error.reason}
+    desk.spawn(desk.approvals.follow_up(kept))
+    return {}
+
+
+async def open_hand_over(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+) -> None:
+    """Open the form that hands a right to decide over, for who has it."""
+    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    vote = await desk.approvals.votes.right_of(approval, actor)
+    known = desk.approvals.policy.groups() or {}
+    groups = {
+        name: await _called(desk, known[name])
+        for name in vote.groups
+        if name in known and not vote.on_behalf_of
+    }
+    overview = await desk.homes.composer.overview(actor)
+    rights = OwnRights(
+        groups=groups,
+        waiting=await _own_right(desk, actor, overview.waiting),
+        handed=overview.handed,
+    )
+    view = hand_over_modal(approval, rights, await _here(desk, actor))
+    await desk.open_view(trigger_id, view)
+
+
+async def _called(desk: ListenerContext, group: Group) -> str:
+    """The name of a group in plain words: its title, or the names of who is in it."""
+    if group.title:
+        return group.title
+    composer, names = desk.homes.composer, list[str]()
+    for one in (*group.usergroups, *group.users, *group.channels)[:_MOST_CALLED]:
+        with suppress(DirectoryError):
+            if one[:1] in {"C", "G"}:
+                names.append(f"#{await composer.channel_name(one)}")
+            else:
+                names.append(await composer.name_of(one))
+    return ", ".join(filter(None, names)) or say("line.members")
+
+
+_MOST_CALLED = 3
+
+
+async def _own_right(
+    desk: ListenerContext, actor: Actor, waiting: Sequence[Approval]
+) -> list[Approval]:
+    """Those of some requests that somebody decides by a right of their own, and may hand over."""
+    decided = desk.approvals.votes
+    look = WaitingLook(
+        decided.census.directory, replace(decided.census, delegations=None), actor, (), desk.clock()
+    )
+    calls = [one for one in waiting if one.kind is not Kind.QUESTION]
+    return [one for one in await look.among(calls) if terms_of(one).delegation]
+
+
+async def submit_hand_over(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Read that form: one's own right is handed over, and nobody else's."""
+    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    longest = desk.clock() + LONGEST_MS
+    handing = read_handing(
+        values, await _here(desk, actor), ends_ms=min(approval.expires_ms, longest)
+    )
+    if isinstance(handing, dict):
+        return handing
+    if errors := _handing_errors(approval, handing, actor, now_ms=desk.clock()):
+        return errors
+    delegating = desk.delegating
+    team_id, group = approval.team_id, handing.group
+    name = approval.approval_id if handing.is_this else ""
+    try:
+        old = await delegating.ending(actor, team_id=team_id, group=group, approval_id=name)
+        made = await delegating.hand_over(
+            actor,
+            team_id=team_id,
+            delegate_id=handing.to,
+            until_ms=handing.until_ms,
+            group=group,
+            approval_id=name,
+        )
+    except RefusalError as error:
+        if error.code != RefusalCode.BAD_DELEGATE:
+            raise
+        return {TO: error.reason}
+    others = ", ".join(mention(one) for one in old if one != made.delegate_id)
+    words = _handed(approval, mention(made.delegate_id), date(made.until_ms), others, handing)
+    return FormNotice(title=say("form.handed"), words=words)
+
+
+def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_ms: int) -> Errors:
+    """The errors of a delegation form, by input."""
+    if handing.to == actor.user_id:
+        return {TO: say("refuse.delegate_self")}
+    if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
+        return {TO: say("refuse.delegate_own")}
+    return {DAY: say("refuse.time_long")} if handing.until_ms - now_ms > LONGEST_MS else {}
+
+
+def _handed(approval: Approval, who: str, when: str, others: str, handing: Handing) -> str:
+    """Say who can decide what now."""
+    if handing.is_this:
+        return say("form.handed_this", who=who, title=clip_mrkdwn(title_of(approval), _TITLE))
+    if others:
+        return say("form.handed_instead", who=who, when=when, old=others)
+    return say("form.handed_words", who=who, when=when)
+
+
+async def _here(desk: ListenerContext, actor: Actor) -> Here:
+    return Here(now_ms=desk.clock(), zone=await desk.zone(actor))
+
+
+CLICKS: Mapping[str, Press] = {
+    ActionId.CLAIM: claim,
+    ActionId.LET_GO: let_go,
+    ActionId.SNOOZE: open_snooze,
+    ActionId.ASK_BACK: open_question,
+    ActionId.HAND_OVER: open_hand_over,
+}
+"""Their buttons."""
+FORMS: Mapping[str, Submit] = {
+    ActionId.SNOOZE_MODAL: submit_snooze,
+    ActionId.ASK_BACK_MODAL: submit_question,
+    ActionId.HAND_OVER_MODAL: submit_hand_over,
+}
+"""Their forms."""

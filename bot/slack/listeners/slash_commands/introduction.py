@@ -1,0 +1,64 @@
+"""An agent's answer to who it is: what it does alone, what it asks about, and who decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.layout.parts import approvers_words
+from bot.layout.text import clip_mrkdwn
+from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel
+from bot.policy.terms import Terms, TermsError
+from bot.ports.people import CHANNEL
+from bot.threads.agents import AgentFacts
+from bot.words import say
+from bot.words.mrkdwn import escape
+
+_MOST = 20
+_LONGEST = 300
+_WHO = re.compile(
+    r"(?:so |and |hey,? |hi,? |hello,? )?(?:who|what) are you"
+    r"|what (?:can|do) you do(?: here)?|what are you (?:for|allowed to do)|introduce yourself",
+    re.IGNORECASE,
+)
+
+
+def asks_who(words: str) -> bool:
+    """Whether a message asks the agent who it is, and nothing else."""
+    return _WHO.fullmatch(words.strip().rstrip("?!. ")) is not None
+
+
+def introduction(facts: AgentFacts, *, terms_text: str, at_ms: int) -> str:
+    """Write the answer, in mrkdwn.
+
+    Args:
+        facts: The agent.
+        terms_text: The terms of what no rule speaks of, as a policy gives them; empty without any.
+        at_ms: Whoever is on duty then decides.
+    """
+    what = clip_mrkdwn(facts.description.strip(), _LONGEST)
+    name = escape(facts.name)
+    lines = [say("intro.agent", name=name, what=what) if what else say("intro.name", name=name)]
+    if facts.free:
+        lines.append(say("intro.free", tools=_listed(facts.free)))
+    if facts.gated:
+        lines.append(say("intro.gated", tools=_listed(facts.gated)))
+    if who := _deciders(terms_text, at_ms):
+        lines.append(say("intro.deciders", who=who))
+    lines.append(say("intro.stop"))
+    return "\n".join(lines)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [escape(name.replace("_", " ")) for name in names[:_MOST]]
+    return ", ".join(shown) + ("…" if len(names) > _MOST else "")
+
+
+def _deciders(terms_text: str, at_ms: int) -> str:
+    try:
+        terms = Terms.from_text(terms_text) if terms_text else None
+        names = audience_of(terms, asked_groups(terms, 0), at_ms) if terms else {}
+    except (TermsError, ValueError, IndexError):
+        return ""
+    people = [CHANNEL if name == HERE or is_channel(name) else name for name in names]
+    return approvers_words(list(dict.fromkeys(people))) if people else ""

@@ -1,0 +1,161 @@
+"""Words about one's own right: be away, be back, hand it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.layout.short_ids import short_id
+from bot.slack.listeners.slash_commands.answers import (
+    Asker,
+    TypedAnswer,
+    TypoError,
+    is_person,
+    person_named,
+    quoted,
+    when,
+)
+from bot.words import say
+from bot.words.mrkdwn import date, escape, mention
+from storage.records import DelegationRecord
+
+
+async def away(asker: Asker, words: Sequence[str]) -> TypedAnswer:
+    """`away until Fri for @ben`, `away for 3 days`, `away off`: no mentions; Ben decides."""
+    if _is_off(words):
+        return await _present(asker)
+    who, rest = _who(words)
+    if not rest or rest[0].lower() not in {"until", "for"}:
+        raise TypoError(say("command.date", text=quoted(" ".join(rest))) if rest else when())
+    until_ms = await asker.moment(rest)
+    actor, team_id = asker.actor, asker.team_id
+    if who:
+        old = await asker.delegating.ending(actor, team_id=team_id)
+        made = await asker.delegating.hand_over(
+            actor, team_id=team_id, delegate_id=who, until_ms=until_ms
+        )
+        await asker.delegating.go_away(actor, team_id=team_id, until_ms=until_ms)
+        asker.changed()
+        values = {"who": mention(who), "when": date(made.until_ms)}
+        return TypedAnswer(text=_instead(say("command.away", **values), old, who))
+    absent = await asker.delegating.go_away(actor, team_id=team_id, until_ms=until_ms)
+    asker.changed()
+    return TypedAnswer(text=say("command.away_alone", when=date(absent.until_ms)))
+
+
+async def back(asker: Asker, _: Sequence[str]) -> TypedAnswer:
+    """`back`: mentions return, and the delegation of `away` ends."""
+    ended = await asker.delegating.end(asker.actor, team_id=asker.team_id)
+    was_away = await asker.delegating.come_back(asker.actor, team_id=asker.team_id)
+    asker.changed()
+    if not ended and not was_away:
+        return TypedAnswer(text=say("command.not_away"))
+    return TypedAnswer(text=say("command.back"))
+
+
+async def delegate(asker: Asker, words: Sequence[str]) -> TypedAnswer:
+    """`delegate @ben until Fri for sre`, `delegate off`: lend approvals; alone, list them."""
+    if not words:
+        return await _list(asker)
+    if _is_off(words):
+        return await _end(asker)
+    who = person_named(words[0])
+    if len(words) < 2 or words[1].lower() not in {"until", "for"}:
+        raise TypoError(when())
+    time, group = _with_group(words[1:])
+    until_ms = await asker.moment(time)
+    actor, team_id = asker.actor, asker.team_id
+    old = await asker.delegating.ending(actor, team_id=team_id, group=group)
+    made = await asker.delegating.hand_over(
+        actor, team_id=team_id, delegate_id=who, until_ms=until_ms, group=group
+    )
+    asker.changed()
+    values = {"who": mention(who), "right": _right(made), "when": date(made.until_ms)}
+    return TypedAnswer(text=_instead(say("command.handed", **values), old, who))
+
+
+def _instead(words: str, old: Sequence[str], new: str) -> str:
+    """Say also whose delegation has ended by a new one."""
+    others = [mention(one) for one in old if one != new]
+    if not others:
+        return words
+    return f"{words} {say('command.handed_instead', who=', '.join(others))}"
+
+
+async def _present(asker: Asker) -> TypedAnswer:
+    was_away = await asker.delegating.come_back(asker.actor, team_id=asker.team_id)
+    asker.changed()
+    return TypedAnswer(text=say("command.here") if was_away else say("command.not_away"))
+
+
+async def _list(asker: Asker) -> TypedAnswer:
+    own = await asker.delegating.own(asker.actor, team_id=asker.team_id)
+    others = await asker.delegating.handed_to(asker.actor, team_id=asker.team_id)
+    lines = [
+        say(
+            "command.handed_by_you",
+            who=mention(one.delegate_id),
+            right=_right(one),
+            when=date(one.until_ms),
+        )
+        for one in own
+    ]
+    lines += [_from(one) for one in others]
+    return TypedAnswer(text="\n".join(lines) or say("command.handed_nothing"))
+
+
+async def _end(asker: Asker) -> TypedAnswer:
+    ended = await asker.delegating.end(asker.actor, team_id=asker.team_id)
+    asker.changed()
+    if not ended:
+        return TypedAnswer(text=say("command.nothing_handed"))
+    people = ", ".join(dict.fromkeys(mention(one.delegate_id) for one in ended))
+    return TypedAnswer(text=say("command.handed_ended", who=people))
+
+
+def _is_off(words: Sequence[str]) -> bool:
+    return [word.lower() for word in words] == ["off"]
+
+
+def _who(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The person behind the last `for`, and the words before; empty where there is none."""
+    places = [place for place, word in enumerate(words[:-1]) if word.lower() == "for"]
+    if places and is_person(words[places[-1] + 1]):
+        return person_named(" ".join(words[places[-1] + 1 :])), words[: places[-1]]
+    if any(map(is_person, words)):
+        raise TypoError(say("command.away_form"))
+    return "", words
+
+
+def _with_group(words: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Words before `for`, and the group behind it; empty where there is none.
+
+    Raises:
+        TypoError: It is not one name.
+    """
+    lowered = [word.lower() for word in words]
+    if "for" not in lowered[1:]:
+        return words, ""
+    place = lowered.index("for", 1)
+    names = words[place + 1 :]
+    if len(names) != 1:
+        raise TypoError(say("command.group"))
+    return words[:place], names[0]
+
+
+def _right(one: DelegationRecord) -> str:
+    if one.approval_id:
+        return say("command.your_right_request", id=short_id(one.approval_id))
+    if one.group_name:
+        return say("command.your_right_in", group=escape(one.group_name))
+    return say("command.your_right")
+
+
+def _from(one: DelegationRecord) -> str:
+    who, when = mention(one.owner_id), date(one.until_ms)
+    if one.approval_id:
+        name = short_id(one.approval_id)
+        return say("command.handed_to_you_request", who=who, id=name, when=when)
+    if one.group_name:
+        group = escape(one.group_name)
+        return say("command.handed_to_you_in", who=who, group=group, when=when)
+    return say("command.handed_to_you", who=who, when=when)

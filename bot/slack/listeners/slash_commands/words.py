@@ -1,0 +1,123 @@
+"""The table of words, and the answer to one that is not in it. Nothing is approved by a word."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+
+from bot.errors import DirectoryError, UserFacingError
+from bot.slack.listeners.slash_commands import lists, rights
+from bot.slack.listeners.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
+from bot.slack.listeners.slash_commands.quiet import quiet
+from bot.words import say, speaking
+
+MOST_TYPED = 500
+_VERDICTS = ("approve", "reject", "deny", "decide", "allow", "confirm", "accept", "ok", "yes", "no")
+_NEAR, _VERY_NEAR = 0.55, 0.75
+
+
+async def help_(_: Asker, __: Sequence[str]) -> TypedAnswer:
+    """`help`: all commands."""
+    return TypedAnswer(text=say("command.help"))
+
+
+Work = Callable[[Asker, Sequence[str]], Awaitable[TypedAnswer]]
+
+WORDS: Mapping[str, Work] = {
+    "list": lists.waiting,
+    "mine": lists.mine,
+    "decided": lists.decided,
+    "show": lists.show,
+    "away": rights.away,
+    "back": rights.back,
+    "permissions": lists.grants,
+    "grants": lists.grants,
+    "revoke": lists.revoke,
+    "stop": lists.stop,
+    "quiet": quiet,
+    "health": lists.health,
+    "help": help_,
+    "delegate": rights.delegate,
+}
+_ALONE = frozenset({"list", "mine", "decided", "back", "permissions", "grants", "health", "help"})
+"""Words with nothing behind them."""
+_OF_THREADS = frozenset({"stop"})
+"""Words that mean the thread itself where they are written in one."""
+
+
+async def answer(asker: Asker, typed: str) -> TypedAnswer:
+    """Do what somebody typed, in their language; return what they read.
+
+    Args:
+        asker: Who.
+        typed: What stands behind the command, or behind the mention.
+    """
+    words = typed[:MOST_TYPED].split()
+    with speaking(await _locale(asker)):
+        try:
+            return await _work(words)(asker, words[1:])
+        except UserFacingError as error:
+            return TypedAnswer(text=str(error))
+
+
+def is_word(typed: str) -> bool:
+    """Whether a mention in a thread says one of the words, and nothing that an agent should read.
+
+    A sentence that only begins with such a word is for the agent.
+    """
+    words = typed.lower().split()
+    match words:
+        case [word]:
+            return word in WORDS and word not in _OF_THREADS
+        case ["show" | "revoke" | "stop" as first, name]:
+            return first != "stop" or (name.isascii() and name.isdigit())
+        case ["away", "until" | "for" | "off", *_]:
+            return True
+        case ["quiet", first, *_]:
+            return first == "off" or first[:1].isdigit()
+        case ["delegate", first, *_]:
+            return first.startswith("<@") or first == "off"
+        case _:
+            return False
+
+
+def _work(words: Sequence[str]) -> Work:
+    """The work of what was typed.
+
+    Raises:
+        TypoError: There is no such word.
+    """
+    word = words[0].lower() if words else "list"
+    work = WORDS.get(word)
+    if work is None or (word in _ALONE and len(words) > 1) or _is_stop_of_nothing(words):
+        raise _unknown(" ".join(words) if work is not None else words[0])
+    return work
+
+
+def _is_stop_of_nothing(words: Sequence[str]) -> bool:
+    """Whether more stands behind `stop` than the number of a permission."""
+    match [word.lower() for word in words]:
+        case ["stop", number]:
+            return not (number.isascii() and number.isdigit())
+        case ["stop", _, *_]:
+            return True
+        case _:
+            return False
+
+
+def _unknown(typed: str) -> TypoError:
+    word = typed.lower()
+    first = word.split()[0]
+    if get_close_matches(first, _VERDICTS, n=1, cutoff=_VERY_NEAR):
+        return TypoError(say("command.verdict", word=quoted(typed)))
+    found = [first] if first in WORDS else get_close_matches(first, WORDS, n=1, cutoff=_NEAR)
+    guess = found[0] if found else "list"
+    return TypoError(say("command.unknown", word=quoted(typed), guess=f"`{guess}`"))
+
+
+async def _locale(asker: Asker) -> str:
+    with suppress(DirectoryError):
+        directory = asker.composer.overviews.directory
+        return (await directory.person(asker.actor.user_id)).locale
+    return ""

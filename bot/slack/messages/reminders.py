@@ -1,0 +1,169 @@
+"""The messages beside a card: reminders, escalations, nudges, and questions to who asked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from bot.layout.blocks import Card
+from bot.people.access import backup_names
+from bot.ports.notifier import SideMessage
+from bot.slack.calls import Putting
+from bot.slack.destinations import Spot, card_of, mentions_of, spot_of
+from bot.slack.messages.pacing import Arguments
+from bot.slack.messages.posts import Posts, suppress_gone
+from bot.slack.side_messages.question import closed_question, question_message
+from bot.slack.side_messages.reminders import (
+    concluded_text,
+    escalation_text,
+    nudge_text,
+    reminder_text,
+)
+from bot.words import said_to_all
+from storage.records import UNKNOWN_TS, Approval
+
+ESCALATION_EVENT = "countersign_escalation"
+REMINDER_EVENT = "countersign_reminder"
+QUESTION_EVENT = "countersign_question"
+PREFIX = "countersign_"
+
+
+class CardReminders(Posts):
+    """The messages beside the cards of one workspace."""
+
+    @said_to_all
+    async def remind(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> str:
+        if look_first and (ts := await self._find(approval, REMINDER_EVENT, approval.approval_id)):
+            return ts
+        link = await self._link(approval)
+        mentions = mentions_of(approval)
+        card = reminder_text(approval, mentions, link=link)
+        card = await self.addressed(card, mentions, approval.channel_id)
+        return await self._nudge(approval, card, REMINDER_EVENT, go=go, tries=1)
+
+    @said_to_all
+    async def escalate(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> str:
+        event = ESCALATION_EVENT
+        if look_first and (ts := await self._find(approval, event, approval.approval_id)):
+            return ts
+        link = await self._link(approval)
+        backups = backup_names(approval)
+        card = escalation_text(approval, backups, link=link)
+        card = await self.addressed(card, backups, approval.channel_id)
+        return await self._nudge(approval, card, event, go=go, tries=2)
+
+    @said_to_all
+    async def ask_back(
+        self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
+    ) -> str:
+        link = await self._link(approval)
+        card = question_message(approval, by=by, text=text, mentions=mentions, link=link)
+        putting = Putting(
+            event=QUESTION_EVENT,
+            record_id=key,
+            channel_id=approval.channel_id,
+            thread_ts=approval.thread_ts,
+            mentions=mentions,
+        )
+        return await self.put(putting, card)
+
+    @said_to_all
+    async def close_question(
+        self, approval: Approval, *, ts: str, by: str, text: str, is_answered: bool
+    ) -> None:
+        link = await self._link(approval)
+        card = closed_question(approval, by=by, text=text, is_answered=is_answered, link=link)
+        place: Arguments = {"channel": approval.channel_id, "ts": ts}
+        with suppress_gone():
+            await self._call("chat.update", {**place, "text": card.text, "blocks": card.blocks})
+
+    @said_to_all
+    async def nudge(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> SideMessage | None:
+        message = await self.with_channel(message)
+        spot = spot_of(approval, message)
+        message = replace(message, channel=spot.channel_id)
+        if look_first and (ts := await self._find_beside(approval, message, spot)):
+            return replace(message, ts=ts)
+        link = await self._link(approval, card_of(approval, message))
+        card = nudge_text(approval, message.kind, message.mentions, link=link)
+
+        async def arguments() -> Arguments | None:
+            if not await go():
+                return None
+            event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
+            mentions, key = message.mentions, message.key
+            shown = await self.addressed(card, mentions, spot.channel_id)
+            return self._posting(spot, shown, event, record_id, mentions=mentions, key=key)
+
+        answer = await self._send("chat.postMessage", spot.channel_id, arguments, tries=1)
+        return replace(message, ts=str(answer["ts"])) if answer else None
+
+    async def remove(self, approval: Approval, message: SideMessage) -> None:
+        if found := await self._posted(approval, message):
+            with suppress_gone():
+                await self._call("chat.delete", {"channel": found.channel, "ts": found.ts})
+
+    @said_to_all
+    async def close(self, approval: Approval, message: SideMessage) -> None:
+        if found := await self._posted(approval, message):
+            link = await self._link(approval, card_of(approval, found))
+            card = concluded_text(approval, link=link)
+            arguments: Arguments = {"channel": found.channel, "ts": found.ts}
+            with suppress_gone():
+                shown = {**arguments, "text": card.text, "blocks": card.blocks}
+                await self._call("chat.update", shown)
+
+    async def _posted(self, approval: Approval, message: SideMessage) -> SideMessage | None:
+        """Where a nudge stands; None when it is not in Slack."""
+        if message.ts not in {"", UNKNOWN_TS}:
+            return replace(message, channel=message.channel or approval.channel_id)
+        message = await self.with_channel(message)
+        spot = spot_of(approval, message)
+        ts = await self._find_beside(approval, message, spot)
+        return replace(message, channel=spot.channel_id, ts=ts) if ts else None
+
+    async def _find_beside(self, approval: Approval, message: SideMessage, spot: Spot) -> str:
+        event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
+        return await self._find(spot, event, record_id, key=message.key)
+
+    @said_to_all
+    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
+        if ts := await self._nudge_ts(approval, reminder=reminder):
+            with suppress_gone():
+                await self._call("chat.delete", {"channel": approval.channel_id, "ts": ts})
+
+    async def _nudge(
+        self,
+        approval: Approval,
+        card: Card,
+        event: str,
+        *,
+        go: Callable[[], Awaitable[bool]],
+        tries: int,
+    ) -> str:
+        async def arguments() -> Arguments | None:
+            return (
+                self._posting(approval, card, event, approval.approval_id) if await go() else None
+            )
+
+        answer = await self._send("chat.postMessage", approval.channel_id, arguments, tries=tries)
+        return str(answer.get("ts", ""))
+
+    async def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
+        """The `ts` of a message beside the card; empty when there is none."""
+        ts = approval.reminder_ts if reminder else approval.escalation_ts
+        if ts != UNKNOWN_TS:
+            return ts
+        event = REMINDER_EVENT if reminder else ESCALATION_EVENT
+        return await self._find(approval, event, approval.approval_id)

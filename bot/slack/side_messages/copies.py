@@ -1,0 +1,90 @@
+"""Cards in direct messages: the same card, with where it is from and why it is here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from bot.approvals.due.visit import BATCH, OWN
+from bot.errors import DeliveryError, DirectoryError
+from bot.layout.blocks import Card, context, plain
+from bot.layout.parts import asked_by
+from bot.layout.sentences import is_address
+from bot.people.recipient_ids import asked_groups
+from bot.people.terms_of import steps_of, terms_of
+from bot.policy.rotation import on_duty
+from bot.policy.terms import TermsError
+from bot.ports.notifier import SideMessage
+from bot.questions.shown import shown_question
+from bot.slack.cards.footer import who_line
+from bot.words import say
+from bot.words.mrkdwn import channel, mention
+from storage.records import Approval
+
+Sees = Callable[[Approval, str], Awaitable[bool]]
+"""Whether somebody may read all of a request now; raises `DirectoryError` where nobody knows."""
+
+
+async def sees_all(_: Approval, __: str) -> bool:
+    """Whether somebody may read a request: everybody may, where nobody looks them up."""
+    return True
+
+
+async def may_read(sees: Sees, approval: Approval, copy: SideMessage) -> bool:
+    """Whether the reader of a card beside the first may still read all of it.
+
+    Raises:
+        DeliveryError: It could not be looked up now: the card is drawn later.
+    """
+    if not copy.user:
+        return True
+    try:
+        return await sees(approval, copy.user)
+    except DirectoryError as error:
+        raise DeliveryError("look-up of a reader", "not_looked_up", took_no_effect=True) from error
+
+
+def withheld_card() -> Card:
+    """The card of somebody who may not see the request any more: nothing of it."""
+    words = say("line.withheld")
+    return Card(text=words, blocks=[context(plain(words))])
+
+
+def copy_lead(
+    approval: Approval, copy: SideMessage, *, link: str, approvers_text: str
+) -> list[str]:
+    """The lines of a card in a direct message that the one in the thread does not need.
+
+    Args:
+        approval: Pending.
+        copy: Where it stands; one in a channel has the lines of every card.
+        link: Address of the thread; empty when it is not known.
+        approvers_text: Who may decide, in our own words.
+    """
+    who, place = asked_by(approval), channel(approval.channel_id)
+    asked = say("line.requested", who=who)
+    if place:
+        asked = say("line.requested_in", who=who, channel=place)
+    thread = f" <{link}|{say('line.open_thread')}>" if is_address(link) else ""
+    why = _why(approval, copy) if copy.user else ""
+    who_can = shown_question(approval).who_can
+    return [f"{asked}{thread}", why or who_line(approval, approvers_text, who_can)]
+
+
+def _why(approval: Approval, copy: SideMessage) -> str:
+    """Why one person can decide, where that is certain; empty where only a look-up would tell."""
+    try:
+        terms = terms_of(approval)
+        names = asked_groups(terms, approval.stage, steps_of(approval))
+    except TermsError:
+        return ""
+    groups = [terms.groups[name] for name in names if name in terms.groups]
+    if any(copy.user in one.users for one in groups):
+        return say("line.why_you_named")
+    duties = [one.rotation for one in groups if one.rotation is not None]
+    if any(on_duty(one, copy.since_ms) == copy.user for one in duties):
+        return say("line.why_you_duty")
+    handles = {handle for one in groups for handle in one.usergroups}
+    is_open = any(one.here or one.channels for one in groups)
+    if copy.key.startswith((OWN, BATCH)) and len(handles) == 1 and not is_open:
+        return say("line.why_you", group=mention(*handles))  # looked up when it was sent
+    return ""

@@ -1,0 +1,398 @@
+"""The parts of the bot: the use cases, and what people see of them, joined.
+
+Each is made when it is first asked for, of the others that it needs: so they may need each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+from agents import Agent, Runner
+from agents.chat.explaining import Explains
+from agents.gates.rulings import Judgement
+from bot.approvals.ask_agent import Explanations
+from bot.approvals.break_glass import BreakGlassAlert
+from bot.approvals.due.agent_answers import AgentAnswers
+from bot.approvals.due.thread_reactions import ThreadReactions
+from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.editing import Edits
+from bot.approvals.grants import Grants
+from bot.approvals.service import Approvals
+from bot.maintenance.audit_sealer import Sealer
+from bot.maintenance.clocks import ClockWatch
+from bot.maintenance.retention import Forgetting, Retention
+from bot.notifications.do_not_disturb import PersonalDoNotDisturb
+from bot.people.access import Access
+from bot.people.current_policy import CurrentPolicy
+from bot.ports.tools import BatchWords, CheckedCall
+from bot.questions.record import Rules
+from bot.scheduler import DueWork
+from bot.slack.agentview.prompts import SuggestedPrompts
+from bot.slack.agentview.sessions import AgentSessions
+from bot.slack.agentview.tasks import SlackTaskBoard
+from bot.slack.cards.card_for import shows_all
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.lists import ListParts
+from bot.slack.messages.reactions import SlackReactions
+from bot.slack.process import Process, SlackSide
+from bot.slack.side_messages.grant import use_words
+from bot.slack.typing_status import SlackPresence
+from bot.tasks import Tasks
+from bot.threads.agents import Catalog
+from bot.threads.inbox import ThreadInbox
+from bot.threads.named_agents import Roster
+from bot.threads.outbox import Outbox
+from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce
+from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.grant_uses import GrantCheck, UseLines
+from bot.threads.runs.history import ThreadHistory
+from bot.threads.runs.policy_of_cards import policy_of_cards
+from bot.threads.runs.preflight import StartCheck
+from bot.threads.summaries import Summaries
+from bot.threads.turns import Turns
+from bot.threads.worker import Threads
+from storage.base import Storage
+from storage.records import Approval
+
+QUICK_CALL = timedelta(milliseconds=300)
+"""The length of a call up to which cards say only what came of it."""
+
+
+@dataclass(kw_only=True)
+class Wiring:
+    """The parts of one bot.
+
+    Args:
+        slack: Slack, as they reach it.
+        storage: Where records are kept; open.
+        roster: The agents that work in the threads.
+        rules: Who decides, and how long it may take.
+        process: Where all this runs.
+        tasks: Work that runs.
+        policy: Gives the policy in force; None where none is judged by.
+    """
+
+    slack: SlackSide
+    storage: Storage
+    roster: Roster
+    rules: Rules
+    process: Process
+    tasks: Tasks
+    policy: Callable[[], InForce] | None = None
+
+    # What all of them share.
+
+    @cached_property
+    def policy_now(self) -> CurrentPolicy:
+        """The policy in force, as cards and votes ask it."""
+        return policy_of_cards(self.policy, self._judge)
+
+    async def _judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        return await self.catalog.judge(approval, arguments)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """The agents' texts, and private answers."""
+        return Outbox(
+            storage=self.storage,
+            notifier=self.slack.notifier,
+            clock=self.process.clock,
+            owner=self.process.owner,
+            spawn=self.tasks.spawn,
+        )
+
+    # Approvals.
+
+    @cached_property
+    def attendance(self) -> ApprovalWorker:
+        """All that is due for an approval."""
+        storage, clock = self.storage, self.process.clock
+        self.slack.notifier.sees = self.lists.sees
+        self.slack.notifier.name_of = self.lists.name_of
+        self.slack.notifier.team_of = self.lists.team_of
+        return ApprovalWorker(
+            storage=storage,
+            directory=self.slack.directory,
+            notifier=self.slack.notifier,
+            clock=clock,
+            owner=self.process.owner,
+            wake=self.wake,
+            remind_after=self.rules.remind_after,
+            policy=self.policy_now,
+            alarm=BreakGlassAlert(
+                lambda: self.approvals.votes, self.slack.notices, self.tasks.spawn
+            ),
+            signs=ThreadReactions(storage.approvals, SlackReactions(self.slack.notifier), clock),
+            batches=self.slack.batches(self._batch_words),
+            visited=self._visited,
+            consideration=PersonalDoNotDisturb(
+                wishes=self.lists.wishes, plans=self.lists.plans if self.process.has_lists else None
+            ),
+            answers=self.agent_answers,
+            grant=self.grants.complete,
+            pause=self.process.sleep,
+        )
+
+    @cached_property
+    def agent_answers(self) -> AgentAnswers:
+        """The answers of agents about their calls."""
+        return AgentAnswers(
+            storage=self.storage,
+            clock=self.process.clock,
+            explain=self.explanations.answer,
+            spawn=self.tasks.spawn,
+            attend=self._attend,
+        )
+
+    @cached_property
+    def explanations(self) -> Explanations:
+        """Asks agents about their calls."""
+        return Explanations(agent=self._explainer, log=self.storage.log)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Decisions."""
+        return Approvals(
+            storage=self.storage,
+            access=Access(self.slack.directory),
+            clock=self.process.clock,
+            shows=shows_all,
+            attendance=self.attendance,
+            policy=self.policy_now,
+        )
+
+    @cached_property
+    def grants(self) -> Grants:
+        """Standing grants."""
+        return Grants(
+            storage=self.storage,
+            notices=self.slack.notices,
+            clock=self.process.clock,
+            votes=lambda: self.approvals.votes,
+        )
+
+    async def _attend(self, approval_id: str) -> None:
+        await self.attendance.attend(approval_id)
+
+    def _attend_soon(self, approval_id: str) -> None:
+        self.tasks.spawn(self.attendance.attend(approval_id))
+
+    def _visited(self) -> None:
+        self.lists.homes.changed()
+
+    async def _check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
+        return await self.catalog.check_call(approval, arguments)
+
+    async def _batch_words(self, items: Sequence[Approval]) -> BatchWords:
+        return await self.catalog.batch_words(items)
+
+    async def _explainer(self, approval: Approval) -> Explains | None:
+        return await self.catalog.explainer(approval)
+
+    # Runs of agents.
+
+    @cached_property
+    def witness(self) -> ExecutionRecorder:
+        """Keeps approvals true about what they let run."""
+        return ExecutionRecorder(
+            self.storage.approvals,
+            self.storage.audit,
+            self.process.clock,
+            self._attend_soon,
+            quick=QUICK_CALL,
+        )
+
+    @cached_property
+    def starts(self) -> StartCheck:
+        """Whether an approved call may still start."""
+        return StartCheck(
+            storage=self.storage,
+            audit=self.storage.audit,
+            votes=lambda: self.approvals.votes,
+            clock=self.process.clock,
+            max_age=self.rules.max_age,
+            known=self.witness.watched,
+            attend=self._attend_soon,
+            sleep=self.process.sleep,
+        )
+
+    @cached_property
+    def house(self) -> BotPolicy | None:
+        """Judges each call of each tool; None where no policy is in force."""
+        if self.policy is None:
+            return None
+        return BotPolicy(
+            storage=self.storage,
+            audit=self.storage.audit,
+            clock=self.process.clock,
+            members=GroupMembers(self.slack.directory, self.process.clock),
+            in_force=self.policy,
+            grants=GrantCheck(self.grants, self.tasks.spawn),
+            uses=UseLines(
+                storage=self.storage,
+                outbox=self.outbox,
+                clock=self.process.clock,
+                words=use_words,
+                check_call=self._check_call,
+            ),
+            patience=self.starts.wait,
+        )
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The agents, each with its runner."""
+        return Catalog(
+            self.roster.agents,
+            descriptions=self.roster.descriptions,
+            make_runner=self._runner_of,
+            checkpoints=self.storage.checkpoints,
+            channel_name=self.slack.directory.channel_name,
+        )
+
+    def _runner_of(self, agent: Agent) -> Runner:
+        return Runner(
+            agent,
+            checkpoint_store=self.storage.checkpoints,
+            message_log=ThreadHistory(self.storage.log),
+            durability="step",
+            streaming=True,
+            before_start=self.starts,
+            model_timeout=self.process.model_timeout,
+            recorder=self.witness,
+            policy=self.house,
+            era=self.process.era,
+        )
+
+    @cached_property
+    def turns(self) -> Turns:
+        """The agents' turns."""
+        notifier, process = self.slack.notifier, self.process
+        return Turns(
+            storage=self.storage,
+            runners=self.catalog.runner,
+            attendance=self.attendance,
+            outlook=self.approvals.outlook(self.rules.channels),
+            notifier=notifier,
+            outbox=self.outbox,
+            rules=self.rules,
+            clock=process.clock,
+            spawn=self.tasks.spawn,
+            witness=self.witness,
+            tell=process.tell,
+            presence=SlackPresence(
+                notifier.try_call,
+                process.clock,
+                self.tasks.spawn,
+                process.sleep,
+                sessions=AgentSessions(notifier.try_call),
+            ),
+            board=SlackTaskBoard(notifier.try_call),
+        )
+
+    # Threads and their messages.
+
+    @cached_property
+    def inbox(self) -> ThreadInbox:
+        """People's messages."""
+        return ThreadInbox(
+            storage=self.storage,
+            access=self.approvals.access,
+            approvals=self.approvals,
+            outbox=self.outbox,
+            clock=self.process.clock,
+            stop=self.turns.stopping.stop,
+            spoken_to=self.catalog.spoken_to,
+        )
+
+    @cached_property
+    def threads(self) -> Threads:
+        """The agents' work in threads."""
+        return Threads(
+            storage=self.storage,
+            inbox=self.inbox,
+            turns=self.turns,
+            outbox=self.outbox,
+            clock=self.process.clock,
+            owner=self.process.owner,
+            sleep=self.process.sleep,
+            beat=self.process.beat,
+            summaries=Summaries(self.storage, self.slack.notices, self.process.clock),
+        )
+
+    def wake(self, thread_id: str) -> None:
+        """Start the work on a thread."""
+        self.tasks.spawn(self.threads.work(thread_id))
+
+    async def catch_up(self) -> None:
+        """Do what had to wait while Slack refused the app."""
+        await self.attendance.catch_up()
+        for thread_id in await self.threads.catch_up():
+            self.wake(thread_id)
+
+    @cached_property
+    def lists(self) -> ListParts:
+        """The lists of what waits."""
+        return ListParts(
+            slack=self.slack,
+            storage=self.storage,
+            process=self.process,
+            tasks=self.tasks,
+            policy=self.policy_now,
+        )
+
+    # What begins work: payloads, and the tick.
+
+    @cached_property
+    def desk(self) -> ListenerContext:
+        """The use cases behind the listeners."""
+        return ListenerContext(
+            storage=self.storage,
+            approvals=self.approvals,
+            inbox=self.inbox,
+            threads=self.threads,
+            check_call=self.catalog.check_call,
+            judge=self.catalog.judge,
+            facts=self.catalog.facts,
+            explains=self.explanations.offered,
+            hear=self.slack.directory.hear,
+            edits=Edits(self.storage, self.approvals, self.rules, self.process.clock),
+            grants=self.grants,
+            wishes=self.lists.wishes,
+            outbox=self.outbox,
+            homes=self.lists.homes,
+            client=self.slack.client,
+            clock=self.process.clock,
+            spawn=self.tasks.spawn,
+            prompts=SuggestedPrompts(self.slack.notifier.try_call, self.roster.offered()),
+            patience=self.process.patience,
+        )
+
+    @cached_property
+    def sweep(self) -> DueWork:
+        """Finds due work."""
+        clock, owner = self.process.clock, self.process.owner
+        return DueWork(
+            storage=self.storage,
+            attendance=self.attendance,
+            threads=self.threads,
+            outbox=self.outbox,
+            clock=clock,
+            spawn=self.tasks.spawn,
+            retention=self._retention(),
+            clocks=ClockWatch(storage=self.storage, clock=clock),
+            sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
+            grants=self.grants,
+            lists=self.lists.homes.refresh,
+            digests=self.lists.digests if self.process.has_lists else None,
+        )
+
+    def _retention(self) -> Retention | None:
+        keep, process = self.process.retention, self.process
+        if keep is None:
+            return None
+        forgetting = Forgetting(storage=self.storage, clock=process.clock, owner=process.owner)
+        return Retention(forgetting=forgetting, keep=keep)

@@ -1,0 +1,1 @@
+"""One agent for each Slack thread: messages in, turns, texts out."""

@@ -1,0 +1,115 @@
+"""Stopping what an agent does in a thread: who may, and what people are told of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.approvals.execution import RunState, run_of
+from bot.approvals.votes import Votes
+from bot.errors import DirectoryError, NotApproverError
+from bot.people.requesters import is_requester
+from bot.policy.tally import REJECT
+from bot.ports.people import Actor, Directory
+from bot.words import say
+from storage.base import Storage
+from storage.records import Approval, Kind, Message, Status, Thread
+
+STOP = "stop"
+"""The word that stops an agent, which a button says for people."""
+_MOST = 6
+"""The most calls that are named."""
+_STOP = re.compile(
+    r"(?:please,? )?(?:stop|halt|abort)"
+    r"(?: (?:it|this|that|now|everything|all|working|immediately|please))*[.! ]*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Knows who may stop a thread's run, and says what it did.
+
+    Args:
+        storage: Where records are kept.
+        votes: Who may decide what waits.
+        directory: Where people are looked up.
+    """
+
+    storage: Storage
+    votes: Votes
+    directory: Directory
+
+    async def may_stop(self, thread: Thread, user_id: str, waiting: Sequence[Approval]) -> bool:
+        """Whether a person may: one whose words led to it, or who may decide what waits.
+
+        Raises:
+            DirectoryError: Who they are could not be looked up.
+        """
+        asked = {thread.requester_id, *json.loads(thread.requesters_json)}
+        if user_id in asked or any(is_requester(one, user_id) for one in waiting):
+            return True
+        actor = Actor(user_id=user_id, team_id="")
+        for approval in waiting:
+            if approval.kind is Kind.QUESTION:
+                continue  # whoever may answer is anybody here
+            try:
+                await self.votes.check(approval, actor, choice=REJECT)
+            except NotApproverError:
+                continue
+            return True
+        return False
+
+    async def told(self, thread: Thread, message: Message) -> str:
+        """Say who stopped it, what had run by then, and what did not."""
+        by = await self._name(message.user_id)
+        parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]
+        found = await self.storage.approvals.of_turn(thread.checkpoint_id)
+        calls = [one for one in found if one.kind is not Kind.QUESTION or one.tool]
+        ran, unsure, left = _titles(calls)
+        if ran:
+            parts.append(say("message.stopped_ran", what=_listed(ran)))
+        if unsure:
+            parts.append(say("message.stopped_doubt", what=_listed(unsure)))
+        if left:
+            parts.append(say("message.stopped_left", what=_listed(left)))
+        if not ran and not unsure:
+            parts.append(say("message.stopped_nothing"))
+        return " ".join(parts)
+
+    async def _name(self, user_id: str) -> str:
+        try:
+            return (await self.directory.person(user_id)).name
+        except DirectoryError:
+            return ""
+
+
+def looks_like_stop(text: str) -> bool:
+    """Whether a message says nothing but that the agent shall stop."""
+    return _STOP.fullmatch(text.strip()) is not None
+
+
+def _titles(calls: Sequence[Approval]) -> tuple[list[str], list[str], list[str]]:
+    """The titles of what ran, of what may have, and of what did not."""
+    ran: list[str] = []
+    unsure: list[str] = []
+    left: list[str] = []
+    for one in calls:
+        run = run_of(one)
+        decided = one.decision.title if one.decision is not None else ""
+        title = decided or one.title or one.tool
+        if run is not None and run.state in {RunState.RAN, RunState.FAILED}:
+            ran.append(title)
+        elif run is not None and run.state in {RunState.RUNNING, RunState.DOUBT}:
+            unsure.append(title)
+        elif one.status in {Status.PENDING, Status.APPROVED, Status.ANSWERED}:
+            left.append(title)
+    return ran, unsure, left
+
+
+def _listed(titles: Sequence[str]) -> str:
+    named = "; ".join(titles[:_MOST])
+    more = len(titles) - _MOST
+    return say("message.and_more", what=named, n=more) if more > 0 else named

@@ -1,0 +1,507 @@
+"""People's messages: which the agent gets, which answer a question, and which do neither."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.approvals.answers import BackAnswers
+from bot.approvals.disclosure import Surface
+from bot.approvals.service import Approvals
+from bot.approvals.withdrawals import looks_like_withdrawal
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.errors import (
+    ApprovalClosedError,
+    NotApproverError,
+    OutdatedCardError,
+    UserFacingError,
+)
+from bot.people.access import Access
+from bot.people.requesters import is_requester
+from bot.people.thread_pass import ThreadPass
+from bot.policy.tally import APPROVE, REJECT
+from bot.ports.notifier import NO_OFFER, Offer
+from bot.ports.people import Actor
+from bot.ports.process import Clock
+from bot.questions.base import question_of, read_reply
+from bot.threads.cancellation import Stops, looks_like_stop
+from bot.threads.message_event import (
+    NO_TURN,
+    Incoming,
+    is_repeated,
+    looks_like_decision,
+    plain_text,
+    written_at,
+)
+from bot.threads.outbox import Outbox
+from bot.words import say, speaking
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
+
+logger = logging.getLogger(__name__)
+
+_MOST = 50
+"""Maximum number of new messages that an agent reads in one turn."""
+_MOST_OFFERED = 10
+"""Requests of a thread of which it is looked up whether the writer of a reply can decide them."""
+
+
+def _nothing(_: str) -> None:
+    """Nothing goes on in this process."""
+
+
+def _to_nobody(words: str) -> tuple[str, str]:
+    """No agent has a name that people can say."""
+    return "", words
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadInbox:
+    """Keeps and sorts messages.
+
+    Args:
+        storage: Where records are kept.
+        access: Who may ask and answer.
+        approvals: Records answers.
+        outbox: How people are told.
+        clock: The time now.
+        stop: Stops what goes on in a thread, where that is in this process.
+        spoken_to: Tells by its name which agent words are for, and what they say to it.
+    """
+
+    storage: Storage
+    access: Access
+    approvals: Approvals
+    outbox: Outbox
+    clock: Clock
+    stop: Callable[[str], None] = _nothing
+    spoken_to: Callable[[str], tuple[str, str]] = _to_nobody
+
+    @property
+    def stops(self) -> Stops:
+        """The rights to stop a run, and the words about it."""
+        return Stops(self.storage, self.approvals.votes, self.access.directory)
+
+    async def receive(self, incoming: Incoming) -> str | None:
+        """Keep a message that concerns an agent; nothing is lost once this has returned.
+
+        In a channel, a mention starts or continues the agent. In its thread, the person who
+        started it needs no mention, and anybody's reply counts while a question is open.
+
+        Returns:
+            The thread to work on; None when there is nothing to do.
+        """
+        name, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
+        known = await self._known(incoming)
+        thread = known or self._begun(incoming, name)
+        if thread is None:
+            return None
+        pending = await self._waiting(thread)
+        asks = any(a.kind is Kind.QUESTION for a in pending)
+        is_for_agent = self._is_for_agent(incoming, thread, has_question=asks)
+        if looks_like_stop(words) and is_for_agent:
+            await self._ensure(thread, known)
+            return await self._take_stop(incoming, thread, words, pending)
+        if pending and not asks and await self._is_about_cards(incoming, words, pending):
+            return None
+        if not is_for_agent:
+            return None
+        if not await self._is_readable(incoming, thread, words, name):
+            await self._ensure(thread, known)
+            return None
+        now, threads = self.clock(), self.storage.threads
+        await self.storage.inbox.add(self._message(incoming, words, now))  # before its thread
+        new = replace(thread, due_ms=now, active_ms=now, wakes=1)
+        if known is not None or not await threads.add(new):
+            await threads.wake(thread.thread_id, now_ms=now)
+        if pending and not asks:
+            await self._note_words(incoming, words, pending)
+        return thread.thread_id
+
+    async def _is_about_cards(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> bool:
+        """Deal with a reply that is about what waits, and that no agent gets; say what it does."""
+        if looks_like_decision(words):
+            await self._refuse_verdict(incoming, words, waiting)
+            return True
+        own, offered = _own(waiting, incoming.user_id)
+        if own and looks_like_withdrawal(words):
+            told = say("refuse.to_withdraw") if offered else say("refuse.begun")
+            await self._refuse_reply(incoming, words, told, offer=Offer(withdraw=offered))
+            await self._show_words(incoming, words, own)
+            return True
+        return await self._answers_back(incoming, words, waiting)
+
+    async def _refuse_verdict(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> None:
+        """Say that a reply decides nothing; to who tries it again, with the buttons that do.
+
+        Who could press none of them is told why in place of that.
+        """
+        actor, able, why = Actor(user_id=incoming.user_id, team_id=""), list[Approval](), ""
+        for one in waiting[:_MOST_OFFERED]:
+            choice = APPROVE if one.kind is Kind.APPROVAL else REJECT
+            try:
+                await self.approvals.votes.check(one, actor, choice=choice)
+                able.append(one)
+            except UserFacingError as error:
+                why = why or str(error)
+        if not able:
+            await self._refuse_reply(incoming, words, why)
+        elif await is_repeated(self.storage.inbox, incoming, waiting):
+            offer = Offer(decide=able)
+            await self._refuse_reply(incoming, words, say("refuse.reply"), offer=offer)
+        else:
+            await self._refuse_reply(incoming, words, say("refuse.reply_here"))
+
+    async def _note_words(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> None:
+        """Show words that the agent reads later on the cards of whoever wrote them, and say so."""
+        own, offered = _own(waiting, incoming.user_id)
+        await self._show_words(incoming, words, own)
+        told = say("refuse.noted") if offered else say("refuse.noted_only")
+        await self._send_ephemeral(incoming, told, offer=Offer(withdraw=offered))
+
+    async def _is_readable(
+        self, incoming: Incoming, thread: Thread, words: str, agent: str
+    ) -> bool:
+        """Whether the agent of a thread can read a message; say why not.
+
+        That files are not read is said once in a thread.
+        """
+        if agent and thread.agent != agent:
+            await self._refuse_reply(incoming, words, say("refuse.agent_of_thread", name=agent))
+            return False
+        if incoming.has_files:
+            told = say("refuse.files" if words else "refuse.files_alone")
+            await self._send_ephemeral(incoming, told, key="files")
+        return bool(words) or not incoming.has_files
+
+    async def stop_thread(self, stop: Incoming) -> str | None:
+        """Stop the agent of a thread as a button says, by the rules of the word.
+
+        Args:
+            stop: The click, as the message that it stands for.
+
+        Returns:
+            The thread to work on; None when there is nothing to do.
+        """
+        try:
+            thread = await self.storage.threads.get(stop.thread_id)
+        except RecordNotFoundError:
+            return None
+        return await self._take_stop(stop, thread, stop.text, await self._waiting(thread))
+
+    async def _take_stop(
+        self, incoming: Incoming, thread: Thread, words: str, waiting: Sequence[Approval]
+    ) -> str | None:
+        """Keep the word by which somebody stops the agent, and stop it; or say why not."""
+        is_idle = not thread.turn_open and thread.leased_until_ms <= self.clock()
+        if is_idle and not await self.storage.inbox.new(thread.thread_id, limit=1):
+            await self._refuse_reply(incoming, words, say("message.stop_nothing"))
+            return None
+        if not await self.stops.may_stop(thread, incoming.user_id, waiting):
+            await self._refuse_reply(incoming, words, say("refuse.stop"))
+            return None
+        now = self.clock()
+        await self.storage.inbox.add(self._message(incoming, words, now))
+        await self.storage.threads.wake(thread.thread_id, now_ms=now)
+        self.stop(thread.thread_id)
+        return thread.thread_id
+
+    async def has_stop(self, thread_id: str) -> bool:
+        """Whether somebody has told the agent of a thread to stop, and that is still to be done."""
+        new = await self.storage.inbox.new(thread_id, limit=_MOST)
+        return any(looks_like_stop(message.text) for message in new)
+
+    async def done_with(self, message: Message) -> None:
+        """Note that a message was seen to; no agent gets it."""
+        await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+
+    async def _heed(self, work: ThreadPass, message: Message, admitted: list[str]) -> None:
+        """Sort a word that stops the agent: it ends the open turn, and what was not begun."""
+        thread = work.thread
+        waiting = await self._waiting(thread)
+        if not await self.stops.may_stop(thread, message.user_id, waiting):
+            await self._refuse(thread, message, say("refuse.stop"))
+            return
+        if admitted:
+            await self.storage.inbox.take(admitted, turn=NO_TURN)
+        if thread.turn_open and work.stop is None:
+            work.stop = message
+        elif thread.turn_open:
+            await self.done_with(message)
+        else:
+            told = say("message.stopped_early") if admitted else say("message.stop_nothing")
+            await self._refuse(thread, message, told)
+        admitted.clear()
+
+    async def _answers_back(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> bool:
+        """Take a requester's reply as the answer to what somebody asked back about a card.
+
+        Who names the bot speaks to the agent, as ever. The agent does not get such an answer.
+        """
+        if incoming.is_mention and not incoming.is_direct:
+            return False
+        kept = await BackAnswers(self.storage, self.clock).take(
+            waiting,
+            by=incoming.user_id,
+            text=words,
+            ts=incoming.ts,
+            at_ms=written_at(incoming, self.clock),
+        )
+        if kept is None:
+            return False
+        message = self._message(
+            incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
+        )
+        await self.storage.inbox.add(message)
+        self.outbox.spawn(self.approvals.attendance.attend(kept.approval_id))
+        await self._send_ephemeral(incoming, say("message.answer_kept"))
+        return True
+
+    async def _show_words(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> None:
+        """Put what one who asked writes on the cards that wait: whoever decides reads it first."""
+        at_ms = written_at(incoming, self.clock)
+        for approval in waiting:
+            if await self.approvals.withdrawals.add_words(
+                approval, by=incoming.user_id, text=words, at_ms=at_ms
+            ):
+                self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
+
+    async def sort(self, work: ThreadPass) -> list[str]:
+        """Go through the new messages of a thread: refuse strangers' ones, record answers.
+
+        Args:
+            work: The pass; told whether there may be more of them.
+
+        Returns:
+            Ids of what is left: input for the agent.
+
+        Raises:
+            DirectoryError: A look-up failed; to be repeated.
+        """
+        admitted: list[str] = []
+        thread = work.thread
+        new = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
+        work.has_more = len(new) >= _MOST
+        if new and not await self.access.directory.is_in(thread.channel_id):
+            logger.info("a message from outside", extra={"action": "event_ignored"})
+            await self.storage.inbox.take([one.message_id for one in new], turn=NO_TURN)
+            return admitted
+        questions = await self._questions(thread) if new else []
+        for message in new:
+            with speaking(await self.access.locale(message.user_id)):  # as its writer is answered
+                await self._sort_one(work, message, questions, admitted)
+        return admitted
+
+    async def _sort_one(
+        self,
+        work: ThreadPass,
+        message: Message,
+        questions: Sequence[Approval],
+        admitted: list[str],
+    ) -> None:
+        """Sort a message; what the agent gets is added to what is admitted."""
+        thread, actor = work.thread, Actor(user_id=message.user_id, team_id="")
+        try:
+            await self.access.check_person(actor, team_id=thread.team_id)
+        except NotApproverError as error:
+            await self._refuse(thread, message, say("refuse.not_passed", why=error.reason))
+            return
+        if looks_like_stop(message.text):
+            await self._heed(work, message, admitted)
+        elif not await self._try_answer(thread, message, actor, questions):
+            admitted.append(message.message_id)
+
+    async def set_aside(self, thread: Thread) -> None:
+        """Take new messages that cannot be sorted out of the way; no agent gets them."""
+        left = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
+        await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
+
+    async def _known(self, incoming: Incoming) -> Thread | None:
+        """The thread of a message; None where there is none yet."""
+        if incoming.thread_ts == incoming.ts and not _can_begin(incoming):
+            return None
+        try:
+            return await self.storage.threads.get(incoming.thread_id)
+        except RecordNotFoundError:
+            return None
+
+    async def _ensure(self, thread: Thread, known: Thread | None) -> None:
+        """Make a thread in which nothing is to be done yet: what was refused belongs to it."""
+        if known is None:
+            await self.storage.threads.ensure(thread)
+
+    def _begun(self, incoming: Incoming, agent: str) -> Thread | None:
+        """The thread that a message starts; None where it starts none."""
+        if not _can_begin(incoming):
+            return None
+        now = self.clock()
+        return Thread(
+            thread_id=incoming.thread_id,
+            team_id=incoming.team_id,
+            channel_id=incoming.channel_id,
+            thread_ts=incoming.thread_ts,
+            requester_id=incoming.user_id,
+            created_ms=now,
+            active_ms=now,
+            agent=agent,
+        )
+
+    @staticmethod
+    def _is_for_agent(incoming: Incoming, thread: Thread, *, has_question: bool) -> bool:
+        if incoming.is_direct or incoming.is_mention:
+            return True
+        if has_question:
+            return True
+        speaks_to_somebody = incoming.text.lstrip().startswith("<@")
+        return incoming.user_id == thread.requester_id and not speaks_to_somebody
+
+    async def _refuse_reply(
+        self, incoming: Incoming, words: str, text: str, *, offer: Offer = NO_OFFER
+    ) -> None:
+        """Keep a reply that does nothing by itself from the agent, and say what would."""
+        kept = self._message(
+            incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
+        )
+        await self.storage.inbox.add(kept)
+        await self._note_refusal(kept, text)
+        await self._send_ephemeral(incoming, text, offer=offer)
+
+    async def _note_refusal(self, message: Message, why: str) -> None:
+        await note(
+            self.storage.audit,
+            Act.MESSAGE_REFUSED,
+            key=message.message_id,
+            at_ms=message.received_ms,
+            about=message.thread_id,
+            by=message.user_id,
+            message=message.message_id,
+            why=why,
+        )
+
+    async def _questions(self, thread: Thread) -> list[Approval]:
+        """The open questions of a thread; only an open turn has any."""
+        return [one for one in await self._waiting(thread) if one.kind is Kind.QUESTION]
+
+    async def _waiting(self, thread: Thread) -> list[Approval]:
+        """Approvals of a thread that wait for people; only an open turn has any."""
+        found = await self.storage.approvals.open_of(thread.thread_id) if thread.turn_open else ()
+        return [one for one in found if one.status is Status.PENDING]
+
+    async def _try_answer(
+        self, thread: Thread, message: Message, actor: Actor, open_questions: Sequence[Approval]
+    ) -> bool:
+        """Take a message as the answer of the open question, if there is exactly one.
+
+        A message that is older than the question was not written as its answer.
+
+        Returns:
+            Whether the message is dealt with.
+        """
+        questions = [a for a in open_questions if a.created_ms <= message.received_ms]
+        if not questions:
+            return False
+        if len(questions) > 1:
+            text = say("refuse.two_questions")
+            await self._refuse(thread, message, text)
+            return True
+        answer = read_reply(questions[0], message.text)
+        if not answer:
+            await self._refuse(thread, message, question_of(questions[0]).reply_hint())
+            return True
+        try:
+            await self._answer(questions[0], message, actor, answer)
+        except NotApproverError as error:
+            await self._refuse(thread, message, say("refuse.not_taken", why=error.reason))
+        except (ApprovalClosedError, OutdatedCardError):
+            return False
+        else:
+            await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+        return True
+
+    async def _answer(
+        self, question: Approval, message: Message, actor: Actor, answer: str
+    ) -> None:
+        approval = await self.approvals.look(question.approval_id, actor, shown=question.digest)
+        decision = Decision(
+            status=Status.ANSWERED,
+            by=message.user_id,
+            at_ms=self.clock(),
+            answer_json=answer,
+            digest=approval.digest,
+        )
+        # Whoever replies in its thread sees the card there, unless that stands elsewhere.
+        surface = Surface.ELSEWHERE if approval.place else Surface.CARD
+        decided = await self.approvals.decide(approval, decision, surface=surface)
+        self.outbox.spawn(self.approvals.follow_up(decided))
+
+    async def _refuse(self, thread: Thread, message: Message, text: str) -> None:
+        """Put a message aside, and tell its writer why; the answer is on record first."""
+        await self._note_refusal(message, text)
+        await self.outbox.send_ephemeral(
+            channel_id=thread.channel_id,
+            thread_ts=thread.thread_ts,
+            user_id=message.user_id,
+            text=text,
+            key=message.ts,
+        )
+        await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+
+    async def _send_ephemeral(
+        self, incoming: Incoming, text: str, *, key: str = "", offer: Offer = NO_OFFER
+    ) -> None:
+        """Tell the writer of a message something, once however often Slack sends the message.
+
+        With a key it is told once in the thread.
+        """
+        await self.outbox.send_ephemeral(
+            channel_id=incoming.channel_id,
+            thread_ts=incoming.thread_ts,
+            user_id=incoming.user_id,
+            text=text,
+            key=key or incoming.ts,
+            offer=offer,
+        )
+
+    @staticmethod
+    def _message(
+        incoming: Incoming,
+        words: str,
+        now: int,
+        *,
+        status: MessageStatus = MessageStatus.NEW,
+        turn: int = 0,
+    ) -> Message:
+        return Message(
+            message_id=incoming.message_id,
+            thread_id=incoming.thread_id,
+            ts=incoming.ts,
+            user_id=incoming.user_id,
+            text=words,
+            received_ms=now,
+            status=status,
+            turn=turn,
+        )
+
+
+def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:
+    """Approvals that somebody asked for, and those of them that they can take back."""
+    own = [one for one in waiting if is_requester(one, user_id)]
+    return own, [one for one in own if one.kind is not Kind.DOUBT]
+
+
+def _can_begin(incoming: Incoming) -> bool:
+    """Whether a message starts a thread where there is none."""
+    return incoming.is_direct or incoming.is_mention

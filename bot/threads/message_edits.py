@@ -1,0 +1,95 @@
+"""Messages that people edit or delete after they wrote them: nothing stale is read or shown."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.approvals.service import Approvals
+from bot.ports.process import Clock
+from bot.threads.message_event import NO_TURN, Incoming, plain_text, written_at
+from bot.threads.outbox import Outbox
+from bot.words import say
+from storage.base import Storage
+from storage.records import Message, MessageStatus, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """Takes what people change about messages that the agent has not read.
+
+    Args:
+        storage: Where records are kept.
+        receive: Takes a message that speaks to the agent only since it was edited.
+        spoken_to: Tells by its name which agent words are for, and what they say to it.
+        approvals: Show on their cards what requesters wrote.
+        outbox: How people are told.
+        clock: The time now.
+    """
+
+    storage: Storage
+    receive: Callable[[Incoming], Awaitable[str | None]]
+    spoken_to: Callable[[str], tuple[str, str]]
+    approvals: Approvals
+    outbox: Outbox
+    clock: Clock
+
+    async def edited(self, incoming: Incoming, *, before: str, edit: str) -> str | None:
+        """Take the new text of a message that waits; say that another was read as it was.
+
+        Args:
+            incoming: The message as it is now.
+            before: Its text as it was.
+            edit: Id of the edit: its writer is told something once.
+
+        Returns:
+            The thread to work on; None when there is nothing to do.
+        """
+        _, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
+        is_same = words == self.spoken_to(plain_text(before, incoming.bot_user_id))[1]
+        if is_same and not _speaks_now(incoming, before):
+            return None  # Slack tells of previews of links, too
+        message = await self.storage.inbox.revise(incoming.message_id, words)
+        if message is None:
+            return await self.receive(incoming) if _speaks_now(incoming, before) else None
+        is_shown = await self._change_cards(message, incoming, words)
+        if message.status is not MessageStatus.NEW and not is_shown:
+            await self._tell_late(message, incoming, edit)
+        return None
+
+    async def deleted(self, incoming: Incoming) -> None:
+        """Drop a message that no agent has read; its words go from the cards that show them."""
+        message = await self.storage.inbox.revise(incoming.message_id, "")
+        if message is None:
+            return
+        await self._change_cards(message, incoming, "")
+        if message.status is MessageStatus.NEW:
+            await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+
+    async def _change_cards(self, message: Message, incoming: Incoming, words: str) -> bool:
+        """Change what the cards that wait show of it; whether one did."""
+        is_shown = False
+        at_ms = written_at(incoming, self.clock)
+        for approval in await self.storage.approvals.open_of(message.thread_id):
+            if approval.status is not Status.PENDING:
+                continue
+            if await self.approvals.withdrawals.change_words(
+                approval, by=message.user_id, text=words, at_ms=at_ms
+            ):
+                is_shown = True
+                self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
+        return is_shown
+
+    async def _tell_late(self, message: Message, incoming: Incoming, edit: str) -> None:
+        await self.outbox.send_ephemeral(
+            channel_id=incoming.channel_id,
+            thread_ts=incoming.thread_ts,
+            user_id=message.user_id,
+            text=say("message.edited_late"),
+            key=f"{incoming.ts}:{edit}",
+        )
+
+
+def _speaks_now(incoming: Incoming, before: str) -> bool:
+    """Whether an edit is what makes a message speak to the agent."""
+    return incoming.is_mention and f"<@{incoming.bot_user_id}" not in before

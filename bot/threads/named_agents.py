@@ -1,0 +1,248 @@
+"""The agents that work here: of `COUNTERSIGN_AGENT`, or of a file that names several.
+
+The file (`COUNTERSIGN_AGENTS_FILE`, usually `countersign.yaml`) is read once, at the start. All of
+its faults are told at once, each with its line and what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from re import fullmatch
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_ai.models import Model
+
+from agents import Agent
+from bot.config.agents import AGENT_NAME, CHANNEL, EVERYWHERE, load_agent, load_agents
+from bot.config.settings import Settings
+from bot.config.values import AGENT_PATH, AGENT_REMEDY
+from bot.errors import InvalidSettingsError, SettingsError
+from bot.policy.entries import Filled
+from bot.policy.parser.problems import PolicyError, PolicyProblem
+from bot.policy.parser.source import MAX_BYTES, SourceNode, read_source
+from bot.policy.parser.structure import refused
+from bot.policy.values import as_tuple, refuse, wrong_type
+
+VARIABLE = "COUNTERSIGN_AGENTS_FILE"
+MOST_PROMPTS = 4
+"""Slack shows no more."""
+
+_CHANNEL_REMEDY = "write an id such as C0123ABC, a name such as #finance, or * for all others"
+
+
+def _shaped(form: str, remedy: str) -> BeforeValidator:
+    def read(value: object) -> str:
+        if not isinstance(value, str):
+            wrong_type(value, "a text")
+        if not fullmatch(form, value):
+            refuse("bad_value", f"{value!r} isn't in the right format", remedy)
+        return value
+
+    return BeforeValidator(read)
+
+
+_Name = Annotated[
+    str, _shaped(AGENT_NAME, "begin with a small letter; then small letters, digits, - and _")
+]
+_Words = Annotated[str, _shaped(r"(?s)(?=.*\S).{1,2000}", "write from 1 to 2,000 characters")]
+_Line = Annotated[str, _shaped(r"(?=.*\S).{1,75}", "write one line of at most 75 characters")]
+
+
+class PromptEntry(Filled):
+    """Something that people can ask with a click.
+
+    Attributes:
+        title: What they read.
+        message: What is sent for them.
+    """
+
+    title: _Line
+    message: _Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt as it is offered in the conversation with the bot.
+
+    Attributes:
+        title: What people read.
+        message: What is sent for them.
+    """
+
+    title: str
+    message: str
+
+
+class AgentEntry(Filled):
+    """An agent.
+
+    Attributes:
+        use: Its place in code, as `COUNTERSIGN_AGENT`.
+        channels: Where it works without its name: ids, names, or `*` for all others.
+        description: What it does, in place of its own words.
+        prompts: Offered to people who begin to talk with it.
+    """
+
+    use: Annotated[str, _shaped(AGENT_PATH, AGENT_REMEDY)]
+    channels: Annotated[
+        tuple[Annotated[str, _shaped(CHANNEL, _CHANNEL_REMEDY)], ...], BeforeValidator(as_tuple)
+    ] = ()
+    description: _Words | None = None
+    prompts: Annotated[
+        tuple[PromptEntry, ...], BeforeValidator(as_tuple), Field(max_length=MOST_PROMPTS)
+    ] = ()
+
+
+class RosterFile(Filled):
+    """The file: agents by the name with which people speak to them."""
+
+    version: Literal[1]
+    agents: dict[_Name, AgentEntry]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """The agents that work here.
+
+    Attributes:
+        agents: By channel, or by `@` and a name; see `Catalog`.
+        descriptions: Of agents, by an agent's own name, where the file has them.
+        prompts: The same of what is offered to people.
+    """
+
+    agents: Mapping[str, Agent]
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, tuple[PromptEntry, ...]] = field(default_factory=dict)
+
+    def offered(self) -> tuple[Prompt, ...]:
+        """The prompts for a conversation with the bot alone: of who answers there, then of others.
+
+        Those of others begin with the name that calls them.
+        """
+        default = self.agents.get(EVERYWHERE)
+        found = list(self._prompts_of(default, ""))
+        for key, agent in self.agents.items():
+            if key.startswith("@") and agent is not default:
+                found += self._prompts_of(agent, f"{key[1:]}: ")
+        return tuple(found[:MOST_PROMPTS])
+
+    def _prompts_of(self, agent: Agent | None, call: str) -> Iterator[Prompt]:
+        for one in self.prompts.get(agent.name, ()) if agent is not None else ():
+            yield Prompt(title=one.title, message=f"{call}{one.message}")
+
+
+def load_roster(
+    settings: Settings,
+    model: Model,
+    *,
+    load: Callable[[str, Model], Mapping[str, Agent]] = load_agents,
+) -> Roster:
+    """Import the agents that the settings name.
+
+    Args:
+        settings: Checked settings.
+        model: Handed to functions that make agents.
+        load: Imports what `COUNTERSIGN_AGENT` names.
+
+    Raises:
+        SettingsError: They do not import.
+        InvalidSettingsError: The file has faults; all of them.
+    """
+    path = settings.agents_file
+    if path is None:
+        return Roster(agents=load(settings.agent, model))
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        fault = f"{path} cannot be read: {error.strerror or error}"
+        raise SettingsError(VARIABLE, fault, "give the path of a file that is there") from error
+    try:
+        return read_roster(data, model)
+    except PolicyError as error:
+        problems = [_settings_error(path, one) for one in error.problems]
+        raise InvalidSettingsError(problems) from error
+
+
+def read_roster(data: bytes, model: Model) -> Roster:
+    """Read a file of agents, and import them.
+
+    Args:
+        data: Its bytes.
+        model: Handed to functions that make agents.
+
+    Raises:
+        PolicyError: It has faults: all of them, in the order of their places.
+    """
+    root, problems = read_source(data)
+    try:
+        file = RosterFile.model_validate(root.plain())
+    except ValidationError as error:
+        raise PolicyError([*problems, *refused(RosterFile, root, error)]) from error
+    loaded, faults = _loaded(root, file, model)
+    problems += [*_without_agents(root, file), *_double_places(root), *faults]
+    if problems:
+        raise PolicyError(problems)
+    return _roster(file, loaded)
+
+
+def _roster(file: RosterFile, loaded: Mapping[str, Agent]) -> Roster:
+    places = {f"@{name}": agent for name, agent in loaded.items()}
+    for name, entry in file.agents.items():
+        places |= dict.fromkeys(entry.channels, loaded[name])
+    entries = {loaded[name].name: entry for name, entry in file.agents.items()}
+    return Roster(
+        agents=places,
+        descriptions={name: one.description for name, one in entries.items() if one.description},
+        prompts={name: one.prompts for name, one in entries.items() if one.prompts},
+    )
+
+
+def _loaded(
+    root: SourceNode, file: RosterFile, model: Model
+) -> tuple[dict[str, Agent], list[PolicyProblem]]:
+    """The agents that can be imported, and the faults of the others."""
+    loaded: dict[str, Agent] = {}
+    problems: list[PolicyProblem] = []
+    lines: dict[str, int] = {}
+    for name, entry in file.agents.items():
+        node = root.get("agents", name, "use") or root
+        try:
+            agent = load_agent(entry.use, model)
+        except SettingsError as error:
+            problems.append(node.problem("bad_value", error.fault, error.remedy))
+            continue
+        loaded[name] = agent
+        if (line := lines.setdefault(agent.name, node.line)) != node.line:
+            fault = f"its agent is called {agent.name!r}, as that of line {line}"
+            remedy = "give each agent a unique name"
+            problems.append(node.problem("bad_name", fault, remedy))
+    return loaded, problems
+
+
+def _without_agents(root: SourceNode, file: RosterFile) -> Iterator[PolicyProblem]:
+    if not file.agents:
+        node = root.get("agents") or root
+        remedy = 'add one, such as helpdesk: {use: "helpdesk.agent:build", channels: ["*"]}'
+        yield node.problem("bad_value", "it names no agent", remedy)
+
+
+def _double_places(root: SourceNode) -> Iterator[PolicyProblem]:
+    agents = root.get("agents")
+    lines: dict[str, int] = {}
+    for entry in (agents.entries or {}).values() if agents is not None else ():
+        for node, text in entry.texts("channels"):
+            if text in lines:
+                fault = f"{text} is there already, in line {lines[text]}"
+                yield node.problem("bad_value", fault, "let one agent work in it")
+            lines.setdefault(text, node.line)
+
+
+def _settings_error(path: Path, problem: PolicyProblem) -> SettingsError:
+    key = f"{problem.key}: " if problem.key else ""
+    return SettingsError(
+        VARIABLE, f"{path.name}:{problem.line}: {key}{problem.fault}", problem.remedy
+    )

@@ -1,0 +1,362 @@
+"""The bot's words, on record until they are said: the agents' texts, and private answers.
+
+A text belongs to its thread, whose lease it is shown under; a private answer is due work of its
+own. Both are recorded first. A text that Slack will never take is marked once, and not tried
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.clock import milliseconds
+from bot.errors import DeliveryError
+from bot.leases import (
+    ATTENDANCE,
+    EPHEMERAL_RETRY,
+    LEASE,
+    RECORD_PATIENCE,
+    ClaimedRecord,
+    ClaimedWork,
+)
+from bot.ports.notifier import NO_OFFER, Notifier, Offer, Stream
+from bot.ports.process import Clock, Spawn
+from bot.words import for_all, speaking, spoken_language
+from storage.base import Storage
+from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
+from storage.records import Approval, Post, Thread, Whisper
+
+logger = logging.getLogger(__name__)
+
+LIFETIME = timedelta(minutes=10)
+"""An answer to a click that comes later than this confuses more than it helps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outbox:
+    """Says things, and sees to it that they are said.
+
+    Args:
+        storage: Where records are kept.
+        notifier: How things are shown.
+        clock: The time now.
+        owner: Name of this process in leases.
+        spawn: Starts the telling of private answers.
+    """
+
+    storage: Storage
+    notifier: Notifier
+    clock: Clock
+    owner: str
+    spawn: Spawn
+
+    async def say(
+        self,
+        thread: Thread,
+        post: Post,
+        *,
+        stream: Stream | None = None,
+        look_first: bool = False,
+    ) -> None:
+        """Put a text on record, and show it; nothing when it is shown already.
+
+        Args:
+            thread: As claimed; nobody else says anything in it.
+            post: The whole text.
+            stream: What has been growing while the text was made; then it is on record that it
+                began, by whoever called.
+            look_first: Whether it may stand in the thread though nothing is on record.
+
+        Raises:
+            DeliveryError: Slack did not take it now; to be repeated.
+        """
+        is_new = stream is not None or await self.storage.posts.add(post)
+        record = None if is_new else await self._known(post)
+        if record is not None and (record.posted or record.failure):
+            return
+        if record is not None:
+            post = replace(post, ts=record.ts)
+        look_first = look_first or record is not None
+        await self._show(thread, post, stream=stream, look_first=look_first)
+
+    async def say_last(self, thread: Thread, post: Post) -> None:
+        """Show a text that the journal of its run has; on record only if Slack does not take it.
+
+        Args:
+            thread: See `say`.
+            post: The whole text; nobody has shown any of it.
+
+        Raises:
+            DeliveryError: Slack did not take it now; to be repeated.
+        """
+        try:
+            await self.notifier.say(thread, post, look_first=False)
+        except DeliveryError as error:
+            # From here on it does not depend on its run, which may be ended before it is shown.
+            await self.storage.posts.add(post)
+            if not error.is_permanent:
+                raise
+            await self._fail(thread, post, error)
+
+    async def finish(self, thread: Thread, posts: Sequence[Post]) -> None:
+        """Show texts that were kept back; one that was still growing comes with its run.
+
+        Raises:
+            DeliveryError: Slack did not take one now; to be repeated.
+        """
+        for post in posts:
+            if post.text:
+                await self._show(thread, post, look_first=True)
+
+    async def drop(self, thread: Thread) -> None:
+        """End texts that were growing when their turn ended: the rest of them will never come."""
+        for post in await self.storage.posts.unfinished(thread.thread_id):
+            if not post.text:
+                if post.ts:
+                    await self.notifier.end_stream(thread, post.ts, post.post_id)
+                await self.storage.posts.fail(post.post_id, reason="its turn was ended")
+
+    async def send_ephemeral(  # noqa: PLR0913 - what is told to whom, all given by keyword
+        self,
+        *,
+        channel_id: str,
+        thread_ts: str,
+        user_id: str,
+        text: str,
+        key: str,
+        on_record: bool = True,
+        address: str = "",
+        offer: Offer = NO_OFFER,
+    ) -> None:
+        """Tell one person something that nobody else sees. Returns before it is told.
+
+        Args:
+            channel_id: Where.
+            thread_ts: In which thread; empty for the channel itself.
+            user_id: Whom.
+            text: What.
+            key: What it answers, such as the id of a message: the same text is told once.
+            on_record: False when the database is known not to answer.
+            address: Where a click can be answered without a token; empty when there is none.
+            offer: The buttons that it has.
+        """
+        now = self.clock()
+        until_ms = now + milliseconds(LEASE)
+        mark = zlib.crc32(text.encode(errors="replace"))
+        ephemeral = Whisper(
+            whisper_id=f"{channel_id}:{thread_ts}:{user_id}:{key[:80]}:{mark:08x}",
+            channel_id=channel_id,
+            thread_ts=thread_ts,
+            user_id=user_id,
+            text=text,
+            created_ms=now,
+            due_ms=until_ms,
+            leased_by=self.owner,  # ours from its birth: no claim is needed
+            leased_until_ms=until_ms,
+            fence=1,
+            withdraw_json=json.dumps([approval.approval_id for approval in offer.withdraw]),
+            decide_json=json.dumps([approval.approval_id for approval in offer.decide]),
+            language=spoken_language(),
+        )
+        kept = await self._record(ephemeral) if on_record else None
+        if kept:
+            self.spawn(self._tell_born(ephemeral, offer, address))
+        elif kept is None:
+            self.spawn(self._tell(ephemeral, offer, address=address))
+
+    async def respond(
+        self,
+        address: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        instead: Sequence[Mapping[str, object]] | None = None,
+    ) -> bool:
+        """Tell whoever clicked, by the address that came with the click; whether it was told.
+
+        See `Notifier.respond`.
+        """
+        if not address:
+            return False
+        try:
+            await self.notifier.respond(address, text, thread_ts=thread_ts, instead=instead)
+        except DeliveryError as error:
+            logger.warning(
+                "could not answer a click: %s", error, extra={"action": "whisper_failed"}
+            )
+            return False
+        return True
+
+    async def tell(self, whisper_id: str, *, address: str = "") -> None:
+        """Tell a private answer that another process left; nothing when somebody has it.
+
+        Args:
+            whisper_id: Which.
+            address: See `send_ephemeral`.
+        """
+
+        async def work(hold: ClaimedRecord[Whisper]) -> bool:
+            offered = await self._offered(hold.record)
+            await self._tell(hold.record, offered, deadline=hold.deadline, address=address)
+            return True
+
+        await self._work.do(whisper_id, work)
+
+    @property
+    def _work(self) -> ClaimedWork[Whisper]:
+        return ClaimedWork(
+            claim=self.storage.whispers.claim,
+            owner=self.owner,
+            clock=self.clock,
+            attendance=ATTENDANCE,
+        )
+
+    async def _tell_born(self, ephemeral: Whisper, offer: Offer, address: str) -> None:
+        """Tell a new answer under its own lease; what is left of that may not be enough."""
+        hold = self._work.born(ephemeral)
+        if hold is not None:
+            await self._tell(ephemeral, offer, deadline=hold.deadline, address=address)
+            return
+        await self.storage.whispers.release(
+            ephemeral.whisper_id, fence=ephemeral.fence, due_ms=self.clock()
+        )
+        await self.tell(ephemeral.whisper_id, address=address)
+
+    async def _offered(self, ephemeral: Whisper) -> Offer:
+        """Read what it has buttons for; what is gone or cannot be read has none."""
+        return Offer(
+            withdraw=await self._named(ephemeral.withdraw_json),
+            decide=await self._named(ephemeral.decide_json),
+        )
+
+    async def _named(self, ids_json: str) -> list[Approval]:
+        found: list[Approval] = []
+        for approval_id in json.loads(ids_json):
+            try:
+                found.append(await self.storage.approvals.get(str(approval_id)))
+            except (RecordNotFoundError, RecordFormatError) as error:
+                logger.info(
+                    "could not read a request, leaving its button out: %s",
+                    error,
+                    extra={"action": "whisper_without_button"},
+                )
+        return found
+
+    async def _known(self, post: Post) -> Post:
+        return await self.storage.posts.get(post.post_id) or post
+
+    async def _show(
+        self, thread: Thread, post: Post, *, look_first: bool, stream: Stream | None = None
+    ) -> None:
+        try:
+            if stream is not None:
+                ts = await stream.finish(post.text)
+            else:
+                ts = await self.notifier.say(thread, post, look_first=look_first)
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            await self._fail(thread, post, error)
+            return
+        await self.storage.posts.finish(post.post_id, ts=ts)
+
+    async def _fail(self, thread: Thread, post: Post, error: DeliveryError) -> None:
+        logger.error(
+            "Slack rejected a message: %s",
+            error,
+            extra={"action": "post_undeliverable", "thread_id": thread.thread_id},
+        )
+        await note(
+            self.storage.audit,
+            Act.UNDELIVERABLE,
+            key=post.post_id,
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            post=post.post_id,
+            method=error.method,
+            why=error.reason,
+        )
+        await self.storage.posts.fail(post.post_id, reason=error.reason)
+        if error.is_lost_place:
+            self.spawn(self._lose(thread, error.reason))
+
+    async def _lose(self, thread: Thread, reason: str) -> None:
+        try:
+            await self.notifier.lose(thread, reason)
+        except DeliveryError as error:
+            logger.warning(
+                "could not tell requesters that a channel is unreachable: %s",
+                error,
+                extra={"action": "place_lost"},
+            )
+
+    async def _record(self, ephemeral: Whisper) -> bool | None:
+        """Keep it; False when it is known, None when it cannot be kept."""
+        try:
+            async with asyncio.timeout(RECORD_PATIENCE.total_seconds()):
+                return await self.storage.whispers.add(ephemeral)
+        except (StorageError, TimeoutError) as error:
+            logger.warning(
+                "could not record a private message, sending it once: %s",
+                error,
+                extra={"action": "whisper_unrecorded"},
+            )
+            return None
+
+    async def _tell(
+        self,
+        ephemeral: Whisper,
+        offer: Offer,
+        *,
+        deadline: float | None = None,
+        address: str = "",
+    ) -> None:
+        """Tell it; without a deadline it is not on record, and nobody else tells it."""
+        due_ms: int | None = None
+        try:
+            await self._send(ephemeral, offer, deadline)
+        except DeliveryError as error:
+            logger.warning(
+                "private message not delivered: %s", error, extra={"action": "whisper_failed"}
+            )
+            due_ms = self._again(ephemeral, error)
+            # Only what certainly was not shown: else it would stand there twice.
+            if (error.is_refusal or error.is_permanent) and await self.respond(
+                address, ephemeral.text, thread_ts=ephemeral.thread_ts
+            ):
+                due_ms = None
+        if deadline is not None:
+            await self.storage.whispers.release(
+                ephemeral.whisper_id, fence=ephemeral.fence, due_ms=due_ms
+            )
+
+    async def _send(self, ephemeral: Whisper, offer: Offer, deadline: float | None) -> None:
+        try:
+            language = ephemeral.language
+            with speaking(language) if language else for_all():
+                async with asyncio.timeout_at(deadline):
+                    await self.notifier.send_ephemeral(
+                        ephemeral.channel_id,
+                        ephemeral.user_id,
+                        ephemeral.text,
+                        thread_ts=ephemeral.thread_ts,
+                        offer=offer,
+                    )
+        except TimeoutError as error:
+            raise DeliveryError("chat.postEphemeral", "no answer in time") from error
+
+    def _again(self, ephemeral: Whisper, error: DeliveryError) -> int | None:
+        if error.is_permanent:
+            return None
+        now = self.clock()
+        attempts = ephemeral.fence - 1  # it is claimed once for each
+        later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.whisper_id, error.retry_after)
+        return later if later < ephemeral.created_ms + milliseconds(LIFETIME) else None

@@ -1,0 +1,264 @@
+"""Follows a segment of a run: shows what the agents say, puts on record what they do, can stop it.
+
+A run of this process is stopped at once while a model speaks, and else after its tools.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from agents import (
+    AgentEvent,
+    CancelToken,
+    InterruptContext,
+    InterruptEvent,
+    MessageEvent,
+    TextDelta,
+    ToolEvent,
+)
+from agents.core.errors import RunCancelledError
+from agents.core.observers import ToolOutcome
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.observability.events import TellEvent, nobody
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Presence, TaskBoard
+from bot.redaction.masks import Names
+from bot.threads.outbox import Outbox
+from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.streaming import SaidBefore, StreamedText
+from bot.threads.runs.task_board import TaskUpdates
+from bot.threads.runs.typing_status import UNSEEN, of_event
+from storage.base import Storage
+from storage.records import Approval, Thread
+
+_UNKNOWN = "resumed"
+
+
+@dataclass(slots=True)
+class StoppableRun:
+    """One segment of a run.
+
+    Attributes:
+        token: Given to the run.
+        calls: Ids of the calls that go on; what a resume begins with is not known, and counts.
+    """
+
+    token: CancelToken = field(default_factory=CancelToken)
+    calls: set[str] = field(default_factory=set)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody wanted it to stop."""
+        return self.token.mode is not None
+
+    def stop(self) -> None:
+        """Stop it at the next safe point. No call is cut off; a model's answer is."""
+        self.token.cancel("next" if self.calls else "now")
+
+    def see(self, event: AgentEvent) -> None:
+        """Follow where the run is."""
+        match event:
+            case MessageEvent(tool_calls=calls):
+                self.calls.discard(_UNKNOWN)
+                self.calls.update(one.id for one in calls)
+            case ToolEvent(call=call):
+                self.calls.discard(call.id)
+            case TextDelta():
+                self.calls.discard(_UNKNOWN)
+                if self.is_stopped and not self.calls:
+                    self.token.cancel("now")
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True)
+class StoppableRuns:
+    """The runs that go on in this process, by thread."""
+
+    _runs: dict[str, StoppableRun] = field(default_factory=dict)
+
+    @contextmanager
+    def run(self, thread_id: str, *, is_resumed: bool) -> Iterator[StoppableRun]:
+        """A segment that can be stopped until the block ends."""
+        found = StoppableRun(calls={_UNKNOWN} if is_resumed else set())
+        self._runs[thread_id] = found
+        try:
+            yield found
+        finally:
+            if self._runs.get(thread_id) is found:  # who lost the lease may still be at it
+                del self._runs[thread_id]
+
+    def is_running(self, thread_id: str) -> bool:
+        """Whether a run goes on here that nobody wanted to stop."""
+        found = self._runs.get(thread_id)
+        return found is not None and not found.is_stopped
+
+    def stop(self, thread_id: str) -> None:
+        """Stop what goes on here; nothing where it goes on elsewhere, or not at all."""
+        if (found := self._runs.get(thread_id)) is not None:
+            found.stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The result of a segment of a run.
+
+    Attributes:
+        contexts: All that waits at its end; None when the run has ended.
+        voice: What was said.
+        watched: The approvals that let something run, as they are on record.
+    """
+
+    contexts: Sequence[InterruptContext] | None
+    voice: StreamedText
+    watched: Sequence[Approval]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Segment:
+    """A segment while it goes on.
+
+    Attributes:
+        thread: As claimed.
+        voice: Says what the agents say.
+        running: Told of the events.
+        stack: Cleans up at its end.
+        tasks: The tools that it called; None before the first.
+        contexts: All that waits at its end.
+    """
+
+    thread: Thread
+    voice: StreamedText
+    running: StoppableRun
+    stack: contextlib.AsyncExitStack
+    tasks: TaskUpdates | None = None
+    contexts: Sequence[InterruptContext] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunObserver:
+    """Follows runs under the leases of their threads.
+
+    Args:
+        storage: Where records are kept.
+        notifier: How texts are shown while they grow.
+        outbox: Says whole texts.
+        clock: The time now.
+        witness: Keeps approvals true about what they let run.
+        tell: Takes the events of tool calls.
+        presence: Shows what the agent does.
+        board: Shows which tools run.
+        spawn: Starts that.
+    """
+
+    storage: Storage
+    notifier: Notifier
+    outbox: Outbox
+    clock: Clock
+    witness: ExecutionRecorder
+    tell: TellEvent = nobody
+    presence: Presence = UNSEEN
+    board: TaskBoard
+    spawn: Spawn
+
+    async def follow(
+        self,
+        thread: Thread,
+        events: AsyncGenerator[AgentEvent, None],
+        running: StoppableRun,
+        before: SaidBefore,
+    ) -> RunResult:
+        """Go with a segment to the next interrupt, or to the end of the run.
+
+        Args:
+            thread: As claimed.
+            events: Of the run; closed in any case.
+            running: Told of the events: somebody may want to stop it.
+            before: What may have been said of its texts.
+
+        Raises:
+            AgentError: The runtime cannot go on.
+            DeliveryError: Slack did not take what had to be shown.
+        """
+        voice = StreamedText(
+            thread=thread,
+            storage=self.storage,
+            notifier=self.notifier,
+            outbox=self.outbox,
+            clock=self.clock,
+            before=before,
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.witness.forget, thread.checkpoint_id)
+            stack.push_async_callback(self.presence.clear, thread)
+            stack.push_async_callback(voice.abandon)
+            stack.push_async_callback(events.aclose)
+            segment = _Segment(thread=thread, voice=voice, running=running, stack=stack)
+            try:
+                async for event in events:
+                    running.see(event)
+                    await self._see(segment, event)
+            except RunCancelledError as error:  # what it needs to go on is stored
+                segment.contexts = error.contexts
+            watched = self.witness.watched(thread.checkpoint_id)
+        return RunResult(contexts=segment.contexts, voice=voice, watched=watched)
+
+    async def _see(self, segment: _Segment, event: AgentEvent) -> None:
+        """Show what an event says, and put on record what ran."""
+        match event:
+            case TextDelta():
+                await segment.voice.grow(event)
+            case MessageEvent():
+                self._show_calls(segment, event)
+                await segment.voice.say(event)
+            case ToolEvent():
+                if segment.tasks is not None:
+                    segment.tasks.see(event)
+                await self._note_execution(segment.thread, event)
+            case InterruptEvent():
+                segment.contexts = event.contexts
+            case _:
+                pass  # pieces of tool results, and what agents tell each other
+
+    def _show_calls(self, segment: _Segment, event: MessageEvent) -> None:
+        """Show what the agent turns to."""
+        status = of_event(event)
+        if status is None or segment.running.is_stopped:
+            return
+        self.presence.show(segment.thread, status)
+        if segment.tasks is None:
+            segment.tasks = TaskUpdates(
+                thread=segment.thread,
+                board=self.board,
+                posts=self.storage.posts,
+                clock=self.clock,
+                spawn=self.spawn,
+            )
+            segment.stack.push_async_callback(segment.tasks.close)
+        segment.tasks.see(event)
+
+    async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
+        address = event.key.removesuffix("/r")
+        is_settled = self.witness.is_settled(thread.checkpoint_id, address)
+        has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED} and not is_settled
+        await note(
+            self.storage.audit,
+            Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
+            key=f"{thread.checkpoint_id}:{event.key}",
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            checkpoint=thread.checkpoint_id,
+            address=address,
+            tool=event.call.name,
+            call=event.call.id,
+            masks=Names(secret=event.secret, shown=event.shown),
+            asked=event.call.arguments,
+            outcome=str(event.outcome),
+            error=event.result if event.outcome is ToolOutcome.FAILED else "",
+        )
+        self.tell(event)

@@ -1,0 +1,193 @@
+"""Standing grants, as a run uses them: before people are asked, and once for each call (6.6)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents import AgentError
+from agents.core.digest import canonical_json
+from agents.policy.base import PolicyCall
+from bot.approvals.grants import Grants, agents_at, granted_entry, has_approved
+from bot.errors import DeliveryError, DirectoryError
+from bot.policy.grants import fixed_part, limits_of
+from bot.policy.tally import read_votes
+from bot.policy.terms import GrantTerms, Terms
+from bot.ports.process import Clock, Spawn
+from bot.ports.tools import CheckedCall
+from bot.threads.outbox import Outbox
+from bot.words import say
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Grant, Post
+
+logger = logging.getLogger(__name__)
+
+"""So many calls may use one grant at the same moment before one of them has people asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCall:
+    """A call about which people would be asked.
+
+    Attributes:
+        call: As the runtime gives it.
+        terms: Under which.
+        thread_id: In which thread.
+        requesters: Everybody whose words led to it.
+        key: Names the call, also after a crash.
+    """
+
+    call: PolicyCall
+    terms: Terms
+    thread_id: str
+    requesters: Sequence[str]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantCheck:
+    """Uses standing grants.
+
+    Args:
+        grants: All of them.
+        spawn: Has a message drawn again.
+    """
+
+    grants: Grants
+    spawn: Spawn
+
+    async def use(self, new: NewCall) -> Grant | None:
+        """Use a grant for a call: one conditional write, which everything else comes before.
+
+        Returns:
+            The grant with that use; None when people have to be asked.
+        """
+        limits = limits_of(new.terms)
+        if limits is None:
+            return None
+        store, now = self.grants.storage.grants, self.grants.clock()
+        for grant in await store.current(new.thread_id, now_ms=now):
+            if not _covers(grant, new, limits) or not await self._counts(grant, new):
+                continue
+            now = self.grants.clock()
+            due_ms = self.grants.drawn_ms(now)
+            used = await store.use(grant, call=new.key, now_ms=now, due_ms=due_ms)
+            if used is not None:
+                self.spawn(self.grants.show_later(used.grant_id))
+                return used
+        return None
+
+    async def _counts(self, grant: Grant, new: NewCall) -> bool:
+        """Whether who gave it could still do so, and everybody can see it.
+
+        Whoever lent their right for it is one person with its giver: neither asks for the call.
+        """
+        storage = self.grants.storage
+        try:
+            approval = await storage.approvals.get(grant.approval_id)
+            if not has_approved(approval, grant.granter_id) or _is_own(approval, new):
+                return False
+            if await self.grants.votes().gone_since(approval):
+                return False
+            if not grant.card_ts:
+                await self.grants.show(grant.grant_id)
+        except (DirectoryError, DeliveryError, RecordNotFoundError) as error:
+            logger.warning(
+                "standing permission not applied, asking instead: %s",
+                type(error).__name__,
+                extra={"action": "grant_not_used", "thread_id": grant.thread_id},
+            )
+            return False
+        # Whoever gave it may have died before this was on record.
+        await storage.audit.append(granted_entry(grant, approval))
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseLines:
+    """Says in the thread what a standing grant lets run, with the arguments that run.
+
+    Attributes:
+        storage: Where records are kept.
+        outbox: Says it.
+        clock: The time now.
+        words: The line about a use: of the grant, the call as a record, and its number.
+        check_call: Words a call by its tool.
+    """
+
+    storage: Storage
+    outbox: Outbox
+    clock: Clock
+    words: Callable[[Grant, Approval, int], str]
+    check_call: Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
+
+    async def tell(self, grant_id: str, call: PolicyCall, key: str) -> None:
+        """Put a line on record and show it; what Slack does not take now comes with the turn's end.
+
+        Args:
+            grant_id: Of the grant that was used.
+            call: The call that is about to start.
+            key: Names it, as the grant does.
+        """
+        grant = await self.storage.grants.get(grant_id)
+        approval = await self.storage.approvals.get(grant.approval_id)
+        uses = grant.uses
+        number = uses.index(key) + 1 if key in uses else len(uses)
+        run = await self._as_record(approval, call)
+        post = Post(
+            post_id=f"{grant_id}:{key}",
+            thread_id=grant.thread_id,
+            text=self.words(grant, run, number),
+            created_ms=self.clock(),
+        )
+        thread = await self.storage.threads.get(grant.thread_id)
+        try:
+            await self.outbox.say(thread, post)
+        except DeliveryError as error:
+            logger.warning(
+                "a use of a standing permission is shown later: %s",
+                error,
+                extra={"action": "grant_use_not_shown", "thread_id": grant.thread_id},
+            )
+
+    async def _as_record(self, approval: Approval, call: PolicyCall) -> Approval:
+        """The record of a grant's first call with another call's words and arguments."""
+        arguments = dict(call.arguments)
+        title, preview = "", ""
+        with suppress(AgentError, DirectoryError):
+            checked = await self.check_call(approval, arguments)
+            title, preview = checked.title, checked.preview
+        return replace(
+            approval,
+            title=title or say("card.other_arguments", tool=call.tool),
+            preview=preview,
+            arguments_json=canonical_json(arguments),
+            decision=None,
+        )
+
+
+def _is_own(approval: Approval, new: NewCall) -> bool:
+    """Whether a call was asked for by somebody by whose right an approval was given."""
+    votes = read_votes(approval.votes_json)
+    return not frozenset(new.requesters).isdisjoint(one for vote in votes for one in vote.persons)
+
+
+def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
+    """Whether a grant is about a call; see `Grant`."""
+    call = new.call
+    requesters, given_by = set(new.requesters), set(grant.requesters)
+    has_uses = not grant.is_used_up or new.key in grant.uses
+    is_same = (grant.agent, grant.tool, grant.ruling) == (
+        agents_at(call.address),
+        call.tool,
+        new.terms.digest,
+    )
+    if not (has_uses and is_same and requesters and requesters <= given_by):
+        return False
+    if not {*grant.vary} <= {*limits.vary}:
+        return False
+    return fixed_part(canonical_json(dict(call.arguments)), grant.vary) == grant.arguments_json

@@ -1,0 +1,422 @@
+"""Turns: the agent is run, resumed, or recovered, and what it says and asks reaches the thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from functools import cached_property, partial
+
+from pydantic_ai.messages import ModelResponse
+
+from agents import InterruptContext, ResumeError, ResumeParams, Runner
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import NothingPendingError, UnknownInterruptError
+from agents.core.messages import read_log, text_of
+from agents.runs.document import OpenRun
+from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.execution import has_ended
+from bot.approvals.requests import Asking, PendingApprovals
+from bot.audit.entries import resume_entries
+from bot.errors import RunEndedError
+from bot.observability.events import TellEvent, nobody
+from bot.people.feasibility import FeasibilityCheck
+from bot.people.requesters import Requesters
+from bot.people.terms_of import ends_run
+from bot.people.thread_pass import ThreadPass
+from bot.ports.notifier import Notifier
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Presence, TaskBoard
+from bot.questions.base import asks_people, question_of
+from bot.questions.record import Rules, approval_id_of
+from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
+from bot.threads.outbox import Outbox
+from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.following import RunObserver, RunResult, StoppableRuns
+from bot.threads.runs.streaming import SaidBefore, a_post
+from bot.threads.runs.task_board import NO_BOARD
+from bot.threads.runs.typing_status import UNSEEN, going_on, thinking, title_of
+from bot.words import say
+from storage.base import Storage
+from storage.records import Approval, Kind, Message, Status, Thread
+
+logger = logging.getLogger(__name__)
+
+
+class Progress(Enum):
+    """The end of a step of a turn."""
+
+    AGAIN = auto()  # something was done; look again
+    WAITING = auto()  # people have to act
+    ENDED = auto()  # the turn is over
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Runs the agent of a thread, turn by turn, under the thread's lease.
+
+    Args:
+        storage: Where records are kept.
+        runners: Finds the runtime of the agent that works in a thread.
+        attendance: Has the approvals of interrupts shown.
+        outlook: Sees to it that nobody is asked what nobody can decide.
+        notifier: How texts are shown while they grow.
+        outbox: Says the agent's texts.
+        rules: Who decides, and how long it may take.
+        clock: The time now.
+        spawn: Starts the showing of cards.
+        witness: Keeps approvals true about what they let run.
+        tell: Takes the events of tool calls.
+        stopping: The runs that go on here, for who wants to stop one.
+        presence: Shows what the agents do.
+        board: Shows which tools run.
+    """
+
+    storage: Storage
+    runners: Callable[[Thread], Awaitable[Runner]]
+    attendance: ApprovalWorker
+    outlook: FeasibilityCheck
+    notifier: Notifier
+    outbox: Outbox
+    rules: Rules
+    clock: Clock
+    spawn: Spawn
+    witness: ExecutionRecorder
+    tell: TellEvent = nobody
+    stopping: StoppableRuns = field(default_factory=StoppableRuns)
+    presence: Presence = UNSEEN
+    board: TaskBoard = NO_BOARD
+
+    @cached_property
+    def _settlement(self) -> ApprovalClosing:
+        return ApprovalClosing(self.storage, self.attendance, self.clock, self.spawn)
+
+    @cached_property
+    def ending(self) -> RunTermination:
+        """Ends turns that cannot, or shall not, go on."""
+        return RunTermination(
+            storage=self.storage,
+            settlement=self._settlement,
+            requesters=self._requesters,
+            witness=self.witness,
+            outbox=self.outbox,
+            clock=self.clock,
+            runners=self.runners,
+        )
+
+    @cached_property
+    def _requesters(self) -> Requesters:
+        return Requesters(self.storage)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        return Asking(
+            storage=self.storage,
+            attendance=self.attendance,
+            outlook=self.outlook,
+            rules=self.rules,
+            requesters=self._requesters,
+            clock=self.clock,
+            spawn=self.spawn,
+        )
+
+    @cached_property
+    def _follower(self) -> RunObserver:
+        return RunObserver(
+            storage=self.storage,
+            notifier=self.notifier,
+            outbox=self.outbox,
+            clock=self.clock,
+            witness=self.witness,
+            tell=self.tell,
+            presence=self.presence,
+            board=self.board,
+            spawn=self.spawn,
+        )
+
+    def begin(self, work: ThreadPass) -> None:
+        """Begin the next turn: the first step takes its input from the inbox, then opens it."""
+        work.thread = replace(work.thread, turn=work.thread.turn + 1, turn_open=True)
+        work.is_new_turn, work.messages, work.running, work.decided = True, None, (), 0
+
+    async def open_left(self, work: ThreadPass) -> bool:
+        """Open the next turn if a process before this one has taken messages for it.
+
+        Returns:
+            Whether it did, and died, or slept over its lease, before it opened the turn.
+
+        Raises:
+            CheckpointConflictError: The lease was lost.
+        """
+        thread = work.thread
+        if work.left is not None or thread.turn_open:
+            return False
+        turn = thread.turn + 1
+        if not await self.storage.inbox.of_turn(thread.thread_id, turn):
+            return False
+        work.thread = await set_turn(self.storage.threads, thread, turn=turn, turn_open=True)
+        return True
+
+    async def end(self, work: ThreadPass) -> None:
+        """Record that the turn is over."""
+        work.thread = await set_turn(
+            self.storage.threads, work.thread, turn=work.thread.turn, turn_open=False
+        )
+        work.is_new_turn, work.messages, work.running = False, None, ()
+
+    async def close_answered(self, thread: Thread) -> None:
+        """Settle approvals that belong to turns that are over."""
+        if thread.turn:  # before the first turn nothing was asked
+            await self._settlement.close(thread)
+
+    async def clear_status(self, thread: Thread) -> None:
+        """Take down what a process that died may have left of an open turn."""
+        taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        await self.presence.clear(thread, message_ts=taken[-1].ts if taken else "", is_left=True)
+
+    async def step(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
+        """Go on with the open turn, from whatever the records say.
+
+        Args:
+            work: The pass.
+            admitted: Ids of the new messages that may be an agent's input.
+
+        Raises:
+            AgentError: The runtime cannot go on.
+            DeliveryError: Slack did not take what had to be shown.
+            DirectoryError: Which agent works in this channel could not be found out.
+            RunEndedError: A request has expired whose rule ends the run.
+        """
+        thread = work.thread
+        if work.is_new_turn:  # should somebody have stored its run all the same, ours is refused
+            return await self._start(work, admitted)
+        run = await self._recalled(work)
+        if run is not None:
+            return await self._resume(work, run)
+        stored = await self.storage.checkpoints.load(thread.checkpoint_id)
+        if stored is None:
+            return await self._start(work, admitted)
+        if stored.status is CheckpointStatus.CLOSED:
+            work.decided = None
+            await self._settlement.close(thread)
+            await self._break_silence(thread)
+            return Progress.ENDED
+        run = OpenRun.of(thread.checkpoint_id, stored)
+        (await self.runners(thread)).remember(run)  # for the next pass: others may have saved it
+        if stored.status is CheckpointStatus.RUNNING:
+            return await self._recover(work, run)
+        return await self._resume(work, run)
+
+    async def _recalled(self, work: ThreadPass) -> OpenRun | None:
+        """The run as this process saved or read it last, if nobody has had the thread since."""
+        if work.left is None:
+            return None
+        run = (await self.runners(work.thread)).recall(work.thread.checkpoint_id)
+        return run if run is not None and run.status is CheckpointStatus.PENDING else None
+
+    async def _start(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
+        """Run the agent on the new messages; on those of the first attempt, if there was one.
+
+        Who began the turn before may be asleep, not dead, and store its run at any moment. So its
+        messages are taken once: what came later waits for the next turn, whoever stores the run.
+        And who is asleep until others have taken over begins nothing: they may just be taking more.
+        A new turn is opened once its messages are taken; until then nobody can store a run of it.
+        """
+        work.messages = messages = await self._taken(work, admitted)
+        if not messages:
+            return Progress.ENDED
+        runner = await self.runners(work.thread)
+        grown = await self._requesters.grown(work, (message.user_id for message in messages))
+        turn = work.thread.turn
+        work.thread = await set_turn(  # opens a new one; and is it still ours?
+            self.storage.threads,
+            work.thread,
+            turn=turn,
+            turn_open=True,
+            requesters_json=grown,
+        )
+        work.is_new_turn, work.running = False, ()
+        title = title_of(messages[0].text)
+        self.presence.show(work.thread, thinking, message_ts=messages[-1].ts, title=title)
+        with self.stopping.run(work.thread.thread_id, is_resumed=False) as running:
+            events = runner.query(
+                [message.text for message in messages],
+                checkpoint_id=work.thread.checkpoint_id,
+                log=(work.thread.thread_id, turn),
+                cancel=running.token,
+            )
+            segment = await self._follower.follow(work.thread, events, running, SaidBefore.NOTHING)
+        work.said = segment.voice.newest
+        if segment.contexts is not None and running.is_stopped:
+            return Progress.AGAIN  # nobody is asked anything more
+        if segment.contexts is not None:
+            new = await self._asking.request(work, segment.contexts, known=())
+            return _waits(segment.contexts, new)
+        if not segment.voice.has_spoken:
+            await segment.voice.break_silence()
+        return Progress.ENDED
+
+    async def _taken(self, work: ThreadPass, admitted: Sequence[str]) -> Sequence[Message]:
+        """Take the messages of a turn, once."""
+        inbox, thread = self.storage.inbox, work.thread
+        if not work.is_new_turn:
+            taken = await inbox.of_turn(thread.thread_id, thread.turn)
+            if taken:
+                return taken
+        taken = await inbox.take(admitted, turn=thread.turn)
+        is_known = work.left is not None or not work.is_new_turn  # who has taken some of them
+        if is_known and len(taken) == len(admitted):
+            return taken
+        return await inbox.of_turn(thread.thread_id, thread.turn)
+
+    async def _recover(self, work: ThreadPass, run: OpenRun) -> Progress:
+        """Go on with a run whose process died; then look at all of it once more."""
+        runner = await self.runners(work.thread)
+        work.running = None
+        await self.ending.note_told(work.thread, run.stored)
+        await self.witness.watch(run.checkpoint_id)
+        self.presence.show(work.thread, thinking)
+        with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
+            events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
+            segment = await self._follower.follow(work.thread, events, running, SaidBefore.PERHAPS)
+        work.said = segment.voice.newest
+        if segment.contexts is not None and not running.is_stopped:
+            opened = await self.storage.approvals.open_of(work.thread.thread_id)
+            known = {one.interrupt_id for one in opened}
+            await self._asking.request(work, segment.contexts, known=known)
+        return Progress.AGAIN
+
+    async def _resume(self, work: ThreadPass, run: OpenRun) -> Progress:
+        """Resume with every decision that has not been passed on yet."""
+        thread, runner = work.thread, await self.runners(work.thread)
+        pending = run.pending()
+        asked = await self._looked_up(work, pending)
+        decided = asked.decided
+        # Where the run was stopped, nobody has to answer: it goes on.
+        if not decided and len(asked.infos) == len(pending):
+            return Progress.WAITING
+        targets = await self._settlement.answers(decided, asked.infos)
+        if targets is None:
+            return Progress.AGAIN
+        await self._note_passed_on(work, decided)
+        work.decided = None if work.decided is None else work.decided + len(decided)
+        known = None if work.running is None else [*work.running, *decided]
+        await self.witness.watch(thread.checkpoint_id, known=known)
+        params = ResumeParams(targets=targets)
+        self.presence.show(thread, partial(going_on, decided))
+        try:
+            with self.stopping.run(thread.thread_id, is_resumed=True) as running:
+                events = runner.resume_with_params(
+                    thread.checkpoint_id, params, cancel=running.token, run=run
+                )
+                segment = await self._follower.follow(thread, events, running, _said_before(work))
+        except (NothingPendingError, UnknownInterruptError):
+            raise
+        except ResumeError as error:
+            work.running = None  # what the others let run may have begun
+            unused = await self.ending.unused(thread)
+            await self._settlement.withdraw(decided, unused, error)
+            return Progress.AGAIN
+        if segment.contexts is not None and running.is_stopped:
+            work.running = None
+            return Progress.AGAIN
+        return await self._after(work, segment, asked)
+
+    async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
+        """Put on record that the run is told of these decisions."""
+        await self._requesters.note_decided(work, decided)
+        if decided:
+            await self.storage.audit.append_all(resume_entries(decided, self.clock()))
+        for approval in decided:
+            await self.attendance.alert(approval)  # whoever decided it may have died
+            if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
+                await self._vouch(approval)
+
+    async def _looked_up(
+        self, work: ThreadPass, pending: Sequence[InterruptContext]
+    ) -> PendingApprovals:
+        """Return the approvals of what waits; settle those that nothing waits for any more.
+
+        Raises:
+            RunEndedError: One of them has expired, and its rule ends the run.
+        """
+        asked = await self._asking.look(work, pending)
+        await self._call_off(work.thread, asked.gone)
+        if any(ends_run(one) for one in asked.decided):
+            raise RunEndedError
+        return asked
+
+    async def _call_off(self, thread: Thread, gone: Sequence[Approval]) -> None:
+        """Settle what nothing waits for, as far as the run that this process knows tells."""
+        if gone:
+            # Still ours? Whoever has it now may have gone on, and just have asked this.
+            await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
+            await self._settlement.settle(thread, gone)
+
+    async def _after(
+        self, work: ThreadPass, segment: RunResult, asked: PendingApprovals
+    ) -> Progress:
+        """Settle what no longer waits after a resume, and put on record what is new.
+
+        Nothing is looked at again here: whoever changed anything meanwhile woke the thread, and
+        the release of its lease knows that.
+        """
+        contexts = segment.contexts or ()
+        work.said = segment.voice.newest
+        gone = [approval_id_of(one) for one in asked.known - {context.id for context in contexts}]
+        read = {one.approval_id: one for one in (*asked.decided, *segment.watched)}
+        unread = [name for name in gone if name not in read]
+        if unread:
+            rest = await self.storage.approvals.get_all(unread)
+            read.update({one.approval_id: one for one in rest})
+        noted = {one.approval_id for one in asked.decided}
+        # What nobody had decided when the run went on was not passed on, whatever it is by now.
+        unused = frozenset(read[name].interrupt_id for name in unread)
+        left = [read[name] for name in gone]
+        await self._settlement.settle(work.thread, left, unused=unused, noted=noted)
+        work.running = tuple(one for one in segment.watched if not has_ended(one))
+        if segment.contexts is None:
+            if not segment.voice.has_spoken and not asked.known:
+                await self._break_silence(work.thread)
+            return Progress.ENDED
+        new = await self._asking.request(work, contexts, known=asked.known)
+        return _waits(contexts, new)
+
+    async def _vouch(self, approval: Approval) -> None:
+        """Somebody may say that a call in doubt has run: then its own card says so, too."""
+        result = question_of(approval).vouched()
+        if result is not None:
+            await self.witness.vouched(approval.checkpoint_id, approval.address, result)
+
+    async def _break_silence(self, thread: Thread) -> None:
+        """A turn of which nobody has seen anything, no text and no card, says at least that."""
+        if await self.storage.posts.any_of(thread.checkpoint_id) or await self._has_answer(thread):
+            return
+        newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
+        if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
+            await self.outbox.say(
+                thread, a_post(thread, "silent", say("error.silent"), now_ms=self.clock())
+            )
+
+    async def _has_answer(self, thread: Thread) -> bool:
+        """Whether the run of the newest turn has ended with a text: it was said before."""
+        log, turn = self.storage.log, thread.turn
+        before = await log.load(thread.thread_id, before_turn=turn)
+        entries = await log.load(thread.thread_id, before_turn=turn + 1)
+        messages = read_log(entries[len(before) :])
+        return any(text_of(one).strip() for one in messages if isinstance(one, ModelResponse))
+
+
+def _said_before(work: ThreadPass) -> SaidBefore:
+    """The part of a resume's texts that one before it may have said, and came to nothing."""
+    if work.thread.attempts or (work.left is not None and work.running is None):
+        return SaidBefore.PERHAPS
+    return SaidBefore.ON_RECORD if work.left is None else SaidBefore.NOTHING
+
+
+def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:
+    """Return the progress after an interrupt: where nobody has to answer, the turn goes on."""
+    is_decided = any(one.status is not Status.PENDING for one in new)
+    is_stopped = not all(map(asks_people, contexts))
+    return Progress.AGAIN if is_decided or is_stopped else Progress.WAITING

@@ -1,0 +1,128 @@
+"""Several approvals that one person decides at one moment: each on record, told once for all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from bot.approvals.disclosure import Surface
+from bot.people.lookup_cache import DelegationCache
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, DelegationRecord, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.approvals.due.test_batch_cards import an_office, asked
+from tests.unit.bot.approvals.due.test_thread_reactions import on_root
+from tests.unit.bot.office import ADA, THREAD_ID, Office, an_actor
+
+
+async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
+    """Approve all, as a batch does: read together, each by a vote of its own."""
+    stored = []
+    for card in cards:
+        seen = await office.approvals.find(
+            card.approval_id, an_actor(ADA), shown=card.digest, known=card
+        )
+        decision = Decision(
+            status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest
+        )
+        stored.append(
+            await office.approvals.decide(seen, decision, an_actor(ADA), surface=Surface.CARD)
+        )
+    return stored
+
+
+async def followed(office: Office, stored: Sequence[Approval]) -> None:
+    await office.approvals.tell(stored)
+    for one in stored:
+        office.queue.spawn(office.attendance.attend(one.approval_id, is_told=True))
+    await office.queue.run()
+
+
+async def test_the_thread_is_woken_once_for_all(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    stored = await voted(office, cards)
+    before = await storage.threads.get(THREAD_ID)
+    await office.approvals.tell(stored)
+    assert (await storage.threads.get(THREAD_ID)).wakes == before.wakes + 1
+    await followed(office, [])
+    assert [one for _, one in office.ran] == ["a", "b", "c"]
+
+
+async def test_each_has_its_own_vote_and_entries(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    await followed(office, await voted(office, cards))
+    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
+    for card in cards:
+        acts = [one.action for one in entries if one.approval_id == card.approval_id]
+        assert all(acts.count(act) == 1 for act in ("voted", "decided", "resumed")), acts
+
+
+async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    await voted(office, cards[:2])  # and nothing that follows
+    office.queue.drop()
+    other = an_office(storage, owner="other", clock=office.clock)
+    other.clock.forward(seconds=20)
+    await other.sweep.tick()
+    await other.queue.run()
+    found = {
+        one.approval_id: one.status
+        for one in await storage.approvals.of_turn(cards[0].checkpoint_id)
+    }
+    assert [found[one.approval_id] for one in cards] == [
+        Status.APPROVED,
+        Status.APPROVED,
+        Status.PENDING,
+    ]
+    assert [one for _, one in other.ran] == ["a", "b"]
+
+
+async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStorage) -> None:
+    office, (first, second) = await asked(storage, "a", "b")
+    await office.decide(second, Status.REJECTED)
+    with pytest.raises(Exception, match="rejected") as caught:
+        await voted(office, [second])
+    assert type(caught.value).__name__ == "ApprovalClosedError"
+    assert (await storage.approvals.get(first.approval_id)).status is Status.PENDING
+
+
+async def test_the_root_says_that_something_waits_as_long_as_one_does(
+    storage: SqliteStorage,
+) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    await followed(office, await voted(office, cards[:2]))
+    assert "waits" in on_root(office)
+    await followed(office, await voted(office, cards[2:]))
+    assert on_root(office) == ["ran"]
+
+
+class _Powers:
+    def __init__(self) -> None:
+        self.reads = 0
+        self.is_away = False
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        self.reads += 1
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise StoreUnavailableError("away")
+        return ()
+
+
+async def test_handed_rights_are_read_once_for_a_moment() -> None:
+    powers = _Powers()
+    once = DelegationCache(powers)
+    await asyncio.gather(*(once.current("T1", now_ms=number) for number in range(5)))
+    await once.current("T2", now_ms=9)
+    assert powers.reads == 2
+
+
+async def test_no_vote_counts_while_handed_rights_cannot_be_read() -> None:
+    powers = _Powers()
+    powers.is_away = True
+    once = DelegationCache(powers)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError):
+            await once.current("T1", now_ms=1)

@@ -1,0 +1,525 @@
+"""When nobody decides, others are asked, too: on record first, told once, and never strangers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import NoReturn
+
+import pytest
+
+from agents.models import call, say
+from bot.audit.report import story
+from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
+from bot.observability.instrument import metered
+from bot.observability.metrics import Metrics
+from storage.base import Storage
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeClock, FakeNotifier
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    GUS,
+    ROSA,
+    RULES,
+    THREAD_ID,
+    KilledError,
+    Office,
+)
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+LADDER = replace(
+    RULES, approvers=(ADA,), escalate_after=timedelta(hours=1), escalate_to=(BEN, ROSA)
+)
+QUIET = replace(LADDER, remind_after=timedelta(hours=3))
+"""No reminder comes between."""
+ARCHIVED = DeliveryError("chat.postMessage", "is_archived", took_no_effect=True)
+CUT_OFF = DeliveryError("chat.postMessage", "connection failed")
+Go = Callable[[], Awaitable[bool]]
+
+
+def an_office(storage: Storage, *, owner: str = "office", **changes: object) -> Office:
+    fields: dict[str, object] = {"rules": QUIET, "owner": owner, **changes}
+    return Office(storage, [PAY, say("It is over.")], **fields)  # type: ignore[arg-type]
+
+
+def successor(first: Office) -> Office:
+    """Another process on the same database, in the same Slack."""
+    again = an_office(
+        first.storage,
+        owner="second",
+        clock=first.clock,
+        notifier=first.notifier,
+        rules=first.rules,
+    )
+    again.model = first.model
+    return again
+
+
+async def tick(office: Office, **forward: float) -> None:
+    office.clock.forward(**forward)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def asked(office: Office) -> Approval:
+    await office.hear(ASK)
+    return await office.the_approval()
+
+
+async def acts(storage: SqliteStorage) -> list[str]:
+    return [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
+
+
+class Diary(FakeNotifier):
+    """Notes what is posted beside cards, and when, in minutes."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock, self._begin = clock, clock()
+        self.entries: list[tuple[int, str]] = []
+
+    def note(self, what: str) -> None:
+        self.entries.append(((self._clock() - self._begin) // 60_000, what))
+
+    async def remind(self, approval: Approval, *, look_first: bool, go: Go) -> str:
+        ts = await super().remind(approval, look_first=look_first, go=go)
+        self.note("reminder to all" if approval.escalation_told else "reminder")
+        return ts
+
+    async def escalate(self, approval: Approval, *, look_first: bool, go: Go) -> str:
+        ts = await super().escalate(approval, look_first=look_first, go=go)
+        self.note("escalation")
+        return ts
+
+
+@pytest.mark.parametrize("minutes", [30, 60], ids=["before it", "after it"])
+async def test_an_edit_that_waits_begins_the_escalation_anew(
+    storage: SqliteStorage, minutes: int
+) -> None:
+    office = an_office(storage, rules=replace(LADDER, exclude_editors=True))
+    approval = await asked(office)
+    await tick(office, minutes=minutes)
+    edited = await office.decide(approval, edited={"to": "Bob", "amount": 6}, by=ADA)
+    assert (edited.status, edited.escalated_ms) == (Status.PENDING, None)
+    await tick(office, minutes=59)
+    assert (await office.the_approval()).escalated_ms is None
+    await tick(office, minutes=1)
+    assert (await office.the_approval()).escalated_ms == office.clock()
+    assert len(office.notifier.escalations) == 1 + (minutes == 60)
+
+
+# ---- the ladder ----------------------------------------------------------------------------------
+
+
+async def test_the_ladder_from_silence_to_expiry(storage: SqliteStorage) -> None:
+    clock = FakeClock()
+    diary = Diary(clock)
+    office = an_office(storage, rules=LADDER, clock=clock, notifier=diary)
+    approval = await asked(office)
+    for _ in range(9 * 60):
+        await tick(office, minutes=1)
+
+    assert diary.entries == [
+        (15, "reminder"),
+        (45, "reminder"),
+        (60, "escalation"),
+        (105, "reminder to all"),
+        (225, "reminder to all"),
+        (465, "reminder to all"),
+    ]
+    assert await acts(storage) == [
+        "requested",
+        *["reminded"] * 2,
+        "escalated",
+        *["reminded"] * 3,
+        "expired",
+        "resumed",
+        "answered_tool",
+    ]
+    card = diary.cards[approval.approval_id]
+    assert card.status is Status.EXPIRED
+    assert card.escalated_ms == approval.created_ms + 3_600_000
+    assert "obody" in str(office.model.inputs[-1])
+    assert office.ran == []
+    assert len(diary.posts) == 1
+
+
+async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    assert json.loads(approval.backups_json) == [BEN]  # Rosa asked for it herself
+    assert approval.due_ms == approval.escalate_ms == approval.created_ms + 3_600_000
+    seen: list[Approval] = []
+
+    async def post(approval: Approval, *, look_first: bool, go: Go) -> str:
+        assert not look_first
+        seen.append(await office.the_approval())
+        return "1.5"
+
+    office.notifier.escalate = post  # type: ignore[method-assign]
+    await tick(office, hours=1)
+
+    (recorded,) = seen
+    assert (recorded.escalated_ms, recorded.escalate_ms) == (office.clock(), None)
+    assert (recorded.revision, recorded.drawn_revision) == (2, 2)
+    assert office.notifier.cards[approval.approval_id].escalated_ms == office.clock()
+    after = await office.the_approval()
+    assert after.escalation_told
+    assert after.due_ms == after.remind_ms
+    (entry,) = [
+        one for one in await story(storage, thread_id=THREAD_ID) if one.action == "escalated"
+    ]
+    assert (entry.at_ms, entry.actor_id, entry.detail) == (office.clock(), "", {"backups": [BEN]})
+
+
+async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteStorage) -> None:
+    approval = await asked(an_office(storage))
+    (entry, *_) = await story(storage, thread_id=THREAD_ID)
+    assert entry.detail["backups"] == [BEN]
+    assert entry.detail["escalates_ms"] == approval.escalate_ms
+
+
+async def test_without_backup_people_nothing_escalates(storage: SqliteStorage) -> None:
+    office = an_office(storage, rules=replace(RULES, remind_after=timedelta(hours=3)))
+    approval = await asked(office)
+    assert (approval.backups_json, approval.escalate_ms) == ("[]", None)
+    await tick(office, hours=2)
+    assert office.notifier.escalations == []
+    assert (await office.the_approval()).revision == 1
+
+
+async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
+    storage: SqliteStorage,
+) -> None:
+    clock = FakeClock()
+    diary = Diary(clock)
+    rules = replace(LADDER, remind_after=timedelta(hours=1))
+    office = an_office(storage, rules=rules, clock=clock, notifier=diary)
+    await asked(office)
+    await tick(office, hours=1)
+    assert diary.entries == [(60, "escalation"), (60, "reminder")]
+    await tick(office, hours=2)
+    assert diary.entries[2:] == [(180, "reminder to all")]
+
+
+async def test_a_reminder_mentions_who_was_asked_before_its_answer_was_lost(
+    storage: SqliteStorage,
+) -> None:
+    clock = FakeClock()
+    diary = Diary(clock)
+    rules = replace(LADDER, remind_after=timedelta(minutes=59, seconds=50))
+    office = an_office(storage, rules=rules, clock=clock, notifier=diary)
+    await asked(office)
+    diary.lost.add("escalate")
+    await tick(office, hours=1)
+    diary.lost.clear()
+    await tick(office, hours=2)
+    assert diary.escalations == [(await office.the_approval()).approval_id]
+    assert diary.entries[-1] == (180, "reminder to all")
+
+
+async def test_questions_do_not_escalate(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, say("x")], rules=QUIET)
+    await office.hear(ASK)
+    await tick(office, hours=2)
+    question = await office.the_approval()
+    assert (question.escalate_ms, question.escalated_ms) == (None, None)
+    assert office.notifier.escalations == []
+
+
+# ---- who may decide ------------------------------------------------------------------------------
+
+
+async def test_i1_the_backup_decides_after_the_escalation_and_not_before(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    with pytest.raises(NotApproverError, match="As a backup, you can decide from"):
+        await office.decide(approval, by=BEN)
+    await tick(office, hours=1)
+    for user_id in (ROSA, GUS):
+        with pytest.raises(NotApproverError):
+            await office.decide(approval, by=user_id)
+    await office.decide(approval, by=BEN)
+
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+    refused = [e for e in await story(storage, thread_id=THREAD_ID) if e.action == "refused"]
+    assert [entry.actor_id for entry in refused] == [BEN, GUS, ROSA]
+
+
+async def test_who_was_asked_first_may_still_decide(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    await tick(office, hours=1)
+    await office.decide(approval, by=ADA)
+    assert len(office.ran) == 1
+
+
+async def test_after_a_decision_nobody_else_is_asked(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    await office.decide(approval, by=ADA)
+    await tick(office, hours=2)
+    assert office.notifier.escalations == []
+    assert "escalated" not in await acts(storage)
+    assert (await storage.approvals.get(approval.approval_id)).escalated_ms is None
+
+
+async def test_expiry_wins(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    await tick(office, hours=8)  # the bot was away
+    expired = await storage.approvals.get(approval.approval_id)
+    assert (expired.status, expired.escalated_ms) == (Status.EXPIRED, None)
+    assert office.notifier.escalations == []
+    with pytest.raises(ApprovalClosedError):
+        await office.decide(approval, by=BEN)
+
+
+async def test_a_decision_between_record_and_message(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    draw = office.notifier.update_card
+
+    async def decided_meanwhile(*args: object, **options: object) -> Approval | None:
+        office.notifier.update_card = draw  # type: ignore[method-assign]
+        drawn = await draw(*args, **options)  # type: ignore[arg-type]
+        await office.decide_meanwhile(approval, by=BEN)
+        return drawn
+
+    office.notifier.update_card = decided_meanwhile  # type: ignore[method-assign]
+    await tick(office, hours=1)
+    assert office.notifier.escalations == []
+    assert len(office.ran) == 1
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+    settled = await storage.approvals.get(approval.approval_id)
+    assert (settled.due_ms, settled.escalation_told) == (None, False)
+
+
+# ---- crashes and other processes -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["audit", "update", "wait to escalate", "escalate", "told"])
+async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStorage, step: str) -> None:
+    """The process dies before or after each step; in the end there is one message."""
+    first = an_office(storage)
+    approval = await asked(first)
+    die_at(first, step)
+    with pytest.raises(KilledError):
+        await tick(first, hours=1)
+    first.queue.drop()
+    recorded = await first.the_approval()
+    assert recorded.escalated_ms == first.clock()
+    assert not recorded.escalation_told
+
+    second = successor(first)
+    revive(first)
+    await tick(second, seconds=16)
+    assert second.notifier.escalations == [approval.approval_id]
+    assert (await second.the_approval()).escalation_told
+    assert (await acts(storage)).count("escalated") == 1
+    await tick(second, minutes=5)
+    assert second.notifier.escalations == [approval.approval_id]
+    await second.decide(approval, by=BEN)
+    assert len(second.ran) == 1
+
+
+def die_at(office: Office, step: str) -> None:
+    store = office.storage.approvals
+
+    async def die(*_: object, **__: object) -> NoReturn:
+        raise KilledError
+
+    if step == "audit":
+        office.storage.audit.append = die  # type: ignore[method-assign]
+    elif step == "told":
+        store.mark_escalation_told = die  # type: ignore[method-assign]
+    elif step == "update":
+        office.notifier.update_card = die  # type: ignore[method-assign]
+    elif step == "wait to escalate":
+        office.notifier.escalate = die  # type: ignore[method-assign]
+    else:
+        post = office.notifier.escalate
+
+        async def post_and_die(*args: object, **options: object) -> str:
+            await post(*args, **options)  # type: ignore[arg-type]
+            raise KilledError
+
+        office.notifier.escalate = post_and_die  # type: ignore[method-assign]
+
+
+def revive(office: Office) -> None:
+    """What was put in the way is gone: the methods of the classes hold again."""
+    for thing in (office.storage.audit, office.storage.approvals, office.notifier):
+        for name in ("append", "mark_escalation_told", "update_card", "escalate"):
+            vars(thing).pop(name, None)
+
+
+async def test_of_two_processes_one_escalates(storage: SqliteStorage) -> None:
+    first = an_office(storage)
+    approval = await asked(first)
+    second = successor(first)
+    first.clock.forward(hours=1)
+    await first.sweep.tick()
+    await second.sweep.tick()
+    await second.queue.run()
+    await first.queue.run()
+    assert first.notifier.escalations == [approval.approval_id]
+    assert (await first.the_approval()).revision == 2
+    assert (await acts(storage)).count("escalated") == 1
+
+
+async def test_who_lost_the_lease_tells_nobody(storage: SqliteStorage) -> None:
+    first = an_office(storage)
+    approval = await asked(first)
+    second = successor(first)
+    draw = first.notifier.update_card
+
+    async def sleep_meanwhile(*args: object, **options: object) -> Approval | None:
+        first.notifier.update_card = draw  # type: ignore[method-assign]
+        await tick(second, seconds=16)
+        return await draw(*args, **options)  # type: ignore[arg-type]
+
+    first.notifier.update_card = sleep_meanwhile  # type: ignore[method-assign]
+    await tick(first, hours=1)
+    assert first.notifier.escalations == [approval.approval_id]
+    assert (await acts(storage)).count("escalated") == 1
+
+
+async def test_the_lease_is_lost_before_the_record(storage: SqliteStorage) -> None:
+    """Another process has put it on record, and is about to tell: that is not our business."""
+    office = an_office(storage)
+    approval = await asked(office)
+    escalate = storage.approvals.escalate
+
+    async def late(approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
+        office.clock.forward(seconds=16)
+        now = office.clock()
+        other = await storage.approvals.claim(
+            approval_id, owner="other", now_ms=now, until_ms=now + 15_000
+        )
+        assert other is not None
+        assert await escalate(approval_id, fence=other.fence, now_ms=now)
+        return await escalate(approval_id, fence=fence, now_ms=now_ms)
+
+    storage.approvals.escalate = late  # type: ignore[method-assign]
+    await tick(office, hours=1)
+    vars(storage.approvals).pop("escalate")
+    assert office.notifier.escalations == []
+    assert (await office.the_approval()).leased_by == "other"
+    await tick(office, seconds=16)
+    assert office.notifier.escalations == [approval.approval_id]
+
+
+# ---- a lame Slack, a database that is away -------------------------------------------------------
+
+
+async def test_a_message_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    office.notifier.lost.add("escalate")
+    await tick(office, hours=1)
+    assert not (await office.the_approval()).escalation_told
+    office.notifier.lost.clear()
+    await tick(office, seconds=11)
+    assert office.notifier.escalations == [approval.approval_id]
+    assert (await office.the_approval()).escalation_told
+
+
+async def test_a_message_that_was_not_taken_is_tried_again(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    office.notifier.failing.add("wait to escalate")
+    office.notifier.faults["wait to escalate"] = CUT_OFF
+    await tick(office, hours=1)
+    assert (await office.the_approval()).attempts == 1
+    office.notifier.failing.clear()
+    await tick(office, seconds=11)
+    assert office.notifier.escalations == [approval.approval_id]
+
+
+async def test_a_message_that_slack_never_takes(
+    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever may decide may do so all the same; it is tried again with the next reminder."""
+    office = an_office(storage)
+    approval = await asked(office)
+    office.notifier.failing.add("escalate")
+    office.notifier.faults["escalate"] = ARCHIVED
+    await tick(office, hours=1)
+    waiting = await office.the_approval()
+    assert (waiting.due_ms, waiting.attempts) == (waiting.remind_ms, 0)
+    assert "escalation message failed" in caplog.text
+    office.notifier.failing.clear()
+    await tick(office, hours=2)
+    assert office.notifier.escalations == [approval.approval_id]
+    assert office.notifier.reminders == [approval.approval_id]
+
+
+async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+    office.notifier.failing.add("update")
+    office.notifier.faults["update"] = ARCHIVED
+    await tick(office, hours=1)
+    assert office.notifier.escalations == []
+    assert (await office.the_approval()).escalated_ms == office.clock()
+    office.notifier.failing.clear()
+    await tick(office, hours=2)
+    assert office.notifier.escalations == [approval.approval_id]
+
+
+async def test_a_card_that_waits_does_not_delay_the_escalation(
+    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    office = an_office(storage)
+    soon = DeliveryError("card", "has to wait its turn", retry_after=timedelta(hours=5))
+    office.notifier.failing.add("card")
+    office.notifier.faults["card"] = soon
+    approval = await asked(office)
+    assert approval.due_ms == approval.escalate_ms
+    await tick(office, hours=1)
+    assert (await office.the_approval()).escalated_ms == office.clock()
+    # A call that only waits for its turn is no failure; one that Slack refused is.
+    assert [one.message for one in caplog.records if one.levelname == "WARNING"] == []
+    office.notifier.faults["card"] = DeliveryError("chat.postMessage", "fatal_error")
+    await tick(office, hours=5)
+    assert "card update failed, will retry: " in caplog.text
+
+
+async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    approval = await asked(office)
+
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("away")
+
+    storage.approvals.escalate = away  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError):
+        await tick(office, hours=1)
+    assert office.notifier.escalations == []
+    vars(storage.approvals).pop("escalate")
+    await tick(office, seconds=16)
+    assert office.notifier.escalations == [approval.approval_id]
+
+
+async def test_escalations_are_counted_once(storage: SqliteStorage) -> None:
+    metrics, clock = Metrics(), FakeClock()
+    watched = metered(storage, metrics, clock)
+    office = an_office(watched, clock=clock)
+    approval = await asked(office)
+    await tick(office, hours=1)
+    await tick(office, hours=1)
+    assert not await watched.approvals.escalate(
+        approval.approval_id, fence=approval.fence, now_ms=clock()
+    )
+    assert 'countersign_escalated_total{kind="approval"} 1.0' in metrics.text().decode()

@@ -1,0 +1,437 @@
+"""One card for several approvals: which are on it, who keeps it, what leaves it, who speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from agents.models import Turn, call, say
+from bot.approvals.disclosure import Surface
+from bot.approvals.due.batch_cards import MOST_ON_CARD, stays, together
+from bot.approvals.secondary_actions import Means
+from bot.errors import DeliveryError
+from bot.policy.terms import Group, Requirement, Stage, Terms
+from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeBatchCards, FakeNotifier
+from tests.support.force import Forced, forced
+from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor
+from tests.unit.bot.slack.cards.samples import an_approval
+
+GONE = DeliveryError("chat.postMessage", "invalid_blocks", took_no_effect=True)
+
+
+def by_sre(**more: object) -> Forced:
+    ask = {"approve": [{"from": ["sre"]}], "edit": "yes", **more}
+    return forced(default={"ask": ask}, groups={"sre": {"users": [ADA, BEN]}})
+
+
+def an_office(storage: SqliteStorage, *names: str, **more: Any) -> Office:
+    calls = [call("look", {"what": name}, id=f"c{name[:9]}") for name in names]
+    notifier = FakeNotifier()
+    policy = more.pop("policy", None) or by_sre()
+    turns: list[Turn] = [calls, say("done")] if calls else []
+    return Office(
+        storage,
+        turns,
+        policy=policy,
+        notifier=notifier,
+        batches=FakeBatchCards(notifier),
+        **more,
+    )
+
+
+async def asked(storage: SqliteStorage, *names: str, **more: Any) -> tuple[Office, list[Approval]]:
+    office = an_office(storage, *names, **more)
+    await office.hear("<@UBOT> look")
+    return office, await office.open_approvals()
+
+
+def shown(office: Office) -> FakeBatchCards:
+    assert isinstance(office.batches, FakeBatchCards)
+    return office.batches
+
+
+def drawn(office: Office) -> dict[str, Status]:
+    """What the newest card of several shows."""
+    (items,) = shown(office).cards.values()
+    return {json.loads(one.arguments_json)["what"]: one.status for one in items}
+
+
+async def later(office: Office, **forward: float) -> None:
+    office.clock.forward(**forward)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def test_calls_of_one_turn_have_one_card(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    assert {one.batch for one in cards} == {cards[0].approval_id}
+    assert shown(office).posts == [cards[0].approval_id]
+    assert shown(office).updates == []
+    assert office.notifier.posts == []
+    assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
+    assert all(one.drawn_revision == one.revision and not one.card_ts for one in cards)
+    assert [one.batch_ts for one in cards] == ["1800000000.000001", "", ""]
+
+
+async def test_one_call_has_a_card_of_its_own(storage: SqliteStorage) -> None:
+    office, (card,) = await asked(storage, "a")
+    assert card.batch == ""
+    assert (office.notifier.posts, shown(office).posts) == ([card.approval_id], [])
+
+
+async def test_what_takes_no_line_has_a_card_of_its_own(storage: SqliteStorage) -> None:
+    office = an_office(storage, "a", "b")
+    shown(office).refused = True
+    await office.hear("<@UBOT> look")
+    assert shown(office).posts == []
+    assert len(office.notifier.posts) == 2
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"always_ask": "yes"}, {"approve": [{"from": ["sre"], "count": 2}]}, {"route": "dm"}],
+    ids=["always_ask", "two", "dm"],
+)
+async def test_what_people_must_see_one_by_one_has_cards_of_its_own(
+    storage: SqliteStorage, more: dict[str, object]
+) -> None:
+    office, cards = await asked(storage, "a", "b", policy=by_sre(**more))
+    assert {one.batch for one in cards} == {""}
+    assert shown(office).posts == []
+
+
+async def test_each_decision_counts_by_itself_and_the_card_shows_it(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    await office.decide(cards[1], Status.REJECTED, reason="no")
+    expected = {"a": Status.PENDING, "b": Status.REJECTED, "c": Status.PENDING}
+    assert drawn(office) == expected
+    assert office.notifier.posts == []
+    await office.decide(cards[0])
+    await office.decide(cards[2], by=BEN)
+    assert drawn(office) == {"a": Status.APPROVED, "b": Status.REJECTED, "c": Status.APPROVED}
+    assert [one for _, one in office.ran] == ["a", "c"]
+    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
+    assert [one.action for one in entries].count("voted") == 3
+
+
+async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, *(f"n{number}" for number in range(30)))
+    stored = []
+    for one in cards:
+        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=one.digest)
+        stored.append(
+            await office.approvals.decide(one, decision, an_actor(ADA), surface=Surface.CARD)
+        )
+    await asyncio.gather(*map(office.approvals.follow_up, stored))
+    assert set(drawn(office).values()) == {Status.APPROVED}
+    assert len(shown(office).updates) < 10
+
+
+async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
+    storage: SqliteStorage,
+) -> None:
+    office, cards = await asked(storage, "a", "b", "c", "d")
+    await office.decide(cards[1], Status.REJECTED, reason="no")
+    assert office.paused == []
+    office.clock.forward(seconds=1)
+    await office.decide(cards[2], Status.REJECTED, reason="no")
+    assert office.paused == [0.5]
+    office.clock.forward(seconds=2)
+    await office.decide(cards[3], Status.REJECTED, reason="no")
+    assert office.paused == [0.5]
+
+
+async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, *(f"n{number}" for number in range(MOST_ON_CARD + 3)))
+    keepers = [one.batch for one in cards]
+    assert keepers[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
+    assert keepers[MOST_ON_CARD:] == [cards[MOST_ON_CARD].approval_id] * 3
+    assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
+
+
+async def test_what_is_edited_gets_a_card_of_its_own(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c", policy=by_sre())
+    await office.decide(cards[1], edited={"what": "z"})
+    assert drawn(office) == {"a": Status.PENDING, "c": Status.PENDING}
+    assert office.notifier.posts == [cards[1].approval_id]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_what_is_claimed_leaves_for_good(storage: SqliteStorage, place: int) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    card = cards[place]
+    means = Means(office.storage, office.approvals, office.clock)
+    kept = await means.claim(card.approval_id, an_actor(ADA), shown=card.digest)
+    office.queue.spawn(office.approvals.follow_up(kept))
+    await office.queue.run()
+    assert "abc"[place] not in drawn(office)
+    assert len(drawn(office)) == 2
+    assert office.notifier.posts == [card.approval_id]
+    kept = await means.let_go(card.approval_id, an_actor(ADA), shown=card.digest)
+    office.queue.spawn(office.approvals.follow_up(kept))
+    await office.queue.run()
+    assert len(drawn(office)) == 2
+    assert office.notifier.posts == [card.approval_id]
+    await office.decide(card)
+    assert len(drawn(office)) == 2
+    assert office.notifier.cards[card.approval_id].status is Status.APPROVED
+
+
+async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b")
+    means = Means(office.storage, office.approvals, office.clock)
+    kept = await means.ask(cards[0].approval_id, an_actor(ADA), shown=cards[0].digest, text="why?")
+    office.queue.spawn(office.approvals.follow_up(kept))
+    await office.queue.run()
+    assert [*drawn(office)] == ["b"]
+    assert office.notifier.posts == [cards[0].approval_id]
+    assert len(office.notifier.questions) == 1
+
+
+async def test_a_split_gives_each_that_waits_its_own_card(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c")
+    await office.decide(cards[2])
+    shared = office.attendance.shared
+    assert shared is not None
+    names = await shared.split(cards[0])
+    for name in sorted(names):
+        await office.attendance.attend(name)
+    assert names == {cards[0].approval_id, cards[1].approval_id}
+    assert sorted(office.notifier.posts) == sorted(names)
+    assert drawn(office) == {"c": Status.APPROVED}
+    assert await shared.split(cards[0]) == frozenset()
+
+
+async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
+    storage: SqliteStorage,
+) -> None:
+    office, cards = await asked(storage, "a", "b")
+    await storage.approvals.split(
+        cards[0].batch, checkpoint_id=cards[0].checkpoint_id, now_ms=office.clock()
+    )
+    heir = an_office(storage, clock=office.clock, owner="heir")
+    await later(heir, seconds=1)
+    assert sorted(heir.notifier.posts) == sorted(one.approval_id for one in cards)
+    assert shown(heir).cards == {cards[0].approval_id: []}
+
+
+async def test_a_card_that_is_gone_is_posted_again(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b")
+    shown(office).deleted.add(cards[0].approval_id)
+    await office.attendance.redraw(cards[1].approval_id)
+    assert shown(office).posts == [cards[0].approval_id] * 2
+    kept = await storage.approvals.get(cards[0].approval_id)
+    assert kept.batch_ts == "1800000000.000002"
+
+
+async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+    office = an_office(storage, "a", "b")
+    office.notifier.lost.add("batch")
+    await office.hear("<@UBOT> look")
+    office.notifier.lost.clear()
+    first = (await office.open_approvals())[0]
+    assert first.batch_ts == UNKNOWN_TS
+    await later(office, minutes=1)
+    assert shown(office).posts == [first.approval_id]
+    assert (await storage.approvals.get(first.approval_id)).batch_ts == f"found-{first.approval_id}"
+
+
+async def test_another_process_finds_the_card_that_a_dead_one_posted(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, "a", "b")
+
+    async def die() -> None:
+        raise asyncio.CancelledError
+
+    shown(office).meanwhile = die
+    with pytest.raises(asyncio.CancelledError):
+        await office.hear("<@UBOT> look")
+    office.queue.drop()
+    heir = an_office(storage, clock=office.clock, owner="heir")
+    shown(heir).cards = shown(office).cards
+    await later(heir, minutes=1)
+    assert shown(heir).posts == []
+    assert office.notifier.posts == heir.notifier.posts == []
+    assert len(drawn(heir)) == 2
+
+
+async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStorage) -> None:
+    office = an_office(storage, "a", "b")
+    office.notifier.failing.add("batch")
+    office.notifier.faults["batch"] = GONE
+    await office.hear("<@UBOT> look")
+    cards = await office.open_approvals()
+    assert sorted(office.notifier.posts) == sorted(one.approval_id for one in cards)
+    assert all(one.batch_left and one.card_ts for one in cards)
+
+
+async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStorage) -> None:
+    office = an_office(storage, "a", "b")
+    office.notifier.failing.add("batch")
+    await office.hear("<@UBOT> look")
+    assert shown(office).posts == []
+    office.notifier.failing.clear()
+    await later(office, minutes=1)
+    assert len(drawn(office)) == 2
+    assert office.notifier.posts == []
+
+
+async def test_all_expire_on_their_card(storage: SqliteStorage) -> None:
+    office, _ = await asked(storage, "a", "b")
+    await later(office, hours=9)
+    assert drawn(office) == dict.fromkeys("ab", Status.EXPIRED)
+    assert office.notifier.posts == []
+
+
+REMINDING = by_sre(remind="15m", expires="8h")
+
+
+def beside(office: Office) -> list[tuple[str, str]]:
+    return [(kind, name) for kind, name, _ in office.notifier.nudges.values()]
+
+
+def told_of(office: Office) -> list[str]:
+    return [kind for kind, _, _ in office.notifier.told]
+
+
+async def test_one_reminder_speaks_for_all(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b", "c", policy=REMINDING)
+    await later(office, minutes=15)
+    await later(office, seconds=5)
+    sent = [one for one in office.notifier.asking.values() if one.kind == "reminder"]
+    assert len(sent) == 1
+    waiting = await office.open_approvals()
+    assert [one.reminders for one in waiting] == [1, 1, 1]
+    assert [bool(json.loads(one.messages_json)) for one in waiting] == [True, False, False]
+    await office.decide(cards[0])
+    assert len(office.notifier.asking) == 1
+    await office.decide(cards[1])
+    await office.decide(cards[2], Status.REJECTED, reason="no")
+    await later(office, seconds=11)
+    assert (office.notifier.asking, office.notifier.closed) == ({}, [])
+
+
+async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(
+    storage: SqliteStorage,
+) -> None:
+    office, cards = await asked(storage, "a", "b", policy=REMINDING)
+    await office.decide(cards[0])
+    await later(office, minutes=15)
+    sent = [one for one in office.notifier.asking.values() if one.kind == "reminder"]
+    assert len(sent) == 1
+
+
+# ---- which are on one card -----------------------------------------------------------------
+
+
+def terms(risk: str, group: str, count: int, *, always: bool) -> str:
+    found = Terms(
+        rules=("one",),
+        stages=(Stage(approve=(Requirement(name="who", groups=(group,), count=count),)),),
+        groups={group: Group(users=("U1",))},
+        risk=risk,  # type: ignore[arg-type]
+        always_ask=always,
+    )
+    return found.to_text()
+
+
+@st.composite
+def approvals(draw: st.DrawFn) -> Approval:
+    number = draw(st.integers(0, 2**64))
+    return replace(
+        an_approval(),
+        approval_id=f"apr_{number:032x}",
+        tool=draw(st.sampled_from(["pay", "refund"])),
+        expires_ms=draw(st.sampled_from([1_000, 2_000])),
+        requesters_json=draw(st.sampled_from(['["U1"]', '["U1","U2"]'])),
+        kind=draw(st.sampled_from([Kind.APPROVAL, Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])),
+        status=draw(st.sampled_from([Status.PENDING, Status.PENDING, Status.UNDECIDABLE])),
+        place=draw(st.sampled_from(["", "", "dm", "C9"])),
+        stuck=draw(st.sampled_from(["", "", "nobody"])),
+        cards_json=draw(st.sampled_from(["[]", "[]", '[{"key":"card:U1"}]'])),
+        asked_again=draw(st.sampled_from(["", "", "restored"])),
+        terms_json=draw(
+            st.builds(
+                terms,
+                st.sampled_from(["low", "medium", "medium", "high", "critical"]),
+                st.sampled_from(["ops", "sre"]),
+                st.sampled_from([1, 1, 1, 2]),
+                always=st.sampled_from([False, False, True]),
+            )
+        ),
+    )
+
+
+@settings(max_examples=60)
+@given(st.lists(approvals(), max_size=12, unique_by=lambda one: one.approval_id), st.data())
+def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObject) -> None:
+    refused = {one.approval_id for one in found if data.draw(st.booleans())}
+    made = together(found, lambda one: one.approval_id not in refused)
+    assert [replace(one, batch="", batch_ts="") for one in made] == found
+    for keeper in {one.batch for one in made} - {""}:
+        items = [one for one in made if one.batch == keeper]
+        assert 2 <= len(items) <= MOST_ON_CARD
+        assert items[0].approval_id == keeper
+        assert [bool(one.batch_ts) for one in items] == [True, *([False] * (len(items) - 1))]
+        assert len({(one.tool, one.terms_json, one.expires_ms) for one in items}) == 1
+        assert len({one.requesters_json for one in items}) == 1
+        for one in items:
+            read = Terms.from_text(one.terms_json)
+            assert read.risk in {"low", "medium"}
+            assert not read.always_ask
+            assert sum(need.count for need in read.stages[0].approve) == 1
+            assert (one.status, one.kind, one.place) == (Status.PENDING, Kind.APPROVAL, "")
+            assert (one.stuck, one.cards_json, one.asked_again) == ("", "[]", "")
+            assert one.approval_id not in refused
+            assert stays(one)
+    alone = [one for one in made if not one.batch and one.approval_id not in refused]
+    alike = {(one.tool, one.terms_json, one.expires_ms, one.requesters_json) for one in alone}
+    assert alike or not alone
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"edited_by": BEN},
+        {"original_json": "{}"},
+        {"dialog_json": '[{"by":"U1"}]'},
+        {"claim_json": json.dumps({"by": ADA, "since_ms": 1, "until_ms": 2, "past": [ADA]})},
+        {"restored_to_ms": 5},
+        {"asked_again": "why"},
+        {"stage": 1},
+        {"batch_left": True},
+        {"batch": ""},
+    ],
+)
+def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) -> None:
+    approval = replace(an_approval(), batch="apr_1")
+    assert stays(approval)
+    assert not stays(replace(approval, **changes))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"arguments_json": "{}"}, {"emergency_json": "{}"}, {"rule": "small"}]
+)
+def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")
+    approval = replace(an_approval(), batch="apr_1", status=Status.APPROVED, decision=decision)
+    assert stays(approval)
+    assert not stays(replace(approval, decision=replace(decision, **changes)))
+
+
+async def test_withdrawn_ones_stay_on_their_card(storage: SqliteStorage) -> None:
+    office, cards = await asked(storage, "a", "b")
+    withdrawn = await office.approvals.withdrawals.withdraw(
+        cards[1].approval_id, an_actor(ROSA), reason="not needed"
+    )
+    office.queue.spawn(office.approvals.follow_up(withdrawn))
+    await office.queue.run()
+    assert drawn(office) == {"a": Status.PENDING, "b": Status.WITHDRAWN}

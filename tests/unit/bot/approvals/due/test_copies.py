@@ -1,0 +1,299 @@
+"""Cards by direct message for people who have asked for them in their Home."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.approvals.due.visit import BATCH, read_beside
+from bot.approvals.secondary_actions import Means
+from bot.errors import DeliveryError
+from bot.people.claims import read_snoozes
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, PersonRecord, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.approvals.due.test_batch_cards import (
+    an_office as a_batch_office,
+    drawn,
+    shown,
+)
+from tests.unit.bot.approvals.due.test_escalation import (
+    ASK,
+    LIA,
+    MIA,
+    SAM,
+    SRE,
+    STEPS,
+    an_office,
+    later,
+    mentioned,
+    told,
+)
+from tests.unit.bot.notifications.lists_stage import keep, person
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, Office, an_actor
+
+SECURITY: dict[str, Any] = {"approve": [{"from": ["security"]}]}
+HERE: dict[str, Any] = {"everybody": {"here": True}}
+
+
+@pytest.fixture
+async def storage() -> SqliteStorage:
+    storage = SqliteStorage(None)
+    await storage.open()
+    return storage
+
+
+async def wish(office: Office, *people: str, has_copies: bool = True) -> None:
+    for one in people:
+        await office.wishes.set(an_actor(one), team_id="T1", has_copies=has_copies)
+
+
+async def asked(
+    storage: SqliteStorage, rules: dict[str, Any], *wishing: str, **more: Any
+) -> Office:
+    """An office where some wish for cards, and something was asked after that."""
+    office = an_office(storage, rules, **more)
+    await wish(office, *wishing)
+    await office.hear(ASK)
+    return office
+
+
+async def claim(office: Office, approval: Approval, by: str) -> None:
+    means = Means(office.storage, office.approvals, office.clock)
+    done = await means.claim(approval.approval_id, an_actor(by), shown=approval.digest)
+    await office.approvals.follow_up(done)
+    await office.queue.run()
+
+
+def copies(approval: Approval) -> list[str]:
+    return [one.user for one in read_beside(approval.cards_json)]
+
+
+async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, SECURITY, MIA)
+    approval = await office.the_approval()
+    assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [MIA])
+    assert told(office) == [("card", [MIA], MIA)]
+    (copy,) = read_beside(approval.cards_json)
+    assert (copy.channel, bool(copy.ts)) == ("DMIA", True)
+
+
+async def test_who_has_the_card_is_reminded_there_and_not_in_the_thread(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, SECURITY, MIA)
+    await later(office, minutes=15)
+    assert told(office)[1:] == [("reminder", [SAM], ""), ("reminder", [MIA], MIA)]
+
+
+async def test_all_copies_say_how_it_ended(storage: SqliteStorage) -> None:
+    office = await asked(storage, SECURITY, MIA, SAM)
+    await office.decide(await office.the_approval(), by=SAM)
+    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED] * 2
+
+
+async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_true(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, SECURITY)
+    await wish(office, MIA, SAM)
+    await wish(office, SAM, has_copies=False)
+    await office.hear(ASK)
+    await wish(office, MIA, has_copies=False)
+    assert copies(await office.the_approval()) == [MIA]
+    await later(office, minutes=15)
+    assert told(office)[1:] == [("reminder", [MIA, SAM], "")]
+    await office.decide(await office.the_approval(), by=SAM)
+    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
+
+
+async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, STEPS, ADA)
+    approval = await office.the_approval()
+    assert (mentioned(approval), copies(approval)) == (["S0SRE"], [ADA])
+    await later(office, minutes=15)
+    assert told(office)[1:] == [("reminder", ["S0SRE"], "")], "the handle reaches them once"
+
+
+async def test_nobody_gets_a_card_about_which_they_do_not_decide(storage: SqliteStorage) -> None:
+    """Rosa asked, Mia is of another group, Gus is a guest: all of them like messages."""
+    office = an_office(storage, SRE)
+    office.directory.groups["S0SRE"] = frozenset({BEN, ROSA, GUS})
+    await wish(office, ROSA, MIA)
+    await keep(office, GUS, has_copies=True)
+    await office.hear(ASK)
+    assert copies(await office.the_approval()) == []
+
+
+async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, SECURITY)
+    await wish(office, MIA)
+    del office.directory.people[MIA]
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [])
+
+
+async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, STEPS, LIA)
+    assert copies(await office.the_approval()) == []
+    await later(office, hours=1)
+    assert copies(await office.the_approval()) == [LIA]
+    assert ("escalation", [LIA], LIA) in told(office)
+
+
+async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, {"approve": [{"from": ["everybody"]}]}, ADA, groups=HERE)
+    approval = await office.the_approval()
+    assert copies(approval) == [], "all of a channel are nobody by name"
+    await claim(office, approval, ADA)
+    assert copies(await office.the_approval()) == [ADA]
+    await later(office, minutes=1)
+    assert told(office) == [("card", [ADA], ADA)], "once"
+
+
+async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStorage) -> None:
+    office = an_office(storage, {**SRE, "expires": "24h"})
+    office.clock.forward(hours=15.75)  # from 08:00
+    await keep(
+        office,
+        ADA,
+        has_copies=True,
+        quiet_from="22:00",
+        quiet_until="07:00",
+        timezone="Etc/UTC",
+    )
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert (copies(approval), [*read_snoozes(approval.snoozes_json)]) == ([], [ADA])
+    for _ in range(30):
+        await later(office, minutes=15)
+    assert copies(await office.the_approval()) == [ADA]
+
+
+async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_back(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, SECURITY)
+    await wish(office, MIA)
+    office.notifier.failing.add("copy")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.card_ts, "all others see it"
+    assert approval.drawn_revision < approval.revision, "and it is tried again"
+    office.notifier.failing.clear()
+    await later(office, minutes=1)
+    assert ("card", [MIA], MIA) in told(office)
+    assert office.notifier.posts == [approval.approval_id], "once"
+
+
+async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStorage) -> None:
+    office = an_office(storage, SECURITY)
+    await wish(office, MIA)
+    office.notifier.failing.add("copy")
+    office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert (copies(approval), bool(approval.card_ts)) == ([], True)
+
+
+async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_ever(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, SECURITY)
+    await wish(office, MIA)
+
+    async def fail(team_id: str) -> list[PersonRecord]:
+        raise StoreUnavailableError(team_id)
+
+    office.wishes.storage.people.wishing = fail  # type: ignore[method-assign]
+    await office.hear(ASK)
+    assert copies(await office.the_approval()) == []
+
+
+async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: SqliteStorage) -> None:
+    office = an_office(storage, SRE)
+    await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
+    await wish(office, ADA)
+    found = await person(office, ADA)
+    assert (found.has_copies, found.has_digest, found.quiet_from) == (True, True, "22:00")
+    await office.wishes.set(an_actor(ADA), team_id="T1", has_digest=False)
+    assert (await person(office, ADA)).has_copies
+
+
+class TestOneCardForSeveral:
+    """What a person's wish means where calls of one turn are on one card."""
+
+    @staticmethod
+    async def asked(storage: SqliteStorage, *names: str) -> tuple[Office, list[Approval]]:
+        office = a_batch_office(storage, *names)
+        await wish(office, ADA)
+        await office.hear("<@UBOT> look")
+        return office, await office.open_approvals()
+
+    async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStorage) -> None:
+        office, cards = await self.asked(storage, "a", "b", "c")
+        keeper = cards[0]
+        assert {one.batch for one in cards} == {keeper.approval_id}
+        assert shown(office).posts == [keeper.approval_id]
+        assert shown(office).copied == [ADA], "one message"
+        (copy,) = read_beside(keeper.cards_json)
+        assert (copy.kind, copy.user, copy.channel, bool(copy.ts)) == (BATCH, ADA, "DADA", True)
+        assert [one.cards_json for one in cards[1:]] == ["[]", "[]"]
+        assert told(office) == []
+
+    async def test_its_copy_is_drawn_with_it(self, storage: SqliteStorage) -> None:
+        office, cards = await self.asked(storage, "a", "b")
+        await office.decide(cards[1], by=BEN)
+        await later(office, seconds=5)
+        (items,) = shown(office).copies.values()
+        (copied,) = [one for one in items if one.approval_id == cards[1].approval_id]
+        assert copied.status is Status.APPROVED
+        assert drawn(office)["b"] is Status.APPROVED
+        assert shown(office).copied == [ADA]
+
+    async def test_who_had_it_gets_the_card_of_what_leaves_it(self, storage: SqliteStorage) -> None:
+        office, cards = await self.asked(storage, "a", "b", "c")
+        await claim(office, cards[0], BEN)
+        await later(office, seconds=5)
+        keeper = await storage.approvals.get(cards[0].approval_id)
+        assert keeper.batch_left
+        assert [(one.kind, one.user) for one in read_beside(keeper.cards_json)] == [
+            (BATCH, ADA),
+            ("card", ADA),
+        ]
+        assert told(office) == [("card", [ADA], ADA)]
+        assert len(next(iter(shown(office).copies.values()))) == 2
+
+    async def test_a_copy_that_fails_is_made_up_for(self, storage: SqliteStorage) -> None:
+        office = a_batch_office(storage, "a", "b")
+        await wish(office, ADA)
+        office.notifier.failing.add("copy")
+        await office.hear("<@UBOT> look")
+        assert len(shown(office).posts) == 1
+        assert shown(office).copied == []
+        office.notifier.failing.clear()
+        await later(office, minutes=1)
+        assert shown(office).copied == [ADA]
+        assert len(shown(office).posts) == 1, "the card of all stands once"
+
+    async def test_a_copy_that_slack_never_takes_is_left_out(self, storage: SqliteStorage) -> None:
+        office = a_batch_office(storage, "a", "b")
+        await wish(office, ADA)
+        office.notifier.failing.add("copy")
+        office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
+        await office.hear("<@UBOT> look")
+        (keeper, _) = await office.open_approvals()
+        assert (keeper.cards_json, keeper.batch_ts != "") == ("[]", True)
+        assert keeper.drawn_revision == keeper.revision

@@ -1,0 +1,427 @@
+"""The ladder of what people decide under terms: who is told, when, and never twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.due.escalation_state import state_of
+from bot.approvals.due.visit import read_beside
+from bot.audit.report import story
+from bot.errors import DeliveryError, DirectoryError
+from bot.layout.action_ids import ActionId
+from bot.people.claims import CardClaim, write_snoozes
+from bot.slack.cards.card_for import card_for
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import forced
+from tests.unit.bot.counter_stage import Counter, a_click
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office
+
+MIA, SAM, LIA = "UMIA", "USAM", "ULIA"
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+GROUPS: dict[str, Any] = {
+    "sre": {"usergroups": ["S0SRE"]},
+    "security": {"users": [MIA, SAM]},
+    "leads": {"users": [LIA]},
+    "room": {"channels": ["C0ROOM"]},
+}
+SRE: dict[str, Any] = {"approve": [{"from": ["sre"]}]}
+STEPS: dict[str, Any] = {
+    **SRE,
+    "remind": {"after": "15m", "times": 2},
+    "escalate": [{"after": "1h", "add": ["leads"]}],
+}
+Step = Callable[..., Awaitable[object]]
+
+
+def an_office(storage: SqliteStorage, ask: dict[str, Any], **more: Any) -> Office:
+    groups = {**GROUPS, **more.pop("groups", {})}
+    policy = forced(default={"ask": ask}, groups=groups, **more.pop("file", {}))
+    office = Office(storage, [PAY, say("Paid.")], policy=policy, **more)
+    for user_id in (MIA, SAM, LIA):
+        office.directory.add(user_id)
+    office.directory.groups["S0SRE"] = frozenset({ADA, BEN})
+    office.directory.channels["C0ROOM"] = frozenset({LIA})
+    office.directory.channels[CHANNEL] |= {MIA, SAM, LIA}
+    return office
+
+
+async def asked(storage: SqliteStorage, ask: dict[str, Any], **more: Any) -> Office:
+    office = an_office(storage, ask, **more)
+    await office.hear(ASK)
+    return office
+
+
+async def later(office: Office, **forward: float) -> None:
+    office.clock.forward(**forward)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def acts(office: Office) -> list[str]:
+    return [one.action for one in await story(office.storage, thread_id=THREAD_ID)]
+
+
+def told(office: Office) -> list[tuple[str, list[str], str]]:
+    return [(kind, list(mentions), user) for kind, mentions, user in office.notifier.told]
+
+
+def mentioned(approval: Approval) -> list[str]:
+    return list(json.loads(approval.mentioned_json))
+
+
+async def test_the_ladder_from_silence_to_expiry(storage: SqliteStorage) -> None:
+    office = await asked(storage, STEPS)
+    assert mentioned(await office.the_approval()) == ["S0SRE"]
+    for minutes in (15, 30, 15, 60, 400):
+        await later(office, minutes=minutes)
+    assert told(office) == [
+        ("reminder", ["S0SRE"], ""),
+        ("reminder", ["S0SRE"], ""),
+        ("escalation", [LIA], ""),
+    ]
+    assert await acts(office) == [
+        *("requested", "reminded", "reminded", "escalated", "expired", "resumed"),
+        "answered_tool",
+    ]
+
+
+async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStorage) -> None:
+    office = await asked(storage, STEPS)
+    await later(office, minutes=15)
+    await later(office, minutes=30)
+    assert [one.kind for one in office.notifier.asking.values()] == ["reminder"]
+    kept = read_beside((await office.the_approval()).messages_json)
+    assert [one.ts for one in kept] == [one.ts for one in office.notifier.asking.values()]
+
+
+async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, STEPS)
+    await later(office, minutes=45)
+    await later(office, minutes=15)
+    approval = await office.the_approval()
+    await office.decide(approval, by=ADA)
+    assert office.notifier.asking == {}
+    assert office.notifier.closed == []
+    done = await storage.approvals.get(approval.approval_id)
+    assert (done.messages_json, done.due_ms) == ("[]", None)
+
+
+async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    office.directory.channels[CHANNEL] -= {SAM}
+    await office.hear(ASK)
+    assert told(office) == [("card", [SAM], SAM)]
+    (copy,) = read_beside((await office.the_approval()).cards_json)
+    assert (copy.user, copy.channel, bool(copy.ts)) == (SAM, "DSAM", True)
+    await later(office, minutes=15)
+    assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
+    await office.decide(await office.the_approval(), by=SAM)
+    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
+    assert office.notifier.asking == {}
+
+
+async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    office.directory.channels[CHANNEL] -= {SAM}
+    office.notifier.failing.add("copy")
+    office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert (bool(approval.card_ts), approval.cards_json, approval.undeliverable) == (True, "[]", "")
+
+
+async def test_only_those_are_reminded_for_whom_the_card_still_waits(
+    storage: SqliteStorage,
+) -> None:
+    ask = {"approve": [{"from": ["sre"], "count": 2}, {"from": ["security"]}]}
+    office = await asked(storage, ask)
+    await office.decide(await office.the_approval(), by=MIA)
+    await later(office, minutes=15)
+    assert told(office) == [("reminder", ["S0SRE"], "")]
+
+
+async def test_who_is_nobody_is_not_mentioned(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
+    office.directory.add(SAM, is_deleted=True)
+    office.directory.groups["S0SRE"] = frozenset({ROSA})  # who asked for it
+    await office.hear(ASK)
+    assert mentioned(await office.the_approval()) == [MIA]
+
+
+async def test_a_look_up_that_fails_mentions_all(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
+    office.directory.group_members = _not_found  # type: ignore[method-assign]
+    await office.hear(ASK)
+    assert mentioned(await office.the_approval()) == ["S0SRE", MIA, SAM]
+
+
+async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["security"]}]})
+    approval = await office.the_approval()
+    snoozes = write_snoozes(dict.fromkeys((MIA, SAM), approval.expires_ms - 1))
+    changed = Approval(**{**_fields(approval), "snoozes_json": snoozes})
+    assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
+    await later(office, minutes=15)
+    assert told(office) == []
+    assert "reminded" not in await acts(office)
+    assert (await office.the_approval()).reminders == 1
+
+
+async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["security"]}], "remind": "never"})
+    approval = await office.the_approval()
+    until_ms = office.clock() + 60 * 60_000
+    changed = Approval(**{**_fields(approval), "snoozes_json": write_snoozes({MIA: until_ms})})
+    assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
+    await later(office, minutes=59)
+    assert told(office) == []
+    assert "snoozed this until" in drawn(office)
+    await later(office, minutes=1)
+    assert "snoozed this until" not in drawn(office)
+    await later(office, minutes=9)
+    assert told(office) == [("snooze_over", [MIA], MIA)]
+
+
+def drawn(office: Office) -> str:
+    """The card as it stands in its thread."""
+    (card,) = office.notifier.cards.values()
+    return str(card_for(card, approvers_text="").blocks)
+
+
+async def test_a_claim_holds_reminders_up(storage: SqliteStorage) -> None:
+    office = await asked(storage, STEPS)
+    approval = await office.the_approval()
+    claim = CardClaim().taken(ADA, office.clock()).to_text()
+    changed = Approval(**{**_fields(approval), "claim_json": claim})
+    assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
+    await later(office, minutes=29)
+    assert told(office) == []
+    await later(office, minutes=1)
+    assert told(office) == [("reminder", ["S0SRE"], "")]
+
+
+async def test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    office.directory.channels[CHANNEL] -= {SAM}
+    await office.hear(ASK)
+    pending, clicked_ms = await office.the_approval(), office.clock()
+    await Counter.on(office).send(a_click(pending, ActionId.CLAIM, SAM))
+    assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
+    assert office.clock() - clicked_ms <= 2_000  # by the click's own work: no tick was needed
+    before = told(office)
+    await later(office, minutes=29)
+    assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
+    await later(office, minutes=1)
+    assert claimed_on(office) == ["⏳ *Needs approval*"] * 2
+    assert [kind for kind, *_ in told(office)[len(before) :]] == ["reminder", "reminder"]
+    over = await office.the_approval()
+    await office.decide(over, by=MIA)  # and it locked nobody out
+    assert len(office.ran) == 1
+
+
+def claimed_on(office: Office) -> list[str]:
+    """The first lines of the card and of its copies."""
+    shown = [*office.notifier.cards.values(), *(one for _, one in office.notifier.copies.values())]
+    drawn = [card_for(one, approvers_text="") for one in shown]
+    return [str(one.blocks[0]["text"]["text"]) for one in drawn]
+
+
+async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
+    storage: SqliteStorage,
+) -> None:
+    quiet = {"quiet": {"from": "00:00", "until": "23:59"}, "timezone": "UTC"}
+    office = await asked(storage, STEPS, file=quiet)
+    approval = await office.the_approval()
+    assert mentioned(approval) == []
+    assert [one.kind for one in read_beside(approval.messages_json)] in (["quiet"], [])
+    await later(office, hours=1)
+    assert (await office.the_approval()).steps == 1
+    assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
+    assert (await acts(office)).count("escalated") == 1
+
+
+async def test_a_new_stage_mentions_its_people(storage: SqliteStorage) -> None:
+    stages = [
+        {"name": "team", "approve": [{"from": ["sre"]}]},
+        {"name": "lead", "approve": [{"from": ["leads"]}]},
+    ]
+    office = await asked(storage, {"stages": stages})
+    await later(office, minutes=15)
+    await office.decide(await office.the_approval(), by=ADA)
+    assert told(office) == [("reminder", ["S0SRE"], ""), ("mention", [LIA], "")]
+    assert [one.kind for one in office.notifier.asking.values()] == ["mention"]
+    assert mentioned(await office.the_approval()) == [LIA]
+
+
+async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStorage) -> None:
+    office = an_office(storage, {**STEPS, "route": {"channel": "C0ROOM"}})
+    office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.place == "C0ROOM"
+    assert told(office) == [("card", ["S0SRE"], "")]
+    (copy,) = read_beside(approval.cards_json)
+    assert copy.channel == "C0ROOM"
+    await office.decide(approval, by=ADA)
+    assert len(office.ran) == 1
+    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
+
+
+async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStorage) -> None:
+    ask = {"approve": [{"from": ["security"]}, {"from": ["sre"]}], "route": "dm"}
+    office = await asked(storage, ask)
+    assert [user for _, _, user in told(office)] == [MIA, SAM, ADA, BEN]
+    await office.decide(await office.the_approval(), by=ADA)
+    votes = {one.votes_json for _, one in office.notifier.copies.values()}
+    assert len(votes) == 1
+    await later(office, minutes=15)
+    assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
+
+
+def dying(step: Step, *, after: bool) -> Step:
+    async def die(*args: object, **options: object) -> object:
+        if after:
+            await step(*args, **options)
+        raise KilledError
+
+    return die
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", ["climb", "mark_beside", "nudge", "append", "update_card"])
+@pytest.mark.parametrize("minutes", [15, 60])
+async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
+    storage: SqliteStorage, step: str, minutes: int, *, after: bool
+) -> None:
+    first = await asked(storage, STEPS)
+    things: dict[str, object] = {"nudge": first.notifier, "update_card": first.notifier}
+    thing = things.get(step, storage.audit if step == "append" else storage.approvals)
+    setattr(thing, step, dying(getattr(thing, step), after=after))
+    dies = not (step == "append" and minutes == 60) and not (step == "update_card" and minutes < 60)
+    if dies:
+        with pytest.raises(KilledError):
+            await later(first, minutes=minutes)
+    else:
+        await later(first, minutes=minutes)
+    first.queue.drop()
+    vars(thing).pop(step)
+    second = an_office(storage, STEPS, clock=first.clock, notifier=first.notifier, owner="second")
+    second.model = first.model
+    await later(second, seconds=16)
+    await later(second, seconds=30)
+    kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
+    assert [one[0] for one in told(second)] == [kind]
+    assert (await acts(second)).count(note) == 1
+    assert state_of(await second.the_approval()).told == (minutes == 60)
+
+
+async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+    office = await asked(storage, STEPS)
+    office.notifier.lost.add("nudge")
+    await later(office, minutes=15)
+    office.notifier.lost.clear()
+    await later(office, minutes=5)
+    assert told(office) == [("reminder", ["S0SRE"], "")]
+    (kept,) = read_beside((await office.the_approval()).messages_json)
+    assert [kept.ts] == [one.ts for one in office.notifier.asking.values()]
+
+
+async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, STEPS)
+    approval, nudge = await office.the_approval(), office.notifier.nudge
+
+    async def decided_first(*args: Any, **options: Any) -> object:
+        await office.decide_meanwhile(approval, by=ADA)
+        return await nudge(*args, **options)
+
+    office.notifier.nudge = decided_first  # type: ignore[method-assign, assignment]
+    await later(office, minutes=15)
+    await later(office, seconds=5)
+    assert told(office) == []
+    assert office.notifier.asking == {}
+    done = await storage.approvals.get(approval.approval_id)
+    assert (done.status, done.messages_json) == (Status.APPROVED, "[]")
+
+
+async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: SqliteStorage) -> None:
+    office = await asked(storage, STEPS)
+    approval = await office.the_approval()
+    broken = Approval(**{**_fields(approval), "approval_id": "apr_b", "terms_json": "{"})
+    ladder = office.attendance.ladder()
+    assert ladder.next_ms(broken) == broken.expires_ms
+    assert await ladder.climb(broken, office.clock() + 10**7) == (broken, frozenset())
+
+
+@pytest.mark.parametrize("damage", ["{", "[1]", '{"since_ms":1,"x":2}', "[{}]"])
+async def test_a_damaged_state_tells_nobody_twice(storage: SqliteStorage, damage: str) -> None:
+    office = await asked(storage, STEPS)
+    approval = Approval(**{**_fields(await office.the_approval()), "ladder_json": damage})
+    assert state_of(approval).announced
+    assert read_beside(damage) == ()
+
+
+async def _not_found(group_id: str) -> frozenset[str]:
+    raise DirectoryError(group_id)
+
+
+def _fields(approval: Approval) -> dict[str, Any]:
+    return {name: getattr(approval, name) for name in approval.__slots__}
+
+
+async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    await office.lend(MIA)
+    await office.lend(MIA, LIA)
+    await office.hear(ASK)
+    assert mentioned(await office.the_approval()) == [LIA, SAM]
+
+
+async def go_away(office: Office, *people: str) -> None:
+    for who in people:
+        await office.lend(who)
+
+
+async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStorage) -> None:
+    ask = {"approve": [{"from": ["security"]}], "escalate": [{"after": "1h", "add": ["sre"]}]}
+    office = an_office(storage, ask)
+    await go_away(office, MIA, SAM)
+    await office.hear(ASK)
+    await later(office, seconds=1)
+    approval = await office.the_approval()
+    assert (mentioned(approval), approval.steps) == (["S0SRE"], 1)
+    assert told(office) == []
+    assert (await acts(office)).count("escalated") == 1
+
+
+async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message(
+    storage: SqliteStorage,
+) -> None:
+    ask = {**STEPS, "approve": [{"from": ["security"]}]}
+    office = await asked(storage, ask)
+    await go_away(office, MIA)
+    await later(office, minutes=15)
+    assert (await office.the_approval()).steps == 0  # Sam is there
+    await go_away(office, SAM)
+    await later(office, minutes=30)
+    assert (await office.the_approval()).steps == 1
+    assert told(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
+    await later(office, minutes=30)
+    assert (await acts(office)).count("escalated") == 1
+    assert len(told(office)) == 2

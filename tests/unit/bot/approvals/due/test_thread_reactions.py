@@ -1,0 +1,243 @@
+"""The sign at the root of a thread: what waits in it, and each way in which that can end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.due.thread_reactions import SHARED, WAITS, sign_of
+from bot.approvals.execution import Run, RunState
+from bot.errors import DeliveryError
+from storage.records import Approval, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
+from tests.unit.bot.office import ROSA, THREAD_ID, Office, an_actor
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+ASK = "<@UBOT> pay Mia"
+SLOW_DOWN = DeliveryError("reactions.add", "ratelimited", retry_after=timedelta(seconds=3))
+
+
+def on_root(office: Office) -> list[str]:
+    return office.roots.shown.get(THREAD_ID, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [
+        (Status.PENDING, WAITS),
+        (Status.APPROVED, "approved"),
+        (Status.REJECTED, "rejected"),
+        (Status.ANSWERED, "answered"),
+        (Status.EXPIRED, "expired"),
+        (Status.CANCELLED, "cancelled"),
+        (Status.WITHDRAWN, "withdrawn"),
+        (Status.UNDECIDABLE, "nobody"),
+        (Status.SUPERSEDED, "replaced"),
+        (Status.DENIED, "rejected"),
+    ],
+)
+def test_each_status_has_its_sign(status: Status, end: str) -> None:
+    assert sign_of(replace(an_approval(), status=status)) == end
+
+
+def test_no_status_was_forgotten() -> None:
+    signs = {sign_of(replace(an_approval(), status=status)) for status in Status}
+    assert len(signs) == len(Status) - 1  # what a rule denies looks as if it was rejected
+
+
+@pytest.mark.parametrize(
+    ("state", "end"),
+    [
+        (RunState.RUNNING, "approved"),
+        (RunState.RAN, "ran"),
+        (RunState.FAILED, "failed"),
+        (RunState.STOPPED, "cancelled"),
+        (RunState.DOUBT, "doubt"),
+    ],
+)
+def test_the_run_goes_before_the_yes(state: RunState, end: str) -> None:
+    run = Run(state=state, at_ms=1).to_text()
+    assert sign_of(replace(an_approval(), status=Status.APPROVED, run_json=run)) == end
+
+
+@pytest.mark.parametrize(("choice", "end"), [("ran", "answered"), ("give_up", "cancelled")])
+def test_a_doubt_ends_as_people_say(choice: str, end: str) -> None:
+    decision = Decision(
+        status=Status.ANSWERED, by="UADA", at_ms=1, answer_json=json.dumps({"choice": choice})
+    )
+    doubt = replace(an_approval(kind=Kind.DOUBT), status=Status.ANSWERED, decision=decision)
+    assert sign_of(doubt) == end
+
+
+async def test_it_waits_then_it_ran(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert (approval.sign, on_root(office)) == (WAITS, [WAITS])
+    await office.decide(approval)
+    assert on_root(office) == ["ran"]
+    assert (await storage.approvals.get(approval.approval_id)).sign == "ran"
+
+
+async def test_it_is_said_again_after_each_expiry(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Nobody answered.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.clock.forward(hours=9)
+    await office.attendance.attend(approval.approval_id)
+    assert on_root(office) == ["expired"]
+
+
+async def test_withdrawn_by_the_requester(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("All right.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    withdrawn = await office.approvals.withdrawals.withdraw(
+        approval.approval_id, an_actor(ROSA), reason=""
+    )
+    office.queue.spawn(office.approvals.follow_up(withdrawn))
+    await office.queue.run()
+    assert on_root(office) == ["withdrawn"]
+
+
+async def test_while_another_waits_the_root_says_so(storage: SqliteStorage) -> None:
+    office = Office(storage, [[PAY, PAY_BEN], say("Done.")])
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    await office.decide(first, Status.REJECTED)
+    assert on_root(office) == [WAITS]
+    await office.decide(second)
+    assert on_root(office) == ["rejected", "ran"]  # both ends of one turn
+
+
+async def test_a_later_turn_shows_its_own_end(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("No."), PAY_BEN, say("Paid.")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval(), Status.REJECTED)
+    await office.hear("<@UBOT> pay Ben", ts="1800000100.000001")
+    assert on_root(office) == [WAITS]
+    await office.decide(await office.the_approval())
+    assert on_root(office) == ["ran"]
+
+
+async def test_another_process_takes_off_the_end_of_an_earlier_turn(
+    storage: SqliteStorage,
+) -> None:
+    first = Office(storage, [PAY, say("No.")])
+    await first.hear(ASK)
+    await first.decide(await first.the_approval(), Status.REJECTED)
+    second = Office(storage, [PAY_BEN, say("Paid.")], roots=first.roots, clock=first.clock)
+    await second.hear("<@UBOT> pay Ben", ts="1800000100.000001")
+    await second.decide(await second.the_approval())
+    assert on_root(second) == ["ran"]
+
+
+async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+    first.roots.fault = SLOW_DOWN
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    assert (approval.sign, on_root(first)) == (WAITS, [])
+    assert approval.due_ms == first.clock() + 5_000
+    second = Office(storage, [], roots=first.roots, clock=first.clock)
+    second.clock.forward(seconds=5)
+    await second.attendance.attend(approval.approval_id)
+    assert on_root(second) == [WAITS]
+    assert first.roots.done == ["+waits looked"]
+
+
+async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("All right.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.roots.fault = SLOW_DOWN
+    await office.decide(approval, Status.REJECTED)
+    assert on_root(office) == [WAITS]
+    assert (await storage.approvals.get(approval.approval_id)).sign == WAITS
+    office.clock.forward(seconds=5)
+    await office.attendance.attend(approval.approval_id)
+    assert on_root(office) == ["rejected"]
+
+
+async def test_a_sign_that_hangs_holds_nothing_up(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    monkeypatch.setattr("bot.approvals.due.thread_reactions.SIGN_PATIENCE", timedelta(0))
+
+    async def hang(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(office.roots, "put", hang)
+    await office.hear(ASK)
+    await office.decide(await office.the_approval())
+    assert office.shown()[-1] == "Paid."
+
+
+async def test_what_was_asked_while_another_process_took_the_sign_off_puts_it_on_again(
+    storage: SqliteStorage,
+) -> None:
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    second = Office(storage, [], roots=first.roots, clock=first.clock)
+
+    async def ask() -> None:
+        await storage.approvals.add(a_waiting(approval))
+
+    second.roots.meanwhile = ask
+    await decide_only(second, approval)
+    assert on_root(second) == [WAITS]
+    assert second.roots.done[-3:] == ["-waits", "+waits again", "-rejected"]
+
+
+async def test_what_is_asked_where_another_process_was_at_work_is_shown_twice(
+    storage: SqliteStorage,
+) -> None:
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    second = Office(storage, [PAY_BEN], roots=first.roots, clock=first.clock)
+    await decide_only(second, approval)
+    await second.threads.work(THREAD_ID)  # asks anew, while the first may be at the root
+    await second.queue.run()
+    (asked,) = await second.open_approvals()
+    assert (asked.sign, asked.due_ms) == (SHARED, second.clock() + 5_000)
+    first.roots.shown[THREAD_ID].remove(WAITS)  # late, by the first
+    second.clock.forward(seconds=5)
+    await second.attendance.attend(asked.approval_id)
+    assert WAITS in on_root(second)
+    assert (await storage.approvals.get(asked.approval_id)).sign == WAITS
+
+
+async def decide_only(office: Office, approval: Approval) -> None:
+    """Reject, draw, and leave the thread to itself."""
+    decision = Decision(
+        status=Status.REJECTED, by="UADA", at_ms=office.clock(), digest=approval.digest
+    )
+    await office.storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    await office.storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.attendance.attend(approval.approval_id, is_told=True)
+
+
+def a_waiting(approval: Approval) -> Approval:
+    """Another request of the same thread."""
+    return replace(approval, approval_id="apr_other", interrupt_id="other", position=1, due_ms=None)
+
+
+async def test_records_of_earlier_releases_have_no_sign(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("No.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    old = replace(a_waiting(approval), sign="", leased_until_ms=0, due_ms=office.clock())
+    await storage.approvals.add(old)
+    office.roots.done.clear()
+    await office.attendance.attend(old.approval_id)
+    assert office.roots.done == []

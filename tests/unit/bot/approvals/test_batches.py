@@ -1,0 +1,268 @@
+"""Batches: several cards of a turn with one form, each with a vote of its own (6.8)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.batches import MOST_CARDS, Batches, Chosen
+from bot.errors import InvalidInputError, RefusalError
+from bot.layout.action_ids import ActionId, encode
+from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
+from bot.slack.cards.card_for import card_for
+from bot.slack.cards.listed import is_listed
+from storage.base import Storage
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import Forced, forced
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission
+from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office
+
+
+def by_sre(**more: object) -> Forced:
+    ask = {"approve": [{"from": ["sre"]}], **more}
+    return forced(default={"ask": ask}, groups={"sre": {"users": [ADA, BEN]}})
+
+
+async def asked(
+    storage: Storage, *names: str, force: Forced | None = None
+) -> tuple[Counter, list[Approval]]:
+    calls = [call("look", {"what": name}, id=f"c{name[:9]}") for name in names]
+    office = Office(storage, [calls, say("done")], policy=force or by_sre())
+    await office.hear("<@UBOT> look")
+    return Counter.on(office), await office.open_approvals()
+
+
+def ticked(*cards: Approval) -> dict[str, Any]:
+    options = [{"value": encode(one.approval_id, one.digest)} for one in cards]
+    return {"cards0": {"countersign:value": {"type": "checkboxes", "selected_options": options}}}
+
+
+async def submitted(counter: Counter, first: Approval, values: object, by: str = ADA) -> str:
+    sent = a_submission(first, ActionId.BATCH_MODAL, values, by)  # type: ignore[arg-type]
+    return (await counter.send(sent)).body
+
+
+async def states(storage: Storage) -> dict[str, Status]:
+    found = await storage.approvals.newest_of(THREAD_ID, limit=99)
+    return {json.loads(one.arguments_json)["what"]: one.status for one in found}
+
+
+def offered(counter: Counter) -> list[str]:
+    blocks = counter.views.opened[-1]["blocks"]
+    boxes = [one["element"] for one in blocks if one.get("element", {}).get("type") == "checkboxes"]
+    assert all(one["options"] == one["initial_options"] for one in boxes)
+    return [option["value"].split(".")[0] for one in boxes for option in one["options"]]
+
+
+async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", "c")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    assert offered(counter) == [one.approval_id for one in cards]
+    assert "What " in json.dumps(counter.views.opened[-1])
+    assert await submitted(counter, cards[1], ticked(*cards)) == ""
+    assert set((await states(storage)).values()) == {Status.APPROVED}
+    assert len(counter.office.ran) == 3
+    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
+    assert [one.action for one in entries].count("voted") == 3
+
+
+async def test_what_is_left_out_stays_open(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await submitted(counter, cards[0], ticked(cards[1]))
+    assert await states(storage) == {"a": Status.PENDING, "b": Status.APPROVED}
+
+
+def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = "") -> dict[str, Any]:
+    """The open form as it comes back, with these cards ticked."""
+    values: dict[str, Any] = {}
+    chosen = {encode(one.approval_id, one.digest) for one in cards}
+    for block in counter.views.opened[-1]["blocks"]:
+        element = block.get("element", {})
+        if element.get("type") == "checkboxes":
+            options = [one for one in element["options"] if one["value"] in chosen]
+            values[block["block_id"]] = {
+                "countersign:value": {"type": "checkboxes", "selected_options": options}
+            }
+    picked = {"type": "radio_buttons", "selected_option": {"value": rest}}
+    typed = {"type": "plain_text_input", "value": why}
+    return {
+        **values,
+        "rest": {"countersign:value": picked},
+        "reason": {"countersign:value": typed},
+    }
+
+
+async def test_a_hundred_cards_have_one_form(storage: SqliteStorage) -> None:
+    _, cards = await asked(storage, "a")
+    many = [
+        replace(
+            cards[0], approval_id=f"apr_{n:032x}", arguments_json=json.dumps({"what": "x" * 90})
+        )
+        for n in range(MOST_CARDS)
+    ]
+    view = batch_modal(cards[0], many)
+    assert view_errors(view) == []
+    groups = [one for one in view["blocks"] if one.get("element", {}).get("type") == "checkboxes"]
+    assert [len(one["element"]["options"]) for one in groups] == [10] * 10
+
+
+async def test_what_is_not_ticked_is_rejected_if_so_chosen(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", "c")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    values = listed(counter, cards[0], cards[2], rest="reject", why="refunded by hand")
+    assert await submitted(counter, cards[1], values) == ""
+    expected = {"a": Status.APPROVED, "b": Status.REJECTED, "c": Status.APPROVED}
+    assert await states(storage) == expected
+    stored = await storage.approvals.get(cards[1].approval_id)
+    assert stored.decision is not None
+    assert stored.decision.reason == "refunded by hand"
+
+
+async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", "long " * 2_000)
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    assert await submitted(counter, cards[1], listed(counter, cards[0], rest="reject")) == ""
+    assert list((await states(storage)).values()).count(Status.PENDING) == 1
+
+
+async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
+    storage: SqliteStorage,
+) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    values = listed(counter, cards[0], rest="reject")
+    choice = read_batch(cards[0], values)
+    assert isinstance(choice, BatchChoice)
+    assert [one.approval_id for one in choice.left(cards)] == [cards[1].approval_id]
+    assert choice.left([replace(cards[1], digest="e" * 64)]) == []
+
+
+async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    values = listed(counter)
+    answer = json.loads(await submitted(counter, cards[1], values))
+    assert answer["errors"] == {next(iter(values)): "Select at least one"}
+    assert set((await states(storage)).values()) == {Status.PENDING}
+
+
+async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    await counter.send(a_click(cards[1], ActionId.BATCH, BEN))
+    await asyncio.gather(
+        submitted(counter, cards[1], listed(counter, cards[0])),
+        submitted(counter, cards[1], listed(counter, cards[1]), by=BEN),
+    )
+    assert set((await states(storage)).values()) == {Status.APPROVED}
+    found = [await storage.approvals.get(one.approval_id) for one in cards]
+    assert [one.decision.by for one in found if one.decision] == [ADA, BEN]
+
+
+async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", force=by_sre(edit="yes"))
+    await counter.office.decide(cards[1], Status.REJECTED, by=BEN)
+    answer = await submitted(counter, cards[0], ticked(*cards))
+    assert "1 approved. Skipped" in answer
+    assert "rejected <!date" in answer
+    assert await states(storage) == {"a": Status.APPROVED, "b": Status.REJECTED}
+
+
+@pytest.mark.parametrize(
+    "more", [{"risk": "high"}, {"risk": "critical"}, {"always_ask": "yes"}], ids=str
+)
+async def test_what_is_risky_is_decided_by_itself(
+    storage: SqliteStorage, more: dict[str, object]
+) -> None:
+    counter, cards = await asked(storage, "a", "b", force=by_sre(**more))
+    assert ActionId.BATCH not in json.dumps(card_for(cards[1], approvers_text="").blocks)
+    await counter.send(a_click(cards[1], ActionId.BATCH))
+    assert counter.views.opened == []
+    assert "has to be decided on its own" in counter.told(ADA)
+    await submitted(counter, cards[0], ticked(*cards))  # a form of one's own making
+    assert set((await states(storage)).values()) == {Status.PENDING}
+
+
+async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStorage) -> None:
+    _, cards = await asked(storage, "a", "b")
+    drawn = [json.dumps(card_for(one, approvers_text="").blocks) for one in cards]
+    assert [ActionId.BATCH in one for one in drawn] == [False, True]
+
+
+async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
+    storage: SqliteStorage,
+) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH, ROSA))
+    await submitted(counter, cards[1], ticked(*cards), by=ROSA)
+    assert counter.views.opened == []
+    assert set((await states(storage)).values()) == {Status.PENDING}
+
+
+async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b", "long " * 2_000)
+    await counter.send(a_click(cards[0], ActionId.BATCH))
+    assert offered(counter) == [one.approval_id for one in cards[:2]]
+    answer = await submitted(counter, cards[0], ticked(*cards))
+    assert "2 approved" in answer
+
+
+async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
+    rule = {
+        "name": "b-alone",
+        "when": {"tool": "look", "args": [{"path": "what", "op": "eq", "value": "b"}]},
+        "then": {"ask": {"approve": [{"from": ["sre"]}], "max_age": "5m"}},
+    }
+    ask = {"ask": {"approve": [{"from": ["sre"]}]}}
+    force = forced(rule, default=ask, groups={"sre": {"users": [ADA]}})
+    counter, cards = await asked(storage, "a", "b", "c", force=force)
+    await counter.send(a_click(cards[2], ActionId.BATCH))
+    assert offered(counter) == [cards[0].approval_id, cards[2].approval_id]
+    answer = await submitted(counter, cards[2], ticked(*cards))  # a form of one's own making
+    assert "2 approved. Skipped" in answer
+    assert (await states(storage))["b"] is Status.PENDING
+
+
+async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    other = replace(cards[0], checkpoint_id="T1:C1:1.1#1")
+    batches = Batches(storage.approvals, counter.office.clock, is_listed)
+    batches.check(cards[1], cards[0])
+    with pytest.raises(RefusalError):
+        batches.check(cards[1], other)
+
+
+async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
+    storage: SqliteStorage,
+) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.office.decide(cards[0], Status.REJECTED, by=BEN)
+    assert "1 approved. Skipped" in await submitted(counter, cards[0], ticked(*cards))
+    assert await states(storage) == {"a": Status.REJECTED, "b": Status.APPROVED}
+
+
+async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> None:
+    counter, _ = await asked(storage, "a")
+    batches = Batches(storage.approvals, counter.office.clock, is_listed)
+    many = [Chosen(approval_id=f"apr_{n:032x}", shown="") for n in range(MOST_CARDS + 1)]
+
+    async def never(_: Chosen) -> Approval:
+        raise AssertionError
+
+    with pytest.raises(InvalidInputError):
+        await batches.vote(many, never)
+
+
+async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    decided = await counter.office.decide(cards[0])
+    batches = Batches(storage.approvals, counter.office.clock, is_listed)
+    with pytest.raises(RefusalError):
+        await batches.find(decided)

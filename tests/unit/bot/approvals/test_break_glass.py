@@ -1,0 +1,427 @@
+"""Break-glass: who may, what they have to say, and who hears of it (6.4)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agents.models import Turn, call, say
+from bot.approvals.break_glass import Reasons
+from bot.audit.report import story
+from bot.errors import DirectoryError
+from bot.layout.action_ids import ActionId
+from bot.slack.cards.card_for import card_for
+from storage.base import Storage
+from storage.records import Approval, AuditEntry, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import Forced, forced
+from tests.unit.bot.approvals.test_votes import Failing
+from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office, an_actor
+
+MIA, TOM = "UMIA", "UTOM"
+LOOK: list[Turn] = [call("look", {"what": "a"}, id="c1"), say("done")]
+WHAT, WHY_NOW = "the database is down", "nobody else is awake"
+
+
+def glass(**more: object) -> Forced:
+    ask = {
+        "approve": [{"from": ["sre"], "count": 2}],
+        "break_glass": {"by": ["oncall"], "alert": "C0ALERT"},
+        **more,
+    }
+    groups = {"sre": {"users": [ADA, BEN]}, "oncall": {"users": [MIA, ROSA, ADA]}}
+    return forced(default={"ask": ask}, groups=groups)
+
+
+async def asked(storage: Storage, force: Forced | None = None, **more: object) -> Counter:
+    office = Office(storage, LOOK, policy=force or glass(), **more)  # type: ignore[arg-type]
+    for name in (MIA, TOM):
+        office.directory.add(name)
+        office.directory.channels[CHANNEL] |= {name}
+    await office.hear("<@UBOT> look")
+    return Counter.on(office)
+
+
+def a_form(what: str = WHAT, why_now: str = WHY_NOW, *, sure: bool = True) -> dict[str, object]:
+    chosen = [{"value": "yes"}] if sure else []
+    box = {"sure": {"countersign:value": {"type": "checkboxes", "selected_options": chosen}}}
+    return {**typed("what", what), **typed("why_now", why_now), **box}
+
+
+async def submitted(counter: Counter, by: str, form: dict[str, object]) -> dict[str, object]:
+    approval = (await counter.office.storage.approvals.newest_of(THREAD_ID, limit=1))[0]
+    sent = a_submission(approval, ActionId.OVERRIDE_MODAL, form, by)
+    body = (await counter.send(sent)).body
+    return dict(json.loads(body)) if body else {}
+
+
+async def acts(storage: Storage) -> list[str]:
+    wanted = {"broke_glass", "decided", "voted", "started", "refused", "denied"}
+    return [one.action for one in await story(storage, thread_id=THREAD_ID) if one.action in wanted]
+
+
+def drawn(approval: Approval) -> str:
+    return json.dumps(card_for(approval, approvers_text="").blocks)
+
+
+@pytest.mark.parametrize("who", [MIA, ROSA])
+async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
+    storage: SqliteStorage, who: str
+) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    await counter.send(a_click(approval, ActionId.OVERRIDE, who))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.OVERRIDE_MODAL
+    assert "C0ALERT" in json.dumps(counter.views.opened[-1])
+    await submitted(counter, who, a_form())
+    assert counter.office.ran == [("look", "a")]
+    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+    card = drawn(counter.office.notifier.cards[approval.approval_id])
+    assert all(words in card for words in (WHAT, WHY_NOW, "Override by"))
+
+
+async def test_who_breaks_the_glass_is_not_told_what_they_did(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    await submitted(counter, ADA, a_form())
+    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", BEN]
+
+
+async def test_only_those_whom_the_rule_names_may(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    await counter.send(a_click(await counter.office.the_approval(), ActionId.OVERRIDE, BEN))
+    await submitted(counter, BEN, a_form())
+    assert (counter.views.opened, counter.office.ran) == ([], [])
+    assert "not an approver" in counter.told(BEN)
+    assert await acts(storage) == ["refused"]  # at one moment
+
+
+@pytest.mark.parametrize(
+    "more", [{"break_glass": "no"}, {"break_glass": "no", "always_ask": "yes"}]
+)
+async def test_where_the_rule_names_nobody_nobody_may(
+    storage: SqliteStorage, more: dict[str, object]
+) -> None:
+    counter = await asked(storage, glass(**more))
+    approval = await counter.office.the_approval()
+    assert ActionId.OVERRIDE not in drawn(approval)
+    await counter.send(a_click(approval, ActionId.OVERRIDE, MIA))
+    await submitted(counter, MIA, a_form())
+    assert (counter.views.opened, counter.office.ran) == ([], [])
+
+
+async def test_the_card_leads_to_the_form_that_has_the_button(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    stuck = replace(approval, stuck="nobody of sre is left")  # when it is needed most
+    assert all(ActionId.DETAILS in drawn(one) for one in (approval, stuck))
+
+
+@pytest.mark.parametrize(
+    ("form", "fields"),
+    [
+        (a_form("down", "down"), {"what", "why_now"}),
+        (a_form("d o w n n o w", "x" * 10), set()),
+        (a_form("\u200b" * 30, WHY_NOW), {"what"}),
+        (a_form(" " * 30, WHY_NOW), {"what"}),
+        (a_form(WHAT, WHAT), {"why_now"}),
+        (a_form(WHAT, f"  {WHAT.upper()} "), {"why_now"}),
+        (a_form(sure=False), {"sure"}),
+        ({}, {"what", "why_now", "sure"}),
+    ],
+)
+async def test_two_reasons_and_a_tick_are_needed(
+    storage: SqliteStorage, form: dict[str, object], fields: set[str]
+) -> None:
+    counter = await asked(storage)
+    answer = await submitted(counter, MIA, form)
+    assert set(answer.get("errors") or {}) == fields  # type: ignore[call-overload]
+    assert (counter.office.ran == []) is bool(fields)
+    assert ("refused" in await acts(storage)) is bool(fields)
+
+
+def test_reasons_are_the_same_however_they_are_spaced() -> None:
+    reasons = Reasons(what="The  database is down", why_now="the database\nis down", is_sure=True)
+    assert set(reasons.faults) == {"why_now"}
+
+
+async def test_a_denial_in_force_cannot_be_overridden(storage: SqliteStorage) -> None:
+    force = glass()
+    counter = await asked(storage, force)
+    approval = await counter.office.the_approval()
+    force.rulebook, force.file_hash = forced(default={"deny": "Never."}).rulebook, "f2"
+    await submitted(counter, MIA, a_form())
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.status, counter.office.ran) == (Status.DENIED, [])
+
+
+async def test_what_cannot_be_looked_up_lets_nothing_run(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    counter.office.directory.is_down = True
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == []
+    assert (await counter.office.the_approval()).status is Status.PENDING
+
+
+def without_contractors() -> Forced:
+    """A policy that leaves out a group, of which somebody is on call."""
+    ask = {
+        "approve": [{"from": ["sre"]}],
+        "exclude": ["requesters", "contractors"],
+        "break_glass": {"by": ["oncall"], "alert": "C0ALERT"},
+    }
+    groups = {
+        "sre": {"users": [ADA, BEN]},
+        "oncall": {"users": [MIA, ROSA]},
+        "contractors": {"usergroups": ["S0CONTRACT"]},
+    }
+    return forced(default={"ask": ask}, groups=groups)
+
+
+async def test_who_is_left_out_by_the_rule_has_no_emergencies(storage: SqliteStorage) -> None:
+    counter = await asked(storage, without_contractors())
+    people = counter.office.directory
+    people.groups["S0CONTRACT"] = frozenset({MIA})
+    await counter.send(a_click(await counter.office.the_approval(), ActionId.OVERRIDE, MIA))
+    await submitted(counter, MIA, a_form())
+    assert (counter.views.opened, counter.office.ran) == ([], [])
+    assert "policy doesn't let you approve" in counter.told(MIA)
+    people.groups["S0CONTRACT"] = frozenset()
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "a")]
+
+
+async def test_whether_somebody_is_left_out_has_to_be_known(storage: SqliteStorage) -> None:
+    counter = await asked(storage, without_contractors())
+    people = counter.office.directory
+
+    async def is_down(group_id: str) -> frozenset[str]:
+        raise DirectoryError(group_id)
+
+    people.group_members = is_down  # type: ignore[method-assign]
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == []
+    assert (await counter.office.the_approval()).status is Status.PENDING
+
+
+async def test_a_policy_that_fails_lets_nothing_run_and_denies_nothing(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    office, force = counter.office, glass()
+    broken = Forced(Failing(force.rulebook.file), file_hash="f2")
+    office.policy = broken
+    for name in ("cards", "approvals", "attendance", "runner"):
+        office.__dict__.pop(name, None)
+    await submitted(Counter.on(office), MIA, a_form())
+    assert (office.ran, (await office.the_approval()).status) == ([], Status.PENDING)
+
+
+async def test_it_comes_too_late_where_somebody_has_decided(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    await counter.office.decide(approval, Status.REJECTED)
+    await submitted(counter, MIA, a_form())
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.status, counter.office.ran) == (Status.REJECTED, [])
+
+
+async def test_votes_that_come_meanwhile_do_not_stop_it(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    seen = await counter.office.approvals.find(
+        approval.approval_id, an_actor(MIA), shown=approval.digest
+    )
+    await counter.office.decide(approval)
+    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
+    decided = await counter.office.approvals.break_glass(seen, an_actor(MIA), reasons)
+    assert (decided.status, decided.votes_json) == (Status.APPROVED, "[]")
+
+
+async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
+    await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
+    counter.office.clock.forward(minutes=2)
+    counter.office.directory.add(MIA, is_deleted=True)
+    await counter.office.sweep.tick()
+    await counter.office.queue.run()
+    assert counter.office.ran == []
+    assert (await counter.office.the_approval()).asked_again
+
+
+async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+
+    async def dies(entries: list[AuditEntry]) -> None:
+        raise KilledError
+
+    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append_all": dies})})  # type: ignore[arg-type]
+    counter.office.storage = dead  # type: ignore[assignment]
+    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
+    await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
+    counter.office.queue.drop()
+    after = Office(storage, LOOK[1:], policy=glass(), clock=counter.office.clock, owner="after")
+    after.clock.forward(seconds=30)
+    await after.sweep.tick()
+    await after.queue.run()
+    assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+
+
+async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
+    storage: SqliteStorage,
+) -> None:
+    """The thread may be woken by something else, before anybody looks at the card."""
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
+    await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
+    counter.office.queue.drop()  # it dies before anything follows
+    after = Office(storage, LOOK[1:], policy=glass(), clock=counter.office.clock, owner="after")
+    after.clock.forward(seconds=30)
+    await storage.threads.wake(THREAD_ID, now_ms=after.clock())
+    await after.threads.work(THREAD_ID)
+    assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+
+
+async def test_people_are_told_once_by_one_process(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    await submitted(counter, MIA, a_form())
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    await counter.office.attendance.tell_thread(approval)
+    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
+
+
+async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    counter.office.notices.is_down = True
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "a")]
+
+
+async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    counter.office.notices.is_down = True
+    await submitted(counter, MIA, a_form())
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    assert approval.due_ms is not None
+    clock = counter.office.clock
+    after = Office(storage, [], policy=glass(), clock=clock, owner="after")
+    for is_down in (True, False, False):
+        after.notices.is_down = is_down
+        clock.forward(minutes=5)
+        await after.sweep.tick()
+        await after.queue.run()
+    assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert (await storage.approvals.get(approval.approval_id)).due_ms is None
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+
+
+async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStorage) -> None:
+    counter = await asked(storage, glass(edit="yes"))
+    edited = await counter.office.decide(await counter.office.the_approval(), edited={"what": "b"})
+    assert edited.status is Status.PENDING
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "b")]
+    assert "broke_glass" in await acts(storage)
+    assert "decided" in await acts(storage)
+
+
+async def broken(storage: Storage) -> tuple[Counter, Approval]:
+    """A call runs without those who should decide it, and they have been told."""
+    counter = await asked(storage)
+    counter.office.directory.channels["C0ALERT"] = frozenset({TOM, MIA})
+    await submitted(counter, MIA, a_form())
+    return counter, (await storage.approvals.newest_of(THREAD_ID, limit=1))[0]
+
+
+def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[str, object]:
+    return {
+        **a_click(approval, ActionId.SEEN, by),
+        "channel": {"id": channel_id},
+        "message": {"ts": "9.1", "text": "x"},
+    }
+
+
+async def marked(storage: Storage) -> list[str]:
+    entries = await story(storage, thread_id=THREAD_ID)
+    return [one.actor_id for one in entries if one.action == "alert_seen"]
+
+
+async def test_everybody_who_was_told_can_say_once_that_they_have_seen_it(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await broken(storage)
+    for who, where in ((TOM, "C0ALERT"), (ADA, "D0ADA"), (TOM, "C0ALERT"), (BEN, "D0BEN")):
+        counter.office.clock.forward(seconds=1)
+        await counter.send(a_press(approval, who, where))
+    await counter.office.queue.run()
+    assert await marked(storage) == [TOM, ADA, BEN]
+    assert counter.office.notices.seen == [
+        (approval.approval_id, (TOM,), "C0ALERT", "9.1"),
+        (approval.approval_id, (TOM, ADA), "D0ADA", "9.1"),
+        (approval.approval_id, (TOM, ADA), "C0ALERT", "9.1"),
+        (approval.approval_id, (TOM, ADA, BEN), "D0BEN", "9.1"),
+    ]
+
+
+@pytest.mark.parametrize("who", [MIA, ROSA, "UNOBODY"])
+async def test_nobody_else_can_say_that_they_have_seen_it(storage: SqliteStorage, who: str) -> None:
+    counter, approval = await broken(storage)
+    await counter.send(a_press(approval, who))
+    assert (await marked(storage), counter.office.notices.seen) == ([], [])
+    assert "refused" in await acts(storage)
+
+
+@pytest.mark.parametrize("lost", ["is_guest", "is_deleted", "is_external", "is_bot"])
+async def test_who_is_no_member_any_more_has_seen_nothing(
+    storage: SqliteStorage, lost: str
+) -> None:
+    counter, approval = await broken(storage)
+    counter.office.directory.add(TOM, **{lost: True})
+    await counter.send(a_press(approval, TOM))
+    assert (await marked(storage), counter.office.notices.seen) == ([], [])
+
+
+async def test_what_was_no_emergency_or_is_another_one_cannot_be_seen(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    counter.office.directory.channels["C0ALERT"] = frozenset({TOM})
+    approval = await counter.office.the_approval()
+    await counter.send(a_press(approval, TOM))
+    await submitted(counter, MIA, a_form())
+    await counter.send(a_press(replace(approval, digest="f" * 64), TOM))
+    await counter.send(a_press(replace(approval, approval_id="apr_" + "0" * 32), TOM))
+    assert (await marked(storage), counter.office.notices.seen) == ([], [])
+
+
+async def test_who_cannot_be_looked_up_has_seen_nothing(storage: SqliteStorage) -> None:
+    counter, approval = await broken(storage)
+    counter.office.directory.is_down = True
+    await counter.send(a_press(approval, TOM))
+    assert await marked(storage) == []
+
+
+async def test_it_is_on_record_though_slack_does_not_show_it(storage: SqliteStorage) -> None:
+    counter, approval = await broken(storage)
+    counter.office.notices.is_down = True
+    await counter.send(a_press(approval, TOM))
+    await counter.office.queue.run()
+    assert await marked(storage) == [TOM]
+    assert "went wrong" not in str(counter.office.notifier.whispers)

@@ -1,0 +1,585 @@
+"""Clicks and forms beside a vote: claim, let go, snooze, ask back, a yes with a note."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT, dialog_of
+from bot.approvals.secondary_actions import Means, why_not_claim
+from bot.audit.report import story
+from bot.errors import DeliveryError, OutdatedCardError
+from bot.layout.action_ids import ActionId, encode_option
+from bot.people.claims import CLAIM_MS, CardClaim, read_claim, read_snoozes
+from bot.policy.refusals import RefusalCode
+from bot.policy.tally import read_votes
+from storage.ports.approvals import ApprovalStore
+from storage.records import UNKNOWN_TS, Approval, MessageStatus, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked
+from tests.unit.bot.counter_stage import (
+    Counter,
+    Proxy,
+    a_click,
+    a_submission,
+    an_event,
+    picked,
+    typed,
+)
+from tests.unit.bot.office import ADA, BEN, ROOT, ROSA, THREAD_ID, an_actor
+
+REASONS: dict[str, Any] = {
+    **TWO,
+    "reason": {"approve": "required"},
+    "reasons": ["Planned", "Urgent"],
+}
+
+
+def test_only_one_claims_at_a_time_and_each_once() -> None:
+    now = 1_000_000
+    claim = CardClaim().taken("ADA", now)
+    ended = claim.ended(now + 1)
+
+    assert why_not_claim(claim, "BEN", now) is RefusalCode.CLAIMED_BY_OTHER
+    assert why_not_claim(claim, "ADA", now) is RefusalCode.CLAIMED_BEFORE
+    assert why_not_claim(ended, "ADA", now + 2) is RefusalCode.CLAIMED_BEFORE
+    assert why_not_claim(ended, "BEN", now + 2) is None
+    assert why_not_claim(claim, "BEN", now + CLAIM_MS) is None
+
+
+async def a_counter(
+    storage: SqliteStorage, ask: dict[str, Any] | None = None
+) -> tuple[Counter, Approval]:
+    office = await asked(storage, ask or TWO)
+    return Counter.on(office), await office.the_approval()
+
+
+async def press(counter: Counter, action: ActionId, by: str) -> Approval:
+    counter.office.clock.forward(seconds=1)
+    approval = await counter.office.the_approval()
+    assert (await counter.send(a_click(approval, action, by))).status == 200
+    return await counter.office.storage.approvals.get(approval.approval_id)
+
+
+async def codes(counter: Counter) -> list[str]:
+    found = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [str(one.detail["code"]) for one in found if one.action == "refused"]
+
+
+async def acts(counter: Counter) -> list[str]:
+    found = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [one.action for one in found if one.action not in {"requested", "opened"}]
+
+
+def a_choice(approval: Approval, value: object, by: str = ADA) -> dict[str, Any]:
+    """A click on an option of the menu."""
+    click = a_click(approval, ActionId.MORE, by)
+    (action,) = click["actions"]
+    del action["value"]
+    click["actions"] = [{**action, "type": "overflow", "selected_option": {"value": value}}]
+    return click
+
+
+def chosen(number: object) -> dict[str, Any]:
+    value = {"type": "static_select", "selected_option": {"value": number}}
+    return {"canned": {"countersign:value": value}}
+
+
+async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    claimed = await press(counter, ActionId.CLAIM, ADA)
+    assert read_claim(claimed.claim_json).by == ADA
+    assert counter.office.notifier.cards[claimed.approval_id].claim_json == claimed.claim_json
+
+    await press(counter, ActionId.CLAIM, BEN)
+    await press(counter, ActionId.LET_GO, BEN)
+    await press(counter, ActionId.LET_GO, ADA)
+    await press(counter, ActionId.LET_GO, ADA)
+    await press(counter, ActionId.CLAIM, ADA)
+    left = await press(counter, ActionId.CLAIM, BEN)
+
+    assert await codes(counter) == [
+        *("claimed_by_other", "claimed_by_other", "claimed_before", "claimed_before")
+    ]
+    assert read_claim(left.claim_json).by == BEN
+    assert [one for one in await acts(counter) if one != "refused"] == [
+        *("claimed", "claim_ended", "claimed")
+    ]
+
+
+async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
+    storage: SqliteStorage,
+) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.CLAIM, ADA)
+    await press(counter, ActionId.LET_GO, BEN)
+    assert counter.told(BEN) == "Someone else is already on it. You can still decide."
+    await press(counter, ActionId.LET_GO, ADA)
+    await press(counter, ActionId.LET_GO, ADA)
+    assert counter.told(ADA) == "No one is on it right now, so there's nothing to change."
+
+
+async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_counter(storage, {**TWO, "reasons": ["Too risky"]})
+    await counter.send(a_click(approval, ActionId.DETAILS, ADA))
+    assert "Too risky" not in str(counter.views.opened[-1])
+    await counter.send(a_click(approval, ActionId.REJECT, ADA))
+    assert "Too risky" in str(counter.views.opened[-1])
+
+
+async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.CLAIM, ADA)
+    voted = await press(counter, ActionId.APPROVE, BEN)
+
+    claim = read_claim(voted.claim_json)
+    assert (claim.by, claim.past) == ("", (ADA,))
+    assert len(read_votes(voted.votes_json)) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "by", "code"),
+    [
+        (TWO, TOM, "not_approver"),
+        (TWO, ROSA, "own_request"),
+        (STAGES, LIA, "not_your_turn"),
+    ],
+)
+async def test_who_cannot_fill_a_slot_claims_nothing(
+    storage: SqliteStorage, ask: dict[str, Any], by: str, code: str
+) -> None:
+    counter, _ = await a_counter(storage, ask)
+    refused = await press(counter, ActionId.CLAIM, by)
+
+    assert await codes(counter) == [code]
+    assert refused.claim_json == ""
+
+
+async def test_who_has_voted_claims_nothing(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.APPROVE, ADA)
+    await press(counter, ActionId.CLAIM, ADA)
+
+    assert await codes(counter) == ["already_voted"]
+
+
+async def test_a_failed_look_up_claims_nothing(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    counter.office.directory.is_down = True
+    refused = await press(counter, ActionId.CLAIM, ADA)
+
+    assert (refused.claim_json, await codes(counter)) == ("", ["lookup_failed"])
+
+
+async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    await asyncio.gather(
+        *(counter.send(a_click(approval, ActionId.CLAIM, by)) for by in (ADA, BEN, CLEO))
+    )
+
+    left = await storage.approvals.get(approval.approval_id)
+    assert len(read_claim(left.claim_json).past) == 1
+    assert await codes(counter) == ["claimed_by_other"] * 2
+    assert (await acts(counter)).count("claimed") == 1
+
+
+async def test_what_changes_all_the_time_is_said(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    office = counter.office
+
+    class Busy:
+        """Somebody else is always quicker."""
+
+        def __init__(self, store: ApprovalStore) -> None:
+            self.get = store.get
+
+        async def annotate(self, *_: object, **__: object) -> None:
+            return None
+
+    slow = Proxy(storage, {"approvals": Busy(storage.approvals)})
+    means = Means(slow, office.approvals, office.clock)  # type: ignore[arg-type]
+    with pytest.raises(OutdatedCardError):
+        await means.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
+
+
+async def test_a_snooze_is_noted_for_one_person(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    await press(counter, ActionId.SNOOZE, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.SNOOZE_MODAL
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", f"in.{90 * 60_000}"), ADA)
+    assert (await counter.send(sent)).body == ""
+
+    left = await storage.approvals.get(approval.approval_id)
+    until_ms = counter.office.clock() + 90 * 60_000
+    assert read_snoozes(left.snoozes_json) == {ADA: until_ms}
+    assert await acts(counter) == ["snoozed"]
+
+
+@pytest.mark.parametrize(
+    "state", [{}, {"selected_date_time": None}, {"selected_date_time": "soon"}, {"x": 1}]
+)
+async def test_what_is_no_time_is_said_at_the_form(
+    storage: SqliteStorage, state: dict[str, object]
+) -> None:
+    counter, approval = await a_counter(storage)
+    values = {**picked("when", "other"), "until": {"countersign:value": state}}
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA)
+    answer = json.loads((await counter.send(sent)).body)
+
+    assert answer["errors"] == {"until": "Choose a date and a time"}
+    assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
+
+
+async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    past = {"until": {"countersign:value": {"selected_date_time": 5}}}
+    for values, place in (
+        ({**picked("when", "other"), **past}, "until"),
+        (picked("when", "at.5000"), "when"),
+        (picked("when", "in.0"), "when"),
+    ):
+        sent = a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA)
+        answer = json.loads((await counter.send(sent)).body)
+        assert answer["errors"] == {place: "Choose a time in the future"}
+
+
+@pytest.mark.parametrize(
+    "value", ["", "in", "in.", "in.-5", "on.5", "in.1e3", "in." + "9" * 50, 5, None, "in.\u0665"]
+)
+async def test_a_forged_time_is_refused(storage: SqliteStorage, value: object) -> None:
+    counter, approval = await a_counter(storage)
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", value), ADA)
+
+    assert "isn't one I made" in str((await counter.send(sent)).body)
+    assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
+
+
+@pytest.mark.parametrize("hours", [8, 9])
+async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, hours: int) -> None:
+    counter, approval = await a_counter(storage)
+    values = picked("when", f"in.{hours * 3_600_000}")
+    answer = json.loads(
+        (await counter.send(a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA))).body
+    )
+
+    assert "after the deadline" in answer["errors"]["when"]
+    assert await codes(counter) == ["beyond_deadline"]
+
+
+async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    option = {"value": "in.32400000", "text": {"type": "plain_text", "text": "No 'other' time"}}
+    values = {"when": {"countersign:value": {"selected_option": option}}}
+    answer = json.loads(
+        (await counter.send(a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA))).body
+    )
+
+    assert list(answer["errors"]) == ["when"]
+
+
+async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    for action in (ActionId.SNOOZE, ActionId.ASK_BACK):
+        await press(counter, action, TOM)
+    assert counter.views.opened == []
+    forms = [
+        (ActionId.SNOOZE_MODAL, picked("when", "in.3600000")),
+        (ActionId.ASK_BACK_MODAL, typed("question", "why?")),
+        (ActionId.REVIEW_MODAL, typed("reason", "fine")),
+    ]
+    for modal, values in forms:
+        counter.office.clock.forward(seconds=1)
+        assert "not an approver" in str(
+            (await counter.send(a_submission(approval, modal, values, TOM))).body
+        )
+
+    kept = await storage.approvals.get(approval.approval_id)
+    assert replace(kept, revision=approval.revision, due_ms=approval.due_ms) == approval
+    assert await codes(counter) == ["not_approver"] * 5
+
+
+async def test_a_refused_vote_finds_out_that_nobody_is_left_once_a_minute(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_counter(storage)
+    office = counter.office
+    office.directory.groups["S0SRE"] = frozenset()
+    assert not approval.stuck
+
+    await press(counter, ActionId.APPROVE, TOM)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    stuck = await storage.approvals.get(approval.approval_id)
+    assert stuck.stuck
+    await press(counter, ActionId.APPROVE, TOM)
+    assert (await storage.approvals.get(approval.approval_id)).revision == stuck.revision
+
+
+async def ask_back(counter: Counter, text: str = "why now?", by: str = ADA) -> Approval:
+    counter.office.clock.forward(seconds=1)
+    approval = await counter.office.the_approval()
+    sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), by)
+    assert (await counter.send(sent)).body == ""
+    return await counter.office.storage.approvals.get(approval.approval_id)
+
+
+def a_reply(counter: Counter, text: str, **changes: object) -> dict[str, Any]:
+    ts = f"{counter.office.clock() / 1_000:.6f}"
+    return an_event(text=text, thread_ts=ROOT, ts=ts, **changes)
+
+
+async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
+    storage: SqliteStorage,
+) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.ASK_BACK, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.ASK_BACK_MODAL
+    approval = await ask_back(counter)
+    ((ts, by, text, mentions),) = counter.office.notifier.questions.values()
+    assert (by, text, mentions) == (ADA, "why now?", (ROSA,))
+    (question,) = dialog_of(approval)
+    assert (question.ts, question.is_open) == (ts, True)
+
+    counter.office.clock.forward(seconds=1)
+    reply = a_reply(counter, "the customer waits")
+    for _ in range(2):  # Slack may send it twice
+        await counter.send(reply)
+
+    answered = await counter.office.the_approval()
+    (question,) = dialog_of(answered)
+    assert (question.answer, question.answered_by) == ("the customer waits", ROSA)
+    assert "the customer waits" in counter.office.notifier.cards[answered.approval_id].dialog_json
+    assert counter.office.notifier.closed_questions == [(ts, "why now?", "answered")]
+    assert answered.said_json == "[]"
+    assert await acts(counter) == ["asked_back", "asked_back"]
+    assert await storage.inbox.new(THREAD_ID, limit=10) == []  # the agent does not read it
+    assert counter.told(ROSA).startswith("Your answer is on the card.")
+    assert answered.requesters_json == approval.requesters_json
+    assert answered.expires_ms == approval.expires_ms
+
+
+@pytest.mark.parametrize("action", ["rejection", "expiry", "stop"])
+async def test_an_open_question_stops_asking_when_all_is_over(
+    storage: SqliteStorage, action: str
+) -> None:
+    counter, _ = await a_counter(storage)
+    approval = await ask_back(counter)
+    office, (asked,) = counter.office, counter.office.notifier.questions.values()
+    if action == "stop":
+        await counter.send(a_reply(counter, "stop"))
+    elif action == "expiry":
+        office.clock.now_ms = approval.expires_ms
+        await office.sweep.tick()
+        await office.queue.run()
+    else:
+        await office.decide(await office.the_approval(), Status.REJECTED)
+    assert await office.open_approvals() == []
+    assert office.notifier.closed_questions == [(asked[0], "why now?", "over")]
+    await office.attendance.redraw(approval.approval_id)
+    assert len(office.notifier.closed_questions) == 1
+
+
+async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await ask_back(counter)
+    office = counter.office
+    office.notifier.failing.add("close question")
+    office.clock.forward(seconds=1)
+    await counter.send(a_reply(counter, "the customer waits"))
+    assert office.notifier.closed_questions == []
+    office.notifier.failing.clear()
+    office.clock.forward(minutes=5)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert [one[2] for one in office.notifier.closed_questions] == ["answered"]
+
+
+async def test_only_a_requester_answers_and_each_question_once(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    early = a_reply(counter, "written before")
+    await ask_back(counter, "first?")
+    await ask_back(counter, "second?", by=MIA)
+    counter.office.clock.forward(seconds=1)
+    await counter.send(early)
+    await counter.send(a_reply(counter, "not mine", user=BEN))
+    assert all(one.is_open for one in dialog_of(await counter.office.the_approval()))
+    for text in ("one", "two", "three"):
+        counter.office.clock.forward(seconds=1)
+        await counter.send(a_reply(counter, text))
+
+    found = dialog_of(await counter.office.the_approval())
+    assert [(one.text, one.answer) for one in found] == [("first?", "one"), ("second?", "two")]
+    texts = [one.text for one in await storage.inbox.new(THREAD_ID, limit=10)]
+    assert texts == ["written before", "three"]  # for the agent, as ever
+
+
+async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await ask_back(counter)
+    counter.office.clock.forward(seconds=1)
+    await counter.send(a_reply(counter, "<@UBOT> make it 7"))
+
+    assert dialog_of(await counter.office.the_approval())[0].is_open
+    (message,) = await storage.inbox.new(THREAD_ID, limit=10)
+    assert (message.text, message.status) == ("make it 7", MessageStatus.NEW)
+
+
+async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await ask_back(counter)
+    counter.office.clock.forward(seconds=1)
+    approval = await counter.office.the_approval()
+    await asyncio.gather(
+        counter.send(a_reply(counter, "because")),
+        counter.send(a_click(approval, ActionId.CLAIM, BEN)),
+        counter.send(a_click(approval, ActionId.APPROVE, ADA)),
+    )
+
+    left = await counter.office.the_approval()
+    assert dialog_of(left)[0].answer == "because"
+    assert [one.by for one in read_votes(left.votes_json)] == [ADA]
+
+
+async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    secret = "xoxb-" + "1234567890-1234567890-abcdefghijklmnopqrstuvwx"
+    await ask_back(counter, f"is it {secret}? {'x' * 3_000}")
+    counter.office.clock.forward(seconds=1)
+    await counter.send(a_reply(counter, f"yes, {secret}"))
+
+    approval = await counter.office.the_approval()
+    entries = await story(storage, thread_id=THREAD_ID)
+    assert secret not in approval.dialog_json + str(entries)
+    assert len(dialog_of(approval)[0].text) <= LONGEST_ASKED
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b", None, 7])
+async def test_a_question_without_words_is_not_asked(storage: SqliteStorage, text: object) -> None:
+    counter, approval = await a_counter(storage)
+    sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), ADA)
+
+    assert "Enter your question" in str((await counter.send(sent)).body)
+    assert (await counter.office.the_approval()).dialog_json == "[]"
+
+
+async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    office = counter.office
+    office.notifier.lost.add("ask back")
+    approval = await ask_back(counter)
+    assert not dialog_of(approval)[0].ts
+    office.notifier.lost.clear()
+
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    (question,) = dialog_of(await office.the_approval())
+    assert [question.ts] == [one[0] for one in office.notifier.questions.values()]
+
+
+async def test_a_question_that_slack_never_takes_stands_on_the_card(
+    storage: SqliteStorage,
+) -> None:
+    counter, _ = await a_counter(storage)
+    notifier = counter.office.notifier
+    notifier.failing.add("ask back")
+    notifier.faults["ask back"] = DeliveryError("chat.postMessage", "is_archived")
+    approval = await ask_back(counter)
+
+    assert dialog_of(approval)[0].ts == UNKNOWN_TS
+    assert counter.office.notifier.cards[approval.approval_id].dialog_json != "[]"
+
+
+async def test_only_the_newest_questions_are_kept(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    for number in range(MOST_KEPT + 2):
+        await ask_back(counter, f"question {number}")
+
+    found = dialog_of(await counter.office.the_approval())
+    assert [one.text for one in found] == [f"question {n}" for n in range(2, MOST_KEPT + 2)]
+
+
+async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    counter.office.clock.forward(hours=9)
+    for action in (ActionId.CLAIM, ActionId.LET_GO, ActionId.SNOOZE, ActionId.ASK_BACK):
+        await counter.send(a_click(approval, action, ADA))
+
+    assert counter.views.opened == []
+    left = await storage.approvals.get(approval.approval_id)
+    assert (left.claim_json, left.snoozes_json, left.dialog_json) == ("", "{}", "[]")
+
+
+async def test_the_menu_does_what_its_options_say(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    value = encode_option(ActionId.CLAIM, approval.approval_id, approval.digest)
+    await counter.send(a_choice(approval, value))
+
+    left = await storage.approvals.get(approval.approval_id)
+    assert read_claim(left.claim_json).by == ADA
+
+
+@pytest.mark.parametrize("value", [None, 7, "", "countersign:approve", {"a": 1}])
+async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: object) -> None:
+    counter, approval = await a_counter(storage)
+    await counter.send(a_choice(approval, value))
+    plain = a_click(approval, ActionId.APPROVE)["actions"][0]["value"]
+    await counter.send(a_choice(approval, f"countersign:approve={plain}"))
+
+    assert await storage.approvals.get(approval.approval_id) == approval
+    assert "isn't one I made" in counter.told(ADA)
+
+
+async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    await press(counter, ActionId.DETAILS, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
+    await counter.send(
+        a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "checked"), ADA)
+    )
+
+    (vote,) = read_votes((await counter.office.the_approval()).votes_json)
+    assert (vote.by, vote.note) == (ADA, "checked")
+
+
+async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offered(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    await press(counter, ActionId.APPROVE, ADA)
+    (block,) = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
+    assert (block["block_id"], block["optional"]) == ("reason", False)
+    assert "Planned" not in str(counter.views.opened[-1])
+    await counter.send(
+        a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "own words"), ADA)
+    )
+
+    (vote,) = read_votes((await counter.office.the_approval()).votes_json)
+    assert vote.note == "own words"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "needs a reason"),
+        (typed("reason", " \u200b "), "needs a reason"),
+        (chosen("0"), "needs a reason"),
+    ],
+)
+async def test_a_missing_or_forged_reason_decides_nothing(
+    storage: SqliteStorage, values: dict[str, Any], words: str
+) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    sent = a_submission(approval, ActionId.REVIEW_MODAL, values, ADA)
+
+    assert words in str((await counter.send(sent)).body)
+    left = await counter.office.the_approval()
+    assert (left.status, left.votes_json) == (Status.PENDING, "[]")

@@ -1,0 +1,195 @@
+"""Clicks on a card that needs several people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents.gates.rulings import Judgement
+from bot.audit.report import story
+from bot.layout.action_ids import ActionId
+from bot.people.terms_of import terms_of
+from bot.policy.tally import read_votes
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import Forced, forced
+from tests.unit.bot.approvals.test_votes import (
+    ASK,
+    CLEO,
+    GROUPS,
+    LIA,
+    MIA,
+    TWO,
+    an_office,
+    asked,
+)
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, picked, typed
+from tests.unit.bot.office import ADA, BEN
+
+REASONS: dict[str, Any] = {**TWO, "reason": {"approve": "required", "reject": "required"}}
+
+
+async def a_counter(storage: SqliteStorage, ask: dict[str, Any]) -> tuple[Counter, Approval]:
+    office = await asked(storage, ask)
+    return Counter.on(office), await office.the_approval()
+
+
+def an_edit(approval: Approval, amount: str, by: str) -> dict[str, Any]:
+    """The form of the call with another amount."""
+    how = {"type": "static_select", "selected_option": {"value": "0"}}
+    form = {
+        **typed("argument_0", "Mia"),
+        "argument_1": {"countersign:value": {"type": "number_input", "value": amount}},
+        "argument_2": {"countersign:value": how},
+    }
+    return a_submission(approval, ActionId.EDIT_MODAL, form, by)
+
+
+async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    await counter.send(a_click(approval, ActionId.APPROVE, ADA))
+    card = counter.office.notifier.cards[approval.approval_id]
+    assert [one.by for one in read_votes(card.votes_json)] == [ADA]
+    await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
+    card = counter.office.notifier.cards[approval.approval_id]
+    assert card.votes_json == "[]"
+    await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
+    assert "a vote to take back" in counter.told(ADA)
+
+
+async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorage) -> None:
+    """A103, by a signed payload of Slack; also where the file changed since it was asked."""
+    counter, approval = await a_counter(storage, TWO)
+    click = a_click(approval, ActionId.APPROVE, MIA)
+    trigger = "5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    office = counter.office
+    assert isinstance(office.policy, Forced)
+    office.policy.file_hash = "f2"
+    office.clock.forward(seconds=7)
+    await counter.send({**click, "trigger_id": trigger})
+    found = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [one for one in found if one.action == "voted"]
+    assert (entry.actor_id, entry.for_id, entry.at_ms) == (MIA, "", office.clock())
+    assert entry.detail == {
+        "choice": "approve",
+        "payload": trigger,
+        "person": {
+            "user": MIA,
+            "name": office.directory.people[MIA].name,
+            "team": "T1",
+            "is_bot": False,
+            "is_guest": False,
+            "is_external": False,
+            "is_deleted": False,
+        },
+        "groups": ["security"],
+        "groups_read_ms": office.clock(),
+        "shown": approval.digest,
+        "digest": approval.digest,
+        "ruling": terms_of(approval).digest,
+        "file": "f2",
+    }
+
+
+async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    assert (await counter.send(an_edit(approval, "7", ADA))).body == ""
+    changed = await counter.office.the_approval()
+    found = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [one for one in found if one.action == "voted"]
+    assert changed.digest != approval.digest
+    assert (entry.detail["shown"], entry.detail["digest"]) == (approval.digest, changed.digest)
+    assert entry.detail["payload"] == "1.2.3"
+
+
+async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteStorage) -> None:
+    """E052: the card and its votes stay as they are."""
+    counter, approval = await a_counter(storage, TWO)
+    answer = await counter.send(an_edit(approval, "many", ADA))
+    assert json.loads(answer.body)["response_action"] == "errors"
+    counter.office.clock.forward(seconds=1)
+    await counter.send(an_edit(approval, "many", LIA))
+    found = await story(storage, approval_id=approval.approval_id)
+    told = [(one.action, one.actor_id, one.detail["code"]) for one in found[1:]]
+    assert told == [("edit_refused", ADA, "invalid_arguments"), ("refused", LIA, "not_editor")]
+    assert await counter.office.the_approval() == approval
+
+
+async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStorage) -> None:
+    """E044: on record is who edited, and which rule allowed it; once, though it is ruled twice."""
+    small = {
+        "name": "small",
+        "when": {"tool": "pay", "args": [{"path": "amount", "op": "le", "value": 4}]},
+        "then": "allow",
+    }
+    policy = forced(small, default={"ask": {**TWO, "edit": True}}, groups=GROUPS)
+    office = an_office(storage, TWO, is_gated=False)
+    office.policy = policy
+    await office.hear(ASK)
+    approval = await office.the_approval()
+
+    async def judge(asked: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        return await office.runner.judge(asked.checkpoint_id, asked.interrupt_id, arguments)
+
+    counter = Counter.on(office, judge=judge)
+    policy.file_hash = "f2"
+    await counter.send(an_edit(approval, "4", ADA))
+    found = await story(storage, thread_id=approval.thread_id)
+    assert [one.action for one in found] == [
+        *("requested", "edited", "allowed", "resumed", "started", "executed")
+    ]
+    entry = found[2].detail
+    assert (entry["rule"], entry["edited_by"], entry["policy"]) == ("small", ADA, "f2")
+    assert [arguments for _, arguments in office.ran] == [("Mia", 4, "card")]
+
+
+async def test_the_last_click_decides(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    for by in (ADA, BEN, MIA):
+        counter.office.clock.forward(seconds=1)
+        assert (await counter.send(a_click(approval, ActionId.APPROVE, by))).status == 200
+    done = await storage.approvals.get(approval.approval_id)
+    assert done.status is Status.APPROVED
+    assert len(counter.office.ran) == 1
+
+
+async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    await counter.send(a_click(approval, ActionId.APPROVE, ADA))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
+    sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "looked at it"), ADA)
+    assert (await counter.send(sent)).body == ""
+    (cast,) = read_votes((await counter.office.the_approval()).votes_json)
+    assert (cast.by, cast.note) == (ADA, "looked at it")
+
+
+async def test_who_may_not_vote_gets_no_form(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    for action in (ActionId.APPROVE, ActionId.REJECT):
+        await counter.send(a_click(approval, action, LIA))
+    assert counter.views.opened == []
+    assert "not an approver" in counter.told(LIA)
+
+
+async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    await counter.send(a_click(approval, ActionId.REJECT, CLEO))
+    blocks = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
+    assert [(one["block_id"], one["optional"]) for one in blocks] == [
+        ("canned", False),
+        ("reason", False),
+    ]
+    sent = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", " "), CLEO)
+    assert "needs a reason" in str((await counter.send(sent)).body)
+    for value in ("later", "fix", "never", "other"):
+        values = {**picked("canned", value), **typed("reason", " ")}
+        sent = a_submission(approval, ActionId.REJECT_MODAL, values, CLEO)
+        answer = json.loads((await counter.send(sent)).body)
+        assert "needs a reason" in answer["errors"]["reason"]
+    assert (await counter.office.the_approval()).votes_json == "[]"
+
+
+async def test_nobody_edits_where_the_rule_says_no(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, {**TWO, "edit": False})
+    await counter.send(a_click(approval, ActionId.EDIT, ADA))
+    assert counter.views.opened == []

@@ -1,0 +1,309 @@
+"""Rights that people hand on: who may, for how long, and what becomes of votes by them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.approvals.delegation import Delegating
+from bot.errors import RefusalError, UserFacingError
+from bot.people.delegated import absent_of
+from bot.policy.tally import read_votes
+from storage.people import DelegationStore
+from storage.records import Approval, AuditEntry, DelegationRecord, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote
+from tests.unit.bot.counter_stage import Proxy
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office, an_actor
+
+ONE: dict[str, Any] = {"approve": [{"from": ["security"]}]}
+PAIR: dict[str, Any] = {"approve": [{"from": ["sre"], "count": 2}]}
+HOUR_MS = 3_600_000
+
+
+def delegating(office: Office) -> Delegating:
+    return Delegating(office.storage, office.access, office.cards, office.clock)
+
+
+async def hand_over(
+    office: Office, owner: str, to: str, *, hours: int = 8, group: str = ""
+) -> DelegationRecord:
+    office.clock.forward(seconds=1)
+    return await delegating(office).hand_over(
+        an_actor(owner),
+        team_id="T1",
+        delegate_id=to,
+        until_ms=office.clock() + hours * HOUR_MS,
+        group=group,
+    )
+
+
+async def entries(office: Office) -> list[AuditEntry]:
+    return list(await office.storage.audit.of_thread("", limit=100))
+
+
+async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+
+    approval = await vote(office, TOM)
+
+    assert approval.status is Status.APPROVED
+    (cast,) = read_votes(approval.votes_json)
+    assert (cast.by, cast.on_behalf_of) == (TOM, MIA)
+    found = await storage.audit.of_thread(THREAD_ID, limit=100)
+    assert [(one.actor_id, one.for_id) for one in found if one.action == "voted"] == [(TOM, MIA)]
+
+
+async def test_it_ends_with_its_time(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM, hours=1)
+    office.clock.forward(hours=1)
+
+    assert await refused(office, TOM) == "not_approver"
+
+
+async def test_it_ends_at_once_when_it_is_ended(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    ended = await delegating(office).end(an_actor(MIA), team_id="T1")
+
+    assert [one.delegate_id for one in ended] == [TOM]
+    assert await refused(office, TOM) == "not_approver"
+    assert [one.action for one in await entries(office)] == ["delegated", "delegation_ended"]
+
+
+async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAIR)
+    await hand_over(office, ADA, TOM)
+    await vote(office, TOM)
+    await delegating(office).end(an_actor(ADA), team_id="T1")
+
+    approval = await vote(office, BEN)
+
+    assert approval.status is Status.PENDING
+    assert [one.by for one in read_votes(approval.votes_json)] == [BEN]
+
+
+async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    office.directory.people[MIA] = replace(office.directory.people[MIA], is_deleted=True)
+
+    assert await refused(office, TOM) == "not_approver"
+
+
+async def test_an_owner_who_cannot_be_looked_up_hands_nothing_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    del office.directory.people[MIA]
+
+    assert await refused(office, TOM) == "lookup_failed"
+    assert (await office.the_approval()).votes_json == "[]"
+
+
+async def test_only_the_named_group_is_handed_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM, group="sre")
+
+    assert await refused(office, TOM) == "not_approver"
+
+
+@pytest.mark.parametrize(
+    ("owner", "to", "more", "code"),
+    [
+        (MIA, MIA, {}, "bad_delegate"),
+        (MIA, GUS, {}, "bad_delegate"),
+        (GUS, MIA, {}, "guest"),
+        (MIA, TOM, {"hours": 31 * 24}, "bad_delegate"),
+        (MIA, TOM, {"hours": 0}, "bad_delegate"),
+        (MIA, TOM, {"group": "unknown"}, "bad_delegate"),
+    ],
+)
+async def test_what_cannot_be_handed_on_is_refused_and_on_record(
+    storage: SqliteStorage, owner: str, to: str, more: dict[str, Any], code: str
+) -> None:
+    office = await asked(storage, ONE)
+
+    with pytest.raises(RefusalError) as error:
+        await hand_over(office, owner, to, **more)
+
+    assert error.value.code == code
+    (entry,) = await entries(office)
+    assert (entry.action, entry.actor_id, entry.detail["code"]) == ("refused", owner, code)
+    assert await storage.delegations.current("T1", now_ms=office.clock()) == []
+
+
+async def test_a_failed_look_up_hands_nothing_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    office.directory.is_down = True
+
+    with pytest.raises(UserFacingError) as error:
+        await hand_over(office, MIA, TOM)
+
+    assert error.value.code == "lookup_failed"
+    assert await storage.delegations.current("T1", now_ms=office.clock()) == []
+
+
+async def test_of_two_that_close_a_ring_at_once_one_stands(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    both = await asyncio.gather(
+        hand_over(office, MIA, TOM), hand_over(office, TOM, MIA), return_exceptions=True
+    )
+
+    assert sorted(type(one).__name__ for one in both) == ["DelegationRecord", "RefusalError"]
+    (left,) = await storage.delegations.current("T1", now_ms=office.clock())
+    (kept,) = [one for one in both if isinstance(one, DelegationRecord)]
+    assert left == kept
+
+
+async def test_a_ring_that_was_closed_meanwhile_is_opened_again(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    quicker = DelegationRecord(
+        delegation_id="dlg_a",
+        team_id="T1",
+        owner_id=TOM,
+        delegate_id=MIA,
+        group_name="",
+        created_ms=office.clock(),
+        until_ms=office.clock() + HOUR_MS,
+    )
+
+    class Meanwhile:
+        """Puts another one on record right before it adds one."""
+
+        def __init__(self, store: DelegationStore) -> None:
+            self.current, self.end = store.current, store.end
+            self._store = store
+
+        async def add(self, new: DelegationRecord) -> bool:
+            await self._store.add(quicker)
+            return await self._store.add(new)
+
+    slow = Proxy(storage, {"delegations": Meanwhile(storage.delegations)})
+    office.clock.forward(seconds=1)
+    use_case = Delegating(slow, office.access, office.cards, office.clock)  # type: ignore[arg-type]
+    with pytest.raises(RefusalError) as error:
+        await use_case.hand_over(
+            an_actor(MIA), team_id="T1", delegate_id=TOM, until_ms=office.clock() + HOUR_MS
+        )
+
+    assert error.value.code == "bad_delegate"
+    assert list(await storage.delegations.current("T1", now_ms=office.clock())) == [quicker]
+
+
+async def test_who_hands_on_again_changes_to_whom(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    await hand_over(office, MIA, LIA)
+    await hand_over(office, MIA, BEN, group="security")
+
+    own = await delegating(office).own(an_actor(MIA), team_id="T1")
+    assert [(one.delegate_id, one.group_name) for one in own] == [(LIA, ""), (BEN, "security")]
+    (mine,) = await delegating(office).handed_to(an_actor(LIA), team_id="T1")
+    assert mine.owner_id == MIA
+
+
+async def test_who_is_away_may_still_decide(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    until_ms = office.clock() + 24 * HOUR_MS
+    await delegating(office).go_away(an_actor(MIA), team_id="T1", until_ms=until_ms)
+
+    current = await storage.delegations.current("T1", now_ms=office.clock())
+    assert absent_of(current) == {MIA: until_ms}
+    assert (await vote(office, MIA)).status is Status.APPROVED
+
+
+async def test_who_comes_back_is_away_no_more(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    use_case = delegating(office)
+    for hours in (24, 48):
+        office.clock.forward(seconds=1)
+        until_ms = office.clock() + hours * HOUR_MS
+        await use_case.go_away(an_actor(MIA), team_id="T1", until_ms=until_ms)
+    assert len(await storage.delegations.current("T1", now_ms=office.clock())) == 1
+
+    assert await use_case.come_back(an_actor(MIA), team_id="T1")
+    assert not await use_case.come_back(an_actor(MIA), team_id="T1")
+
+    assert await storage.delegations.current("T1", now_ms=office.clock()) == []
+    assert [one.action for one in await entries(office)] == ["away", "away", "away"]
+
+
+@pytest.mark.parametrize(("who", "hours"), [(MIA, 0), (MIA, 31 * 24), (GUS, 24)])
+async def test_nobody_is_away_for_ever(storage: SqliteStorage, who: str, hours: int) -> None:
+    office = await asked(storage, ONE)
+    until_ms = office.clock() + hours * HOUR_MS
+
+    with pytest.raises(UserFacingError):
+        await delegating(office).go_away(an_actor(who), team_id="T1", until_ms=until_ms)
+
+    assert await storage.delegations.current("T1", now_ms=office.clock()) == []
+    assert [one.action for one in await entries(office)] == ["refused"]
+
+
+async def test_a_requester_cannot_use_a_right_that_was_handed_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, ROSA)
+
+    assert await refused(office, ROSA) == "own_request"
+
+
+async def codes_at_once(office: Office, *people: str) -> list[str]:
+    """Everybody approves at one moment; the codes of those who are refused."""
+    approval = await office.the_approval()
+    results = await asyncio.gather(
+        *(office.decide(approval, by=one) for one in people), return_exceptions=True
+    )
+    assert all(isinstance(one, UserFacingError | Approval) for one in results)
+    return [one.code for one in results if isinstance(one, UserFacingError)]
+
+
+async def test_owner_and_delegate_are_one_person_also_at_one_moment(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, PAIR)
+    await hand_over(office, ADA, TOM)
+    assert await codes_at_once(office, ADA, TOM) == ["used_up"]
+    assert len(read_votes((await office.the_approval()).votes_json)) == 1
+
+
+async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAIR)
+    await hand_over(office, ADA, TOM)
+    await hand_over(office, ADA, LIA, group="sre")
+    assert await codes_at_once(office, TOM, LIA) == ["used_up"]
+    assert len(read_votes((await office.the_approval()).votes_json)) == 1
+    assert office.ran == []
+
+
+@pytest.mark.parametrize(
+    ("editor", "code"), [(ADA, "not_approver"), (TOM, "own_edit")], ids=["owner", "delegate"]
+)
+async def test_who_has_edited_approves_through_nobody(
+    storage: SqliteStorage, editor: str, code: str
+) -> None:
+    rule = {
+        "approve": [{"from": ["sre"]}],
+        "exclude": ["requesters", "editors"],
+        "edit": "yes",
+    }
+    office = await asked(storage, rule)
+    await hand_over(office, ADA, TOM)
+    changed = {"to": "Mia", "amount": 6, "how": "card"}
+    edited = await office.decide(await office.the_approval(), by=editor, edited=changed)
+    assert edited.status is Status.PENDING
+    assert await refused(office, TOM) == code
+    assert office.ran == []
+
+
+async def test_a_chain_of_hands_ends_at_the_first(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    await hand_over(office, TOM, LIA)
+    assert await refused(office, LIA) == "not_approver"

@@ -1,0 +1,323 @@
+"""What becomes of a card whose call somebody has changed (F1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.gates import guard
+from agents.gates.rulings import Judgement
+from agents.models import call, say
+from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
+from bot.approvals.editing import Edits
+from bot.audit.entries import edit_entries, note_decision
+from bot.audit.invalidated import edit_text, note_edit
+from bot.audit.report import story
+from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
+from bot.ports.tools import CheckedCall
+from bot.questions.form import AnswerForm, Form, ask_of
+from bot.questions.record import Rules
+from storage.records import Approval, AuditEntry, Decision, Status
+from storage.retention import KEPT
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office, an_actor
+from tests.unit.bot.slack.cards.samples import an_approval
+
+PAY = call("pay", {"amount": 5}, id="c1")
+RAN: list[int] = []
+LIMITS = RulePolicy(
+    rules=(
+        Rule(when=(Condition("amount", ">", 1000),), then=Deny("too much")),
+        Rule(when=(Condition("amount", ">", 500),), then=AskPeople(rule="lost", approvers=(ROSA,))),
+        Rule(when=(Condition("amount", ">", 100),), then=AskPeople(rule="big", approvers=(BEN,))),
+        Rule(
+            when=(Condition("amount", ">", 50),),
+            then=AskPeople(kind="review", rule="two", exclude_editors=True),
+        ),
+    ),
+    default=AskPeople(kind="review", rule="small"),
+)
+
+
+def paying() -> Callable[[ScriptedModel], Agent]:
+    RAN.clear()
+
+    @tool(title="Pay {amount}")
+    def pay(amount: int) -> str:
+        """Pay."""
+        RAN.append(amount)
+        return "paid"
+
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[guard(pay, LIMITS)])
+
+
+class Room:
+    """A call that waits, and people who edit it."""
+
+    def __init__(self, storage: SqliteStorage, rules: Rules = RULES) -> None:
+        self.office = Office(storage, [PAY, say("Done.")], rules=rules, make_agent=paying())
+        self.edits = Edits(storage, self.office.approvals, rules, self.office.clock)
+
+    async def ask(self) -> Approval:
+        await self.office.hear("<@UBOT> pay")
+        return await self.office.the_approval()
+
+    async def judged(self, approval: Approval, amount: int) -> Judgement | None:
+        return await self.office.runner.judge(
+            approval.checkpoint_id, approval.interrupt_id, {"amount": amount}
+        )
+
+    async def edit(self, approval: Approval, amount: int, *, by: str = ADA) -> Approval | str:
+        checked = CheckedCall(arguments={"amount": amount}, title=f"Pay {amount}")
+        edited = await self.edits.edit(
+            approval, checked, await self.judged(approval, amount), actor=an_actor(by)
+        )
+        if isinstance(edited, Approval):
+            self.office.queue.spawn(
+                self.office.approvals.follow_up(edited)
+                if edited.decision
+                else self.office.approvals.attendance.attend(edited.approval_id)
+            )
+            await self.office.queue.run()
+        return edited
+
+
+@pytest.fixture
+def room(storage: SqliteStorage) -> Room:
+    return Room(storage)
+
+
+async def test_same_ruling_is_the_editors_approval(room: Room) -> None:
+    edited = await room.edit(await room.ask(), 7)
+    assert isinstance(edited, Approval)
+    assert edited.status is Status.APPROVED
+    assert RAN == [7]
+
+
+async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
+    before = await room.ask()
+    room.office.clock.forward(minutes=10)
+    edited = await room.edit(before, 200)
+    assert isinstance(edited, Approval)
+    assert (edited.status, edited.edited_by, edited.rule) == (Status.PENDING, ADA, "big")
+    assert json.loads(edited.approvers_json) == [BEN, f"!{ROSA}"]
+    assert (edited.arguments_json, edited.original_json) == ('{"amount":200}', '{"amount":5}')
+    assert (edited.title, ask_of(edited).schema) == ("Pay 200", None)
+    assert edited.digest != before.digest
+    assert (edited.expires_ms, edited.remind_ms) == (before.expires_ms, room.office.clock())
+    assert RAN == []
+    (entry,) = [
+        one
+        for one in await story(room.office.storage, approval_id=edited.approval_id)
+        if one.action == "edited"
+    ]
+    assert (entry.actor_id, entry.detail["rule"], entry.detail["before"]) == (
+        ADA,
+        "big",
+        {"amount": 5},
+    )
+    waits = await room.office.the_approval()
+    with pytest.raises(NotApproverError):
+        await room.office.decide(waits, by=ADA)
+    await room.office.decide(waits, by=BEN)
+    assert RAN == [200]
+
+
+async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit_from_it(
+    room: Room,
+) -> None:
+    storage, before = room.office.storage, await room.ask()
+    audit = room.office.storage.audit
+    append_all = audit.append_all
+
+    async def die(entries: Sequence[AuditEntry]) -> None:
+        raise KilledError
+
+    audit.append_all = die  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await room.edit(before, 200)
+    audit.append_all = append_all  # type: ignore[method-assign]
+    await room.office.decide(await room.office.the_approval(), by=BEN)
+    assert RAN == [200]
+    found = await story(storage, approval_id=before.approval_id)
+    entries = {one.action: one for one in found}
+    assert len(entries) == len(found)
+    told = entries["edited"].detail
+    assert (entries["edited"].actor_id, told["shown"]) == (ADA, before.digest)
+    assert (told["before"], told["arguments"]) == ({"amount": 5}, {"amount": 200})
+    told = entries["decided"].detail
+    assert (told["edited_by"], told["arguments"], told["rule"]) == (ADA, {"amount": 200}, "big")
+    assert told["deciders"] == [BEN, f"!{ROSA}"]
+
+
+async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_from_that(
+    room: Room,
+) -> None:
+    storage, before = room.office.storage, await room.ask()
+    audit = room.office.storage.audit
+    append_all = audit.append_all
+
+    async def die(entries: Sequence[AuditEntry]) -> None:
+        raise KilledError
+
+    audit.append_all = die  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await room.edit(before, 200)
+    room.office.queue.drop()
+    audit.append_all = append_all  # type: ignore[method-assign]
+    await room.office.attendance.attend(before.approval_id)
+    found = await story(storage, approval_id=before.approval_id)
+    (told,) = [one.detail for one in found if one.action == "edited"]
+    assert (told["before"], told["arguments"]) == ({"amount": 5}, {"amount": 200})
+
+
+def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> None:
+    first = an_approval(arguments_json='{"amount":5}', digest="d5")
+    second = replace(
+        first,
+        arguments_json='{"amount":200}',
+        original_json=first.arguments_json,
+        digest="d200",
+        edited_by=ADA,
+        edit_json=edit_text(first, 7),
+    )
+    third = replace(
+        second, arguments_json='{"amount":9}', edited_by=BEN, edit_json=edit_text(second, 8)
+    )
+    entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
+    assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
+        (ADA, {"amount": 5}, "d5"),
+        (BEN, {"amount": 200}, "d200"),
+    ]
+    assert edit_entries(replace(third, edit_json="{}")) == []
+
+
+async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStorage) -> None:
+    ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
+    before = an_approval(schema_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
+    after = replace(
+        before,
+        arguments_json='{"pin":"kitten two","note":"b"}',
+        original_json=before.arguments_json,
+        edited_by=ADA,
+        edit_json=edit_text(before, 7),
+    )
+    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
+    await storage.approvals.add(after)
+    await note_edit(storage.audit, before, after)
+    await note_decision(storage.audit, after, decision)
+    entries = await story(storage, approval_id=before.approval_id)
+    assert len(entries) == 2
+    assert "kitten" not in str(entries)
+    assert "'note': 'a'" in str(entries[0].detail["before"])
+    assert not {"before", "arguments"} & KEPT
+
+
+async def test_rebound_card_is_edited_once_more(room: Room) -> None:
+    await room.edit(await room.ask(), 60)
+    waits = await room.office.the_approval()
+    edited = await room.edit(waits, 7, by=BEN)
+    assert isinstance(edited, Approval)
+    assert (edited.rule, edited.edited_by, edited.original_json) == ("small", BEN, '{"amount":5}')
+    assert edited.status is Status.APPROVED  # the new rule has a slot for the editor
+    assert RAN == [7]
+
+
+async def test_denied_is_told_and_nothing_changes(room: Room) -> None:
+    before = await room.ask()
+    told = await room.edit(before, 5000)
+    assert told == "the rules do not allow the call with these arguments: too much"
+    assert (await room.office.the_approval()).revision == before.revision
+
+
+async def test_a_policy_that_fails_is_no_rule_that_denies(room: Room) -> None:
+    before = await room.ask()
+    call = CheckedCall(arguments={"amount": 7})
+    for failed in (True, False):
+        room.office.clock.forward(seconds=1)
+        judgement = Judgement(arguments=call.arguments, denied="no", failed=failed)
+        assert await room.edits.edit(before, call, judgement, actor=an_actor(ADA)) == "no"
+    found = await story(room.office.storage, approval_id=before.approval_id)
+    codes = [one.detail["code"] for one in found if one.action == "edit_refused"]
+    assert codes == ["lookup_failed", "rule_denies"]
+
+
+async def test_what_nobody_could_decide_is_refused(room: Room) -> None:
+    before = await room.ask()
+    told = await room.edit(before, 600)
+    assert isinstance(told, str)
+    assert told.startswith("no one could decide this: ")
+    assert "requested it" in told
+    assert (await room.office.the_approval()).digest == before.digest
+
+
+async def test_excluded_editor_is_refused_and_may_reject(room: Room) -> None:
+    await room.edit(await room.ask(), 60)
+    waits = await room.office.the_approval()
+    assert waits.editors_excluded
+    with pytest.raises(NotApproverError, match="You edited this"):
+        await room.office.decide(waits, by=ADA)
+    await room.office.decide(waits, Status.REJECTED, by=ADA)
+    assert RAN == []
+
+
+async def test_setting_excludes_editors_under_each_rule(storage: SqliteStorage) -> None:
+    room = Room(storage, replace(RULES, exclude_editors=True))
+    edited = await room.edit(await room.ask(), 7)
+    assert isinstance(edited, Approval)
+    assert (edited.status, edited.editors_excluded) == (Status.PENDING, True)
+    with pytest.raises(NotApproverError):
+        await room.office.decide(edited, by=ADA)
+    await room.office.decide(edited, by=BEN)
+    assert RAN == [7]
+
+
+@pytest.mark.parametrize("excluded", [False, True])
+async def test_edit_that_cannot_be_judged(room: Room, excluded: bool) -> None:
+    before = replace(await room.ask(), editors_excluded=excluded)
+    checked = CheckedCall(arguments={"amount": 7}, title="Pay 7")
+    edited = await room.edits.edit(before, checked, None, actor=an_actor(ADA))
+    assert isinstance(edited, Approval)
+    assert edited.status is (Status.PENDING if excluded else Status.APPROVED)
+    assert (edited.title if excluded else edited.decision and edited.decision.title) == "Pay 7"
+
+
+async def test_who_loses_a_race_is_told(room: Room) -> None:
+    before = await room.ask()
+    await room.edit(before, 200)
+    for amount in (300, 7):
+        with pytest.raises(OutdatedCardError):
+            await room.edit(before, amount, by=BEN)
+    await room.office.decide(await room.office.the_approval(), by=BEN)
+    judgement = Judgement(arguments={"amount": 7})
+    with pytest.raises(ApprovalClosedError):
+        await room.edits.edit(
+            before, CheckedCall(arguments={"amount": 7}), judgement, actor=an_actor(BEN)
+        )
+
+
+async def test_i13_who_edited_before_the_last_editor_does_not_approve(room: Room) -> None:
+    office = room.office
+    await room.edit(await room.ask(), 60)
+    both = await room.edit(await office.the_approval(), 61, by=BEN)
+    assert isinstance(both, Approval)
+    assert (both.status, both.edited_by, both.editors_json) == (Status.PENDING, BEN, f'["{ADA}"]')
+    for name in (ADA, BEN):
+        with pytest.raises(NotApproverError, match="You edited this"):
+            await office.decide(both, by=name)
+    again = await room.edit(both, 62)
+    assert isinstance(again, Approval)
+    assert (again.edited_by, again.editors_json) == (ADA, f'["{BEN}"]')
+    assert RAN == []
+
+
+async def test_who_was_counted_does_not_edit(room: Room) -> None:
+    before = replace(await room.ask(), counted_json=json.dumps([ADA]))
+    for amount in (7, 200):
+        with pytest.raises(NotApproverError, match="can't edit"):
+            await room.edit(before, amount)
+    assert RAN == []

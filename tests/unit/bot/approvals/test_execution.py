@@ -1,0 +1,592 @@
+"""What became of what people let run, on its card: running, ran, failed, in doubt, not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any, TypedDict
+
+import pytest
+
+from agents import (
+    Agent,
+    AgentEvent,
+    Cancelled,
+    CancelToken,
+    ChatModelAgent,
+    ResumeParams,
+    ScriptedModel,
+    get_resume_context,
+    interrupt,
+    tool,
+)
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
+from agents.gates.approval import approval_gate
+from agents.graph import END, START, GraphAgent, StateGraph
+from agents.models import call, say
+from agents.runs.document import OpenRun
+from agents.workflows import AgentTool
+from bot.approvals.disclosure import Surface
+from bot.approvals.execution import Run, RunState, lets_run, run_of
+from bot.questions.texts import texts_json
+from bot.slack.cards.card_for import card_for
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
+from tests.unit.bot.slack.cards.samples import a_doubt, a_form, an_approval as a_card, decided
+from tests.unit.bot.slack.cards.test_words import shown
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+ASK = "<@UBOT> pay Mia"
+AGAIN = '{"choice": "again", "result": ""}'
+IT_RAN = '{"choice": "ran", "result": "Mia has it."}'
+GIVE_UP = '{"choice": "give_up", "result": ""}'
+
+
+def drawn(office: Office, approval: Approval) -> Run | None:
+    """What the card in Slack says of the run."""
+    return run_of(office.notifier.cards[approval.approval_id])
+
+
+def state_of(office: Office, approval: Approval) -> RunState | None:
+    run = drawn(office, approval)
+    return run.state if run is not None else None
+
+
+async def asked(storage: SqliteStorage, *turns: object, **changes: object) -> Office:
+    office = Office(storage, list(turns), **changes)  # type: ignore[arg-type]
+    await office.hear(ASK)
+    return office
+
+
+async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAY, say("Paid."))
+    approval = await office.the_approval()
+    assert drawn(office, approval) is None
+    await office.decide(approval)
+    assert drawn(office, approval) == Run(
+        state=RunState.RAN, at_ms=office.clock(), text="paid 5 to Mia"
+    )
+
+
+async def test_the_result_of_an_edited_call_is_what_its_tool_said(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAY, say("Paid."))
+    approval = await office.the_approval()
+    await office.decide(approval, edited={"to": "Mia", "amount": 4, "how": "cash"})
+    run = drawn(office, approval)
+    assert run is not None
+    assert run.text == "paid 4 to Mia"
+
+
+async def test_a_call_is_running_while_it_runs(storage: SqliteStorage) -> None:
+    seen: list[str] = []
+
+    @tool(gate="approval")
+    async def pay(to: str, amount: int) -> str:
+        """Pay."""
+        (stored,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+        seen.append(stored.run_json)
+        return f"paid {amount} to {to}"
+
+    office = await asked(storage, PAY, say("Paid."), make_agent=with_tool(pay))
+    approval = await office.the_approval()
+    await office.decide(approval)
+    assert json.loads(seen[0]) == {"state": "running", "text": "", "at_ms": office.clock()}
+    assert state_of(office, approval) is RunState.RAN
+
+
+async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStorage) -> None:
+    @tool(gate="approval")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        raise RuntimeError(f"no account of {to} takes {amount}")
+
+    office = await asked(storage, PAY, say("Sorry."), make_agent=with_tool(pay))
+    approval = await office.the_approval()
+    await office.decide(approval)
+    run = drawn(office, approval)
+    assert run is not None
+    assert (run.state, run.text) == (RunState.FAILED, "RuntimeError: no account of Mia takes 5")
+
+
+async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteStorage) -> None:
+    office = await asked(storage, [PAY, PAY_BEN], say("Both done."))
+    first, second = await office.open_approvals()
+    await office.decide(second)
+    assert state_of(office, second) is RunState.RAN
+    assert drawn(office, first) is None
+    await office.decide(first, by=BEN)
+    assert state_of(office, first) is RunState.RAN
+    stored = await storage.approvals.get(first.approval_id)
+    assert stored.drawn_revision == stored.revision
+    assert stored.due_ms is None
+
+
+@pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED])
+async def test_what_nobody_let_run_says_nothing_of_a_run(
+    storage: SqliteStorage, status: Status
+) -> None:
+    office = await asked(storage, PAY, say("I see."))
+    approval = await office.the_approval()
+    if status is Status.REJECTED:
+        await office.decide(approval, status, reason="no")
+    else:
+        office.clock.forward(hours=9)
+        await office.sweep.tick()
+        await office.queue.run()
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.status, stored.run_json) == (status, "")
+
+
+async def a_crash(storage: SqliteStorage, *turns: object) -> tuple[Office, Approval, Approval]:
+    """A process that died in a call; another one has asked what became of it."""
+    first = await asked(storage, PAY, dies_in_tools=True)
+    approval = await first.the_approval()
+    with pytest.raises(KilledError):
+        await first.decide(approval)
+    first.queue.drop()
+    second = Office(storage, list(turns), clock=first.clock, owner="second")  # type: ignore[arg-type]
+    assert run_of(await storage.approvals.get(approval.approval_id)) is not None
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    return second, approval, await second.the_approval()
+
+
+async def test_a_call_that_its_process_died_in_is_in_doubt(storage: SqliteStorage) -> None:
+    office, approval, doubt = await a_crash(storage)
+    assert doubt.kind is Kind.DOUBT
+    assert state_of(office, approval) is RunState.DOUBT
+
+
+async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteStorage) -> None:
+    office, approval, doubt = await a_crash(storage, say("Fine."))
+    await office.decide(doubt, Status.ANSWERED, answers=IT_RAN)
+    run = drawn(office, approval)
+    assert run is not None
+    assert (run.state, run.text) == (RunState.RAN, "Mia has it.")
+    assert drawn(office, doubt) is None  # its own words say it
+
+
+async def test_a_call_in_doubt_that_runs_again_is_told_on_both_cards(
+    storage: SqliteStorage,
+) -> None:
+    office, approval, doubt = await a_crash(storage, say("Paid."))
+    await office.decide(doubt, Status.APPROVED, answers=AGAIN)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert state_of(office, approval) is RunState.RAN
+    assert state_of(office, doubt) is RunState.RAN
+
+
+async def test_a_doubt_that_is_given_up_stays_one(storage: SqliteStorage) -> None:
+    office, approval, doubt = await a_crash(storage, say("I see."))
+    await office.decide(doubt, Status.REJECTED, answers=GIVE_UP)
+    assert office.shown() == ["I see."]
+    assert state_of(office, approval) is RunState.DOUBT
+
+
+async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
+    storage: SqliteStorage,
+) -> None:
+    first = await asked(storage, PAY)
+    approval = await first.the_approval()
+    mark = storage.approvals.mark_run
+
+    async def dies(approval_id: str, *, run_json: str, **more: Any) -> Approval | None:
+        if '"ran"' in run_json:
+            raise KilledError
+        return await mark(approval_id, run_json=run_json, **more)
+
+    storage.approvals.mark_run = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await first.decide(approval)
+    first.queue.drop()
+    storage.approvals.mark_run = mark  # type: ignore[method-assign]
+    second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert len(first.ran) == 1
+    assert second.ran == []
+    assert state_of(second, approval) is RunState.RAN
+    assert second.shown() == ["Paid."]
+
+
+@pytest.mark.parametrize("state", ["running", "ran"])
+async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
+    storage: SqliteStorage, state: str
+) -> None:
+    office = await asked(storage, PAY, say("Paid."))
+    approval = await office.the_approval()
+    mark = storage.approvals.mark_run
+    failed: list[str] = []
+
+    async def fails_once(approval_id: str, *, run_json: str, **more: Any) -> Approval | None:
+        if f'"{state}"' in run_json and not failed:
+            failed.append(run_json)
+            raise StoreUnavailableError("away")
+        return await mark(approval_id, run_json=run_json, **more)
+
+    storage.approvals.mark_run = fails_once  # type: ignore[method-assign]
+    if state == "ran":
+        with pytest.raises(StoreUnavailableError):
+            await office.decide(approval)
+    else:
+        await office.decide(approval)
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert len(failed) == 1
+    assert len(office.ran) == 1
+    assert state_of(office, approval) is RunState.RAN
+    assert await office.open_approvals() == []
+
+
+async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteStorage) -> None:
+    ran: list[int] = []
+
+    @tool(gate="approval", idempotent=True)
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        ran.append(amount)
+        if len(ran) == 1:
+            raise KilledError
+        return f"paid {amount} to {to}"
+
+    first = await asked(storage, PAY, make_agent=with_tool(pay))
+    approval = await first.the_approval()
+    with pytest.raises(KilledError):
+        await first.decide(approval)
+    first.queue.drop()
+    assert json.loads((await storage.approvals.get(approval.approval_id)).run_json)["state"] == (
+        "running"
+    )
+    second = Office(
+        storage, [say("Paid.")], clock=first.clock, owner="second", make_agent=with_tool(pay)
+    )
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert ran == [5, 5]
+    assert state_of(second, approval) is RunState.RAN
+
+
+async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
+    storage: SqliteStorage,
+) -> None:
+    @tool(gate="approval")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        return f"paid {amount} to {to}"
+
+    def made(model: ScriptedModel) -> Agent:
+        inner = ChatModelAgent(name="payer", model=model, tools=[pay])
+        return ChatModelAgent(
+            name="A", model=model, tools=[approval_gate(AgentTool(inner, description="Pays."))]
+        )
+
+    ask = call("payer", {"request": "pay Mia"}, id="w1")
+    office = await asked(storage, ask, PAY, say("Inner done."), say("Done."), make_agent=made)
+    outer = await office.the_approval()
+    await office.decide(outer)
+    inner = await office.the_approval()
+    assert (outer.tool, inner.tool) == ("payer", "pay")
+    assert state_of(office, outer) is RunState.RUNNING
+    await office.decide(inner)
+    assert [run.text for one in (outer, inner) if (run := drawn(office, one))] == [
+        "Inner done.",
+        "paid 5 to Mia",
+    ]
+
+
+async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
+    storage: SqliteStorage,
+) -> None:
+    @tool(gate="approval")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        return f"paid {amount} to {to}"
+
+    @tool
+    def count() -> str:
+        """Count."""
+        is_known = get_resume_context(Cancelled)[1] or get_resume_context(int)[1]
+        return "counted" if is_known else interrupt("How many?")
+
+    def made(model: ScriptedModel) -> Agent:
+        inner = ChatModelAgent(name="payer", model=model, tools=[pay])
+        gated = approval_gate(AgentTool(inner, description="Pays."))
+        return ChatModelAgent(name="A", model=model, tools=[gated, count])
+
+    asks = [call("payer", {"request": "pay Mia"}, id="w1"), call("count", {}, id="n1")]
+    office = await asked(storage, asks, PAY, say("Inner done."), say("Done."), make_agent=made)
+    outer, question = await office.open_approvals()
+    yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=outer.digest)
+    await office.approvals.decide(outer, yes, surface=Surface.CARD)
+    await office.decide(question, Status.ANSWERED, answers=texts_json(["many"]))  # no number
+    stored = await storage.approvals.get(question.approval_id)
+    assert stored.status is Status.CANCELLED
+    assert state_of(office, outer) is RunState.RUNNING
+    await office.decide(await office.the_approval(), by=BEN)
+    assert state_of(office, outer) is RunState.RAN
+
+
+async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStorage) -> None:
+    @tool(gate="review")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        raise AssertionError(f"{to} got {amount}")
+
+    office = await asked(storage, PAY, say("I see."), make_agent=with_tool(approval_gate(pay)))
+    outer = await office.the_approval()
+    await office.decide(outer)
+    assert drawn(office, outer) is None
+    inner = await office.the_approval()
+    await office.decide(inner, Status.REJECTED, by=BEN, reason="too much")
+    run = drawn(office, outer)
+    assert run is not None
+    assert run.state is RunState.STOPPED
+    assert "too much" in run.text
+    assert drawn(office, inner) is None
+
+
+async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
+    storage: SqliteStorage,
+) -> None:
+    def made(_: ScriptedModel) -> Agent:
+        graph = StateGraph(Plan).add_node("look", lambda _: {}).add_node("deploy", lambda _: {})
+        graph.add_edge(START, "look").add_edge(START, "deploy")
+        graph.add_edge("look", END).add_edge("deploy", END)
+        return GraphAgent(graph.compile(name="ship", interrupt_before=["look", "deploy"]), "ship")
+
+    office = await asked(storage, make_agent=made)
+    look, deploy = await office.open_approvals()
+    resume = office.runner.resume_with_params
+
+    async def meanwhile(
+        checkpoint_id: str, params: ResumeParams, *, cancel: CancelToken, run: OpenRun
+    ) -> AsyncIterator[AgentEvent]:
+        yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=deploy.digest)
+        await office.approvals.decide(deploy, yes, surface=Surface.CARD)
+        async for event in resume(checkpoint_id, params, cancel=cancel, run=run):
+            yield event
+
+    office.runner.resume_with_params = meanwhile  # type: ignore[method-assign,assignment]
+    await office.decide(look, Status.REJECTED, reason="not now")
+    stored = await storage.approvals.get(deploy.approval_id)
+    assert (stored.status, stored.open) == (Status.CANCELLED, False)
+
+
+class Plan(TypedDict, total=False):
+    input: str
+    output: str
+
+
+def a_graph(error: type[Exception] | None) -> Callable[[ScriptedModel], Agent]:
+    def make(_: ScriptedModel) -> Agent:
+        def look(state: Plan) -> dict[str, object]:
+            return {}
+
+        def deploy(state: Plan) -> dict[str, object]:
+            if error is not None:
+                raise error("the disk is full")
+            return {"output": "deployed"}
+
+        graph = StateGraph(Plan).add_node("look", look).add_node("deploy", deploy)
+        graph.add_edge(START, "look").add_edge("look", "deploy").add_edge("deploy", END)
+        return GraphAgent(graph.compile(name="ship", interrupt_before=["deploy"]), "ship")
+
+    return make
+
+
+async def test_a_step_that_people_let_run_is_told_on_its_card(storage: SqliteStorage) -> None:
+    office = await asked(storage, make_agent=a_graph(None))
+    step = await office.the_approval()
+    await office.decide(step)
+    assert office.shown() == ["deployed"]
+    assert state_of(office, step) is RunState.RAN
+
+
+async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStorage) -> None:
+    office = await asked(storage, make_agent=a_graph(OSError))
+    step = await office.the_approval()
+    await office.decide(step)
+    run = drawn(office, step)
+    assert run is not None
+    assert (run.state, run.text) == (RunState.FAILED, "OSError: the disk is full")
+
+
+async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
+    storage: SqliteStorage,
+) -> None:
+    first = await asked(storage, [PAY, PAY_BEN], dies_in_tools=True)
+    one, other = await first.open_approvals()
+    with pytest.raises(KilledError):
+        await first.decide(one)
+    first.queue.drop()
+    second = Office(storage, [], clock=first.clock, owner="second")
+    second.clock.forward(minutes=1)
+    now = second.clock()
+    thread = await storage.threads.claim(
+        THREAD_ID, owner="second", now_ms=now, until_ms=now + 15_000
+    )
+    assert thread is not None
+    await second.turns.ending.give_up(thread, "It cannot go on.")
+    await second.queue.run()
+    assert state_of(second, one) is RunState.DOUBT
+    closed = await storage.approvals.get(other.approval_id)
+    assert (closed.status, closed.run_json) == (Status.SUPERSEDED, "")
+    checkpoint = await storage.checkpoints.load(thread.checkpoint_id)
+    assert checkpoint is not None
+    assert checkpoint.status is CheckpointStatus.CLOSED
+
+
+async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAY)
+    approval = await office.the_approval()
+    found = await storage.checkpoints.load(approval.checkpoint_id)
+    assert found is not None
+    await storage.checkpoints.claim(
+        approval.checkpoint_id, "{}", expected_version=found.version
+    )  # a process that took the decision, and died
+    await storage.approvals.decide(
+        approval.approval_id,
+        replace(decision_by(ADA), digest=approval.digest, at_ms=office.clock()),
+        digest=approval.digest,
+    )
+    now = office.clock()
+    await storage.threads.wake(THREAD_ID, now_ms=now)
+    thread = await storage.threads.claim(
+        THREAD_ID, owner="office", now_ms=now, until_ms=now + 15_000
+    )
+    assert thread is not None
+    await office.turns.ending.give_up(thread, "It cannot go on.")
+    await office.queue.run()
+    run = run_of(await storage.approvals.get(approval.approval_id))
+    assert run is not None
+    assert (run.state, run.text) == (RunState.STOPPED, "The run ended before this started.")
+
+
+async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStorage) -> None:
+    @tool(gate="approval")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        return f"{to}{amount} {'x' * 580} password=hunter2-{'y' * 50} {'z' * 9_000}"
+
+    office = await asked(storage, PAY, say("Paid."), make_agent=with_tool(pay))
+    approval = await office.the_approval()
+    await office.decide(approval)
+    stored = await storage.approvals.get(approval.approval_id)
+    assert "hunter2" not in stored.run_json
+    run = run_of(stored)
+    assert run is not None
+    assert len(run.text) == 600
+
+
+async def test_older_news_changes_nothing(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAY, say("Paid."))
+    approval = await office.the_approval()
+    await office.decide(approval)
+    before = await storage.approvals.get(approval.approval_id)
+    await office.witness.watch(approval.checkpoint_id)
+    for kind in (WorkStarted, WorkInDoubt, WorkNotice):
+        notice = kind(checkpoint_id=approval.checkpoint_id, address=approval.address)
+        await office.witness.noted(notice)
+    await office.witness.doubted(approval.checkpoint_id, approval.address)
+    assert await storage.approvals.get(approval.approval_id) == before
+
+
+async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAY)
+    approval = await office.the_approval()
+    decision = replace(decision_by(ADA), digest=approval.digest, at_ms=office.clock())
+    await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    await office.witness.watch(approval.checkpoint_id)
+    await storage.approvals.withdraw(
+        approval.approval_id, replace(decision, status=Status.CANCELLED, reason="no use")
+    )
+    started = WorkStarted(checkpoint_id=approval.checkpoint_id, address=approval.address)
+    await office.witness.noted(started)
+    assert (await storage.approvals.get(approval.approval_id)).run_json == ""
+
+
+def with_tool(one: object) -> Callable[[ScriptedModel], Agent]:
+    def make(model: ScriptedModel) -> Agent:
+        return ChatModelAgent(name="A", model=model, tools=[one])  # type: ignore[list-item]
+
+    return make
+
+
+def decision_by(user_id: str) -> Decision:
+    approved = decided(a_card(), Status.APPROVED).decision
+    assert approved is not None
+    return replace(approved, by=user_id)
+
+
+@pytest.mark.parametrize(
+    "run_json", ["", "{", "[]", "{}", '{"state":"gone","text":"","at_ms":1}', '{"state":"ran"}',
+                 '{"state":"ran","text":1,"at_ms":1}', '{"state":"ran","text":"","at_ms":"1"}'],
+)  # fmt: skip
+def test_what_cannot_be_read_says_nothing(run_json: str) -> None:
+    approved = decided(replace(a_card(), run_json=run_json), Status.APPROVED)
+    assert run_of(approved) is None
+
+
+def test_what_lets_something_run() -> None:
+    assert lets_run(decided(a_card(), Status.APPROVED))
+    assert not lets_run(decided(a_card(), Status.ANSWERED))  # people said something else instead
+    assert not lets_run(decided(a_card(), Status.REJECTED))
+    assert not lets_run(a_card())
+    assert lets_run(decided(a_form(), Status.ANSWERED))
+    assert not lets_run(decided(a_form(tool=""), Status.ANSWERED))
+    assert lets_run(decided(a_doubt(), Status.APPROVED))
+    assert not lets_run(decided(a_doubt(), Status.ANSWERED))
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "spoken"),
+    [
+        (RunState.RUNNING, "⚙️ *Approved by <@U0BEN>*  ·  running", "running: Deploy"),
+        (RunState.RAN, "✅ *Approved by <@U0BEN>*  ·  ran <!date", "&lt;!channel&gt; done"),
+        (RunState.FAILED, "⚠️ *Failed*  ·  approved by", "&lt;!channel&gt; done"),
+        (RunState.STOPPED, "⚠️ *Didn't run*  ·  approved by", "&lt;!channel&gt; done"),
+        (RunState.DOUBT, "❓ *May have run*  ·  please check", "May have run, please check"),
+    ],
+)
+def test_the_first_and_the_last_line_of_a_card(state: RunState, said: str, spoken: str) -> None:
+    text = "" if state in {RunState.RUNNING, RunState.DOUBT} else "<!channel> done"
+    run = Run(state=state, at_ms=a_card().created_ms, text=text)
+    card = card_for(
+        replace(decided(a_card(), Status.APPROVED), run_json=run.to_text()), approvers_text=""
+    )
+    assert said in shown(card.blocks)
+    assert spoken in card.text
+    for block in card.blocks:
+        if block.get("text", {}).get("type") == "mrkdwn":
+            assert "<!channel>" not in json.dumps(block)
+
+
+@pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])
+def test_a_card_of_what_nobody_let_run_has_no_such_line(status: Status) -> None:
+    run = Run(state=RunState.RAN, at_ms=1, text="done")
+    approval = replace(decided(a_card(), status), run_json=run.to_text())
+    assert card_for(approval, approvers_text="") == card_for(
+        replace(approval, run_json=""), approvers_text=""
+    )
+
+
+def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:
+    run = Run(state=RunState.RAN, at_ms=1, text=f"password=hunter2 {'x' * 500}\u200b")
+    said = shown(
+        card_for(
+            replace(decided(a_card(arguments_json="{}"), Status.APPROVED), run_json=run.to_text()),
+            approvers_text="",
+        ).blocks
+    )
+    assert "hunter2" not in said
+    assert "Anything that looks like a secret is hidden as" in said
+    assert "x…" in said

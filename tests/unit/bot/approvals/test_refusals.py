@@ -1,0 +1,298 @@
+"""Cards and texts that Slack does not take: tried again with patience, or marked and left."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.due import worker as visits_module
+from bot.clock import backoff, milliseconds
+from bot.errors import DeliveryError
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import THREAD_ID, KilledError, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+ARCHIVED = DeliveryError("chat.postMessage", "is_archived", took_no_effect=True)
+
+
+async def later(office: Office, *, seconds: float) -> int:
+    """Time passes; return how much work the sweep found."""
+    office.clock.forward(seconds=seconds)
+    found = await office.sweep.tick()
+    await office.queue.run()
+    return found
+
+
+def undeliverable(office: Office, *what: str, error: DeliveryError = ARCHIVED) -> None:
+    for name in what:
+        office.notifier.failing.add(name)
+        office.notifier.faults[name] = error
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "channel_not_found",
+        "invalid_blocks",
+        "is_archived",
+        "msg_too_long",
+        "no_permission",
+        "not_in_channel",
+        "unknown_method",
+    ],
+)
+def test_what_waiting_does_not_cure(reason: str) -> None:
+    assert DeliveryError("chat.update", reason).is_permanent
+    assert not DeliveryError("chat.update", "ratelimited").is_permanent
+    assert not DeliveryError("chat.update", "fatal_error").is_permanent
+    assert not DeliveryError("chat.update", "no answer in time").is_permanent
+
+
+async def test_a_card_that_slack_will_not_take_is_marked_and_left(
+    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    undeliverable(office, "card")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.undeliverable == "is_archived"
+    assert approval.status is Status.PENDING
+    assert approval.due_ms == approval.remind_ms
+    assert await later(office, seconds=60) == 0
+    told = [record for record in caplog.records if "card_undeliverable" in str(vars(record))]
+    assert len(told) == 1
+    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
+    (entry,) = [entry for entry in entries if entry.action == "undeliverable"]
+    assert entry.detail["why"] == "is_archived"
+
+    await office.decide(approval)  # from elsewhere
+    assert len(office.ran) == 1
+    assert office.shown()[-1] == "Paid."
+    settled = await storage.approvals.get(approval.approval_id)
+    assert (settled.due_ms, settled.undeliverable) == (None, "is_archived")
+
+
+async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Nobody was there.")])
+    undeliverable(office, "card")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    for _ in range(20):
+        await later(office, seconds=1800)
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
+    assert office.shown()[-1] == "Nobody was there."
+    assert office.notifier.reminders == []
+    assert await later(office, seconds=10**6) == 0
+
+
+async def test_the_next_reminder_tries_the_card_again(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    undeliverable(office, "card", error=DeliveryError("chat.postMessage", "not_in_channel"))
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.undeliverable == "not_in_channel"
+    office.notifier.failing.clear()  # somebody has invited the bot again
+    assert await later(office, seconds=15 * 60) == 1
+    approval = await office.the_approval()
+    assert approval.undeliverable == ""
+    assert office.notifier.posts == [approval.approval_id]
+
+
+async def test_a_text_that_slack_will_not_take_does_not_stop_the_agent(
+    storage: SqliteStorage,
+) -> None:
+    looks = call("look", {"what": "payments"}, id="c1")
+    office = Office(storage, [looks, say("All fine."), say("Yes?")])
+    undeliverable(office, "say")
+    await office.hear(ASK)
+    assert office.ran == [("look", "payments")]
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms, thread.attempts) == (False, None, 0)
+    assert await storage.posts.unfinished(THREAD_ID) == []
+    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
+    assert [e.detail["why"] for e in entries if e.action == "undeliverable"] == ["is_archived"]
+    assert await later(office, seconds=3600) == 0
+    office.notifier.failing.clear()
+    await office.hear("<@UBOT> hello?", ts="1800000000.000002")
+    assert office.shown() == ["Yes?"]
+
+
+async def test_faults_that_may_pass_are_tried_less_and_less_often(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY])
+    office.notifier.failing.add("card")
+    await office.hear(ASK)
+    waits: list[int] = []
+    for _ in range(8):
+        approval = await office.the_approval()
+        assert approval.due_ms is not None
+        waits.append(approval.due_ms - office.clock())
+        await later(office, seconds=waits[-1] / 1000)
+    assert waits[:6] == sorted(waits[:6])
+    assert 8_000 <= waits[0] <= 10_000
+    assert 300_000 <= waits[-1] <= 375_000
+    office.notifier.failing.clear()
+    await later(office, seconds=400)
+    approval = await office.the_approval()
+    assert (approval.attempts, approval.drawn_revision) == (0, 1)
+
+
+async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
+    undeliverable(office, "card", error=soon)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.due_ms == office.clock() + 3_000
+    assert approval.attempts == 0
+
+
+async def test_a_text_that_waits_its_turn_comes_then(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
+    undeliverable(office, "say", error=soon)
+    await office.hear(ASK)
+    assert (await storage.threads.get(THREAD_ID)).due_ms == office.clock() + 3_000
+    office.notifier.failing.clear()
+    await later(office, seconds=3)
+    assert office.shown() == ["Hello."]
+
+
+async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
+    undeliverable(office, "wait to remind", error=soon)
+    await later(office, seconds=15 * 60)
+    assert (await office.the_approval()).reminders == 0
+    office.notifier.failing.clear()
+    await later(office, seconds=3)
+    assert len(office.notifier.reminders) == 1
+
+
+async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    office.notifier.lost.add("remind")
+    await later(office, seconds=15 * 60)
+    assert (await office.the_approval()).reminders == 1
+    office.notifier.lost.clear()
+    assert await later(office, seconds=60) == 1
+    approval = await office.the_approval()
+    assert office.notifier.reminders == [approval.approval_id]
+    assert approval.reminder_ts in office.notifier.nudges
+    assert (approval.reminders, approval.due_ms) == (1, approval.remind_ms)
+
+
+async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    undeliverable(office, "remind", error=DeliveryError("chat.postMessage", "token_revoked"))
+    await later(office, seconds=15 * 60)
+    office.notifier.failing.clear()
+    await later(office, seconds=60)
+    approval = await office.the_approval()
+    assert office.notifier.reminders == [approval.approval_id]
+    assert approval.reminders == 1
+
+
+async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    undeliverable(office, "remind")
+    await later(office, seconds=15 * 60)
+    approval = await office.the_approval()
+    assert (approval.reminders, approval.reminder_ts) == (1, "")
+    assert approval.due_ms == approval.remind_ms
+
+
+# ---- a card that somebody deleted ----------------------------------------------------------------
+
+
+async def deleted(storage: SqliteStorage) -> tuple[Office, Approval]:
+    """A decided approval whose card is gone, and not drawn again yet."""
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.notifier.failing.add("update")
+    await office.decide(approval)
+    office.notifier.failing.clear()
+    office.notifier.deleted.add(approval.approval_id)
+    return office, approval
+
+
+async def test_a_deleted_card_is_posted_again(storage: SqliteStorage) -> None:
+    office, approval = await deleted(storage)
+    await later(office, seconds=60)
+    assert office.notifier.posts == [approval.approval_id] * 2
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStorage) -> None:
+    office, approval = await deleted(storage)
+    post_card = office.notifier.post_card
+
+    async def dies(*args: object, **more: object) -> Approval:
+        await post_card(*args, **more)  # type: ignore[arg-type]
+        raise KilledError
+
+    office.notifier.post_card = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await later(office, seconds=60)
+    office.queue.drop()
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.card_ts, stored.post_tried) == ("", True)
+    office.notifier.post_card = post_card  # type: ignore[method-assign]
+    await later(office, seconds=60)
+    assert office.notifier.posts == [approval.approval_id] * 2
+
+
+async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStorage) -> None:
+    office, approval = await deleted(storage)
+
+    async def lost(*_: object, **__: object) -> bool:
+        return False
+
+    storage.approvals.mark_card = lost  # type: ignore[method-assign]
+    await later(office, seconds=60)
+    assert office.notifier.posts == [approval.approval_id]
+
+
+# ---- how long an attendance may take -------------------------------------------------------------
+
+
+async def test_an_attendance_is_timed_from_its_claim(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    monkeypatch.setattr(visits_module, "ATTENDANCE", timedelta(milliseconds=30))
+
+    async def slow(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()  # long before the card is drawn
+
+    wake = office.storage.threads.wake
+    storage.threads.wake = slow  # type: ignore[method-assign]
+    office.clock.forward(hours=9)  # it expires, and its thread is woken before the card is drawn
+    async with asyncio.timeout(5):
+        await office.approvals.attendance.attend(approval.approval_id)
+    stored = await storage.approvals.get(approval.approval_id)
+    assert stored.leased_until_ms == 0
+    assert stored.due_ms is not None
+    assert stored.attempts >= 1
+    storage.threads.wake = wake  # type: ignore[method-assign]
+
+
+def test_backoff_spreads_and_has_a_limit() -> None:
+    first, most = timedelta(seconds=8), timedelta(minutes=5)
+    waits = [backoff(4, first=first, most=most, key=f"apr_{number}") for number in range(200)]
+    assert len(set(waits)) > 100
+    assert all(128_000 <= wait <= 160_000 for wait in waits)
+    assert backoff(10_000, first=first, most=most, key="x") <= milliseconds(most) * 5 // 4

@@ -1,0 +1,653 @@
+"""Votes of several people on one call: each counts once, and the last that is needed decides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals import votes
+from bot.approvals.break_glass import Reasons
+from bot.approvals.disclosure import Surface
+from bot.audit.report import story
+from bot.errors import (
+    ApprovalClosedError,
+    DirectoryError,
+    InvalidInputError,
+    NotSeenError,
+    OutdatedCardError,
+    StrangerError,
+    UserFacingError,
+)
+from bot.people.deciders import deciders_of
+from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
+from bot.policy.tally import read_votes
+from bot.ports.people import MOST_MEMBERS
+from bot.questions.form import canonical
+from bot.slack.cards.card_for import card_for
+from bot.threads.runs.policy_of_cards import PolicyOfCards
+from storage.errors import RecordFormatError
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import Forced, forced
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
+
+MIA, CLEO, LIA, TOM, GRETA = "UMIA", "UCLEO", "ULIA", "UTOM", "UGRETA"
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+GROUPS = {
+    "sre": {"usergroups": ["S0SRE"]},
+    "security": {"users": [MIA]},
+    "leads": {"users": [LIA]},
+    "room": {"channels": ["C0ROOM"]},
+    "few": {"users": [ROSA, ADA]},
+}
+TWO: dict[str, Any] = {"approve": [{"from": ["sre"], "count": 2}, {"from": ["security"]}]}
+STAGES: dict[str, Any] = {
+    "stages": [
+        {"name": "team", "approve": [{"from": ["sre"]}]},
+        {"name": "lead", "approve": [{"from": ["leads"]}]},
+    ]
+}
+
+
+def an_office(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Office:
+    """A process whose policy asks like this about each call."""
+    policy = forced(default={"ask": ask}, groups=GROUPS)
+    changes = {"turns_of_model": [PAY, say("Paid.")], **changes}
+    office = Office(storage, policy=policy, **changes)
+    for user_id in (MIA, CLEO, LIA, TOM, GRETA):
+        office.directory.add(user_id)
+    office.directory.groups["S0SRE"] = frozenset({ADA, BEN, CLEO})
+    office.directory.channels["C0ROOM"] = frozenset({TOM})
+    return office
+
+
+async def asked(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Office:
+    office = an_office(storage, ask, **changes)
+    await office.hear(ASK)
+    return office
+
+
+async def refused(office: Office, by: str, status: Status = Status.APPROVED, **more: Any) -> str:
+    """The code of a refusal."""
+    office.clock.forward(seconds=1)
+    with pytest.raises(UserFacingError) as error:
+        await office.decide(await office.the_approval(), status, by=by, **more)
+    return error.value.code
+
+
+async def vote(office: Office, by: str, status: Status = Status.APPROVED, **more: Any) -> Approval:
+    office.clock.forward(seconds=1)
+    return await office.decide(await office.the_approval(), status, by=by, **more)
+
+
+def voters(approval: Approval) -> list[str]:
+    return [one.by for one in read_votes(approval.votes_json)]
+
+
+async def acts(office: Office) -> list[str]:
+    found = await story(office.storage, thread_id=THREAD_ID)
+    return [one.action for one in found]
+
+
+async def test_the_last_that_is_needed_decides(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    first = await vote(office, ADA)
+    assert (first.status, voters(first)) == (Status.PENDING, [ADA])
+    second = await vote(office, MIA)
+    assert (second.status, voters(second)) == (Status.PENDING, [ADA, MIA])
+    assert office.ran == []
+    last = await vote(office, BEN)
+    assert (last.status, voters(last)) == (Status.APPROVED, [ADA, MIA, BEN])
+    assert last.decision is not None
+    assert last.decision.by == BEN
+    assert len(office.ran) == 1
+    assert await acts(office) == [
+        *("requested", "voted", "voted", "voted", "decided", "resumed", "started", "executed")
+    ]
+
+
+async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, MIA)
+    approval = await office.the_approval()
+    (cast,) = read_votes(approval.votes_json)
+    assert cast.groups == ("security",)
+    found = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [one for one in found if one.action == "voted"]
+    assert (entry.actor_id, entry.detail["groups"]) == (MIA, ["security"])
+    assert entry.detail["file"] == approval.policy_file == "f1"
+    assert entry.detail["digest"] == approval.digest
+
+
+async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
+    storage: SqliteStorage,
+) -> None:
+    """A process may die between the vote and its entry; what voids it makes up for that."""
+    office = await asked(storage, TWO)
+
+    async def unnoted(by: str) -> Approval:
+        office.clock.forward(seconds=1)
+        approval = await office.the_approval()
+        given = Decision(
+            status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
+        )
+        return await office.approvals.decide(approval, given, an_actor(by), surface=Surface.CARD)
+
+    counted = await unnoted(ADA)
+    await office.approvals.take_back(counted.approval_id, an_actor(ADA))
+    await unnoted(BEN)
+    office.directory.add(BEN, is_deleted=True)
+    await unnoted(MIA)
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=CLEO, edited={"amount": 7})
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert [one for one in found if one[0] == "voted"] == [
+        ("voted", by) for by in (ADA, BEN, MIA, CLEO)
+    ]
+    assert {("taken_back", ADA), ("vote_dropped", BEN), ("edited", CLEO)} <= {*found}
+
+
+@pytest.mark.parametrize("removes", ["edit", "other vote", "emergency", "taken back"])
+async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_removal(
+    storage: SqliteStorage, removes: str
+) -> None:
+    """Both die before they come to the audit: who took the vote, and who removed it."""
+    glass = {"by": ["leads"], "alert": "C0ALERT"}
+    office = await asked(storage, {**TWO, "reject": {"count": 2}, "break_glass": glass})
+    approval = await office.the_approval()
+    yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest)
+    voted = await office.approvals.decide(approval, yes, an_actor(ADA), surface=Surface.CARD)
+    office.clock.forward(seconds=1)
+    match removes:
+        case "edit":
+            changed = replace(voted, votes_json="[]", digest="0" * 64, edited_by=CLEO)
+            await office.approvals.rebind(voted, changed, actor=an_actor(CLEO))
+        case "other vote":
+            no = replace(yes, status=Status.REJECTED, at_ms=office.clock())
+            await office.approvals.decide(voted, no, an_actor(ADA), surface=Surface.CARD)
+        case "emergency":
+            reasons = Reasons(what="it is all down", why_now="nobody is awake", is_sure=True)
+            await office.approvals.break_glass(voted, an_actor(LIA), reasons)
+        case _:
+            await office.approvals.votes.take_back(voted, an_actor(ADA))
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", ADA) in found
+
+
+async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    assert await refused(office, ADA) == "already_voted"
+    await vote(office, BEN)
+    assert await refused(office, CLEO) == "not_needed"
+    assert await refused(office, TOM) == "not_approver"
+    assert await refused(office, ROSA) == "own_request"
+    assert await refused(office, GUS) == "guest"
+    assert office.ran == []
+
+
+async def test_stages_go_in_order(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    assert await refused(office, LIA) == "not_your_turn"
+    next_one = await vote(office, ADA)
+    assert (next_one.status, next_one.stage) == (Status.PENDING, 1)
+    assert (next_one.ladder_ms, next_one.reminders) == (office.clock(), 0)
+    assert await refused(office, BEN) == "not_needed"
+    assert (await vote(office, LIA)).status is Status.APPROVED
+    assert len(office.ran) == 1
+
+
+async def test_people_of_a_later_stage_may_stop_it(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    stopped = await vote(office, LIA, Status.REJECTED, reason="no")
+    assert stopped.status is Status.REJECTED
+    assert office.ran == []
+
+
+async def test_a_stage_is_open_again_when_its_voter_is_gone(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    await vote(office, ADA)
+    office.directory.groups["S0SRE"] = frozenset({BEN})
+    assert await refused(office, LIA) == "not_your_turn"
+    back = await office.the_approval()
+    assert (back.stage, voters(back)) == (0, [])
+    assert "vote_dropped" in await acts(office)
+    await vote(office, BEN)
+    assert (await vote(office, LIA)).status is Status.APPROVED
+
+
+async def test_votes_of_who_has_left_do_not_count(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    await vote(office, MIA)
+    office.directory.add(ADA, is_deleted=True)
+    third = await vote(office, BEN)
+    assert (third.status, voters(third)) == (Status.PENDING, [MIA, BEN])
+    assert (await vote(office, CLEO)).status is Status.APPROVED
+
+
+async def test_a_vote_can_be_taken_back(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await vote(office, ADA)
+    back = await office.approvals.take_back(approval.approval_id, an_actor(ADA))
+    assert (back.status, voters(back)) == (Status.PENDING, [])
+    assert "taken_back" in await acts(office)
+    with pytest.raises(UserFacingError) as error:
+        await office.approvals.take_back(approval.approval_id, an_actor(ADA))
+    assert error.value.code == "no_vote"
+    assert voters(await vote(office, ADA)) == [ADA]
+
+
+async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre"]}]})
+    done = await vote(office, ADA)
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.take_back(done.approval_id, an_actor(ADA))
+
+
+async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStorage) -> None:
+    office = await asked(storage, {**TWO, "reject": {"count": 2}})
+    first = await vote(office, ADA, Status.REJECTED, reason="too much")
+    assert first.status is Status.PENDING
+    assert await refused(office, ADA, Status.REJECTED) == "already_voted"
+    last = await vote(office, BEN, Status.REJECTED, reason="too late")
+    assert last.status is Status.REJECTED
+    assert last.decision is not None
+    assert last.decision.reason == "too much; too late"
+
+
+async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStorage) -> None:
+    rule = {**TWO, "reason": {"approve": "required", "reject": "required"}}
+    office = await asked(storage, rule)
+    assert await refused(office, ADA) == "reason_required"
+    assert await refused(office, ADA, Status.REJECTED, reason=" \u200b") == "reason_required"
+    given = await vote(office, ADA, reason="checked")
+    (cast,) = read_votes(given.votes_json)
+    assert cast.note == "checked"
+
+
+async def test_nothing_is_counted_when_somebody_cannot_be_looked_up(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, TWO)
+    before = await office.the_approval()
+    office.directory.is_down = True
+    assert await refused(office, ADA) == "lookup_failed"
+    office.directory.is_down = False
+    assert (await office.the_approval()).votes_json == before.votes_json
+
+
+async def test_look_ups_that_take_too_long_refuse(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = await asked(storage, TWO)
+
+    async def never(_: str) -> frozenset[str]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr("bot.people.lookup.PATIENCE_S", 0.01)
+    monkeypatch.setattr("bot.approvals.votes.PATIENCE_S", 0.01)
+    monkeypatch.setattr(office.directory, "group_members", never)
+    assert await refused(office, ADA) == "lookup_failed"
+
+
+async def test_racing_votes_are_all_counted(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await office.the_approval()
+
+    async def click(by: str) -> Approval:
+        decision = Decision(
+            status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
+        )
+        return await office.approvals.decide(approval, decision, an_actor(by), surface=Surface.CARD)
+
+    results = await asyncio.gather(*map(click, (ADA, BEN, MIA)))
+    assert sum(one.status is Status.APPROVED for one in results) == 1
+    stored = await storage.approvals.get(approval.approval_id)
+    assert sorted(voters(stored)) == sorted([ADA, BEN, MIA])
+
+
+async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre"]}]})
+    before = await office.the_approval()
+    await vote(office, ADA)
+    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=before.digest)
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.decide(before, decision, an_actor(BEN), surface=Surface.CARD)
+
+
+async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    before = await office.the_approval()
+    other = replace(before, digest="0" * 64)
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=other.digest)
+    with pytest.raises(OutdatedCardError):
+        await office.approvals.decide(other, decision, an_actor(ADA), surface=Surface.CARD)
+    assert (await office.the_approval()).votes_json == "[]"
+
+
+async def test_an_edit_is_no_vote_by_itself(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await office.the_approval()
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=1, arguments_json="{}", digest=approval.digest
+    )
+    with pytest.raises(InvalidInputError):
+        await office.approvals.decide(approval, decision, an_actor(ADA), surface=Surface.CARD)
+
+
+async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await office.the_approval()
+    for spoilt in (
+        replace(approval, terms_json="{}"),
+        replace(approval, stage=7),
+        replace(approval, votes_json='[{"by":1}]'),
+        replace(approval, terms_json="", approvers_json="{"),
+    ):
+        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=approval.digest)
+        with pytest.raises(RecordFormatError):
+            await office.approvals.decide(spoilt, decision, an_actor(ADA), surface=Surface.CARD)
+    assert (await office.the_approval()).votes_json == "[]"
+
+
+async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre", "security"]}]})
+    now = {**GROUPS, "sre": {"users": [BEN, TOM]}, "security": {"users": [TOM]}}
+    heir = an_office(storage, TWO, clock=office.clock, owner="heir")
+    heir.policy = forced(default={"ask": TWO}, groups=now)
+    assert await refused(heir, ADA) == "not_approver"  # only in the frozen definition
+    assert await refused(heir, TOM) == "not_approver"  # only in the present one
+    assert await refused(heir, MIA) == "not_approver"
+    assert (await vote(heir, BEN)).status is Status.APPROVED
+
+
+async def test_channel_members_count_who_were_there_and_still_are(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["room"]}]})
+    office.directory.channels["C0ROOM"] = frozenset({TOM, MIA})
+    await office.hear(ASK)
+    office.directory.channels["C0ROOM"] = frozenset({TOM, LIA})
+    assert await refused(office, LIA) == "not_approver"  # joined since
+    assert await refused(office, MIA) == "not_approver"  # has left
+    assert (await vote(office, TOM)).status is Status.APPROVED
+
+
+async def test_nobody_of_a_large_channel_counts(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["room"]}]})
+    crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
+    office.directory.channels["C0ROOM"] = crowd | {TOM}
+    await office.hear(ASK)
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    assert approval.status is Status.UNDECIDABLE
+
+
+async def test_a_channel_that_has_grown_large_counts_no_more(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["room"]}]})
+    crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
+    office.directory.channels["C0ROOM"] = crowd | {TOM}
+    assert await refused(office, TOM) == "not_approver"
+
+
+async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["room"], "count": 2}]})
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    assert approval.status is Status.UNDECIDABLE
+    assert approval.decision is not None
+    assert f"only <@{TOM}> can approve it" in approval.decision.reason
+    assert office.ran == []
+
+
+async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    denying = forced(default={"deny": "Not any more."}, groups=GROUPS)
+    under(office, denying)
+    approval = await office.the_approval()
+    assert await refused(office, BEN) == "rule_denies"
+    await office.queue.run()
+    ended = await storage.approvals.get(approval.approval_id)
+    assert ended.status is Status.DENIED
+    assert ended.decision is not None
+    assert "Not any more." in ended.decision.reason
+    assert office.ran == []
+    told = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
+    assert told == ["voted", "refused", "denied"]
+    assert "Not any more." in str(office.model.inputs[-1])
+
+
+@pytest.mark.parametrize(
+    ("ask", "who"),
+    [
+        (TWO, f"<!subteam^S0SRE> or <@{MIA}> can decide."),
+        ({**TWO, "mention": "no"}, f"<!subteam^S0SRE> or <@{MIA}> can decide."),
+        (STAGES, "<!subteam^S0SRE> can decide."),
+        ({"approve": [{"from": ["room"]}]}, "Anyone in <#C0ROOM> can decide."),
+        ({"approve": [{"from": ["few"]}]}, f"<@{ADA}> can decide."),
+        ({"approve": [{"from": ["few"]}], "exclude": []}, f"<@{ROSA}> or <@{ADA}> can decide."),
+    ],
+    ids=["people", "not pinged", "first stage", "channel", "not who asked", "also who asked"],
+)
+async def test_who_has_no_say_hears_who_has(
+    storage: SqliteStorage, ask: dict[str, Any], who: str
+) -> None:
+    office = await asked(storage, ask)
+    with pytest.raises(StrangerError) as error:
+        await office.decide(await office.the_approval(), by=GRETA)
+    assert str(error.value) == f"You're not an approver for this. {who}"
+    assert not {BEN, CLEO, TOM} & set(re.findall(r"U[A-Z]+", str(error.value)))
+
+
+async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: SqliteStorage) -> None:
+    late = {"approve": [{"from": ["few"]}], "escalate": [{"after": "1h", "add": ["leads"]}]}
+    office = await asked(storage, late)
+    approval = await office.the_approval()
+    assert LIA not in deciders_of(approval, office.clock())
+    assert LIA in deciders_of(replace(approval, steps=1), office.clock())
+    assert deciders_of(replace(approval, terms_json="{"), office.clock()) == ()
+
+
+class Failing(PolicyEvaluator):
+    """Rules that cannot be asked now."""
+
+    async def judge(self, *_: Any, **__: Any) -> Judged:
+        raise RuntimeError("no memory")
+
+
+@dataclass(frozen=True)
+class Hanging(PolicyOfCards):
+    """A policy in force that does not answer."""
+
+    async def denied(self, approval: Approval) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+def under(office: Office, policy: Forced) -> None:
+    """Let another policy be in force from now on."""
+    policy.file_hash = "f2"
+    office.policy = policy
+    for name in ("cards", "approvals", "attendance", "runner"):
+        office.__dict__.pop(name, None)
+
+
+async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    good = forced(default={"ask": TWO}, groups=GROUPS)
+    under(office, Forced(Failing(good.rulebook.file)))
+    assert await refused(office, BEN) == "lookup_failed"
+    await office.queue.run()
+    waiting = await office.the_approval()
+    assert (waiting.status, voters(waiting)) == (Status.PENDING, [ADA])
+    under(office, good)
+    await vote(office, BEN)
+    assert (await vote(office, MIA)).status is Status.APPROVED
+    assert len(office.ran) == 1
+
+
+async def test_a_policy_that_fails_keeps_nobody_from_stopping(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    file = forced(default={"ask": TWO}, groups=GROUPS).rulebook.file
+    under(office, Forced(Failing(file)))
+    assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
+
+
+async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(votes, "PATIENCE_S", 0.01)
+    office = await asked(storage, TWO)
+    cards = office.cards
+    assert isinstance(cards, PolicyOfCards)
+    office.__dict__["cards"] = Hanging(in_force=cards.in_force, judge=cards.judge)
+    for name in ("approvals", "attendance"):
+        office.__dict__.pop(name, None)
+    assert await refused(office, ADA) == "lookup_failed"
+    assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
+
+
+async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStorage) -> None:
+    secret = call("pay", {"to": "password: hunter2", "amount": 5}, id="c1")
+    office = await asked(storage, TWO, turns_of_model=[secret, say("Paid.")])
+    with pytest.raises(NotSeenError):
+        await office.decide(await office.the_approval(), by=ADA)
+    stopped = await vote(office, BEN, Status.REJECTED)
+    assert stopped.status is Status.REJECTED
+
+
+async def test_all_who_were_counted_are_looked_up_again_at_the_start(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, TWO)
+    for by in (ADA, BEN):
+        await vote(office, by)
+    approval = await office.the_approval()
+    decision = Decision(
+        status=Status.APPROVED, by=MIA, at_ms=office.clock(), digest=approval.digest
+    )
+    decided = await office.approvals.decide(approval, decision, an_actor(MIA), surface=Surface.CARD)
+    votes = office.approvals.votes
+    assert not await votes.gone_since(decided)
+    office.directory.groups["S0SRE"] = frozenset({ADA})
+    assert await votes.gone_since(decided)
+    office.directory.is_down = True
+    with pytest.raises(DirectoryError):
+        await votes.gone_since(decided)
+
+
+async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO, dies_in_tools=True)
+    await vote(office, ADA)
+    await vote(office, BEN)
+    with pytest.raises(KilledError):
+        await vote(office, MIA)
+    office.queue.drop()
+    heir = an_office(storage, TWO, turns_of_model=[say("Paid.")], clock=office.clock, owner="heir")
+    heir.clock.forward(minutes=1)
+    await heir.sweep.tick()
+    await heir.queue.run()
+    ran, other = (
+        canonical({"choice": "ran", "result": "ok"}),
+        canonical({"choice": "ran", "result": "failed"}),
+    )
+    assert await refused(heir, TOM, Status.ANSWERED, answers=ran) == "not_approver"
+    await vote(heir, ADA, Status.ANSWERED, answers=ran)
+    await vote(heir, BEN, Status.ANSWERED, answers=other)
+    waits = await vote(heir, CLEO, Status.ANSWERED, answers=ran)
+    assert waits.status is Status.PENDING
+    done = await vote(heir, MIA, Status.ANSWERED, answers=ran)
+    assert done.status is Status.ANSWERED
+    assert json.loads(done.decision.answer_json if done.decision else "")["result"] == "ok"
+    assert heir.ran == []
+
+
+async def may_edit(office: Office, by: str) -> str:
+    """The code of the refusal; `yes` when there is none."""
+    try:
+        await office.approvals.check_editor(await office.the_approval(), an_actor(by))
+    except UserFacingError as error:
+        return error.code
+    return "yes"
+
+
+@pytest.mark.parametrize(
+    ("edit", "allowed"),
+    [
+        (True, {ADA, BEN, MIA}),
+        (False, set()),
+        ({"by": ["approvers"]}, {ADA, BEN, MIA}),
+        ({"by": ["requesters"]}, {ROSA}),
+        ({"by": ["leads"]}, {LIA}),
+        ({"by": ["requesters", "leads"]}, {ROSA, LIA}),
+        ({"by": ["approvers", "leads"]}, {ADA, BEN, MIA, LIA}),
+    ],
+)
+async def test_who_may_edit_is_as_the_rule_says(
+    storage: SqliteStorage, edit: object, allowed: set[str]
+) -> None:
+    office = await asked(storage, {**TWO, "edit": edit})
+    answers = {by: await may_edit(office, by) for by in (ADA, BEN, MIA, LIA, ROSA, TOM, GUS)}
+    assert {by for by, answer in answers.items() if answer == "yes"} == allowed
+    assert answers[GUS] in {"guest", "not_editor"}
+    assert answers[TOM] == "not_editor"
+
+
+async def test_an_editor_is_a_person_of_this_workspace(storage: SqliteStorage) -> None:
+    office = await asked(storage, {**TWO, "edit": {"by": ["leads"]}})
+    office.directory.add(LIA, is_guest=True)
+    assert await may_edit(office, LIA) == "guest"
+    office.directory.is_down = True
+    assert await may_edit(office, LIA) == "lookup_failed"
+    office.directory.is_down = False
+    office.directory.add(LIA)
+    assert await may_edit(office, LIA) == "yes"
+
+
+async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteStorage) -> None:
+    rule = {**TWO, "edit": True, "exclude": ["requesters", "editors"]}
+    office = await asked(storage, rule)
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=ADA, edited={"amount": 7})
+    assert voters(await office.the_approval()) == []
+    assert await may_edit(office, ADA) == "yes"
+    assert await refused(office, ADA) == "own_edit"
+
+
+async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStorage) -> None:
+    office = await asked(storage, {**TWO, "edit": True})
+    await vote(office, ADA)
+    await vote(office, MIA)
+    office.clock.forward(seconds=1)
+    changed = {"to": "Mia", "amount": 7, "how": "card"}
+    await office.decide(await office.the_approval(), by=CLEO, edited=changed)
+    edited = await office.the_approval()
+    assert (edited.status, voters(edited)) == (Status.PENDING, [CLEO])
+    card = office.notifier.cards[edited.approval_id]
+    words = str(card_for(card, approvers_text="").blocks)
+    void = f"Earlier votes from <@{ADA}> and <@{MIA}> no longer count."
+    assert f"Edited by <@{CLEO}>. You're approving the edited version. {void}" in words
+    assert void in card_for(card, approvers_text="").text
+    assert "*1 of 3 approvals*" in words
+    assert office.ran == []
+    await vote(office, ADA)  # who had approved the other call is asked anew
+    words = str(card_for(office.notifier.cards[edited.approval_id], approvers_text="").blocks)
+    assert f"The earlier vote from <@{MIA}> no longer counts." in words
+    await vote(office, MIA)
+    assert office.ran == [("pay", ("Mia", 7, "card"))]
+
+
+async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    first = await vote(office, ADA)
+    assert first.stage == 1
+    back = await office.approvals.take_back(first.approval_id, an_actor(ADA))
+    assert (back.stage, voters(back)) == (0, [])
+    assert await refused(office, LIA) == "not_your_turn"

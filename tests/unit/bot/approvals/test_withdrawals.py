@@ -1,0 +1,372 @@
+"""Whoever asked can always take it back, and what they write since stands on the card."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
+from bot.audit.report import story
+from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
+from bot.layout.action_ids import ActionId
+from bot.slack.cards.card_for import card_for
+from bot.slack.side_messages.withdrawal import withdrawal_card
+from bot.threads.message_event import NO_TURN
+from storage.base import Storage
+from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
+from storage.records import Approval, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+    an_incoming,
+)
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+
+
+def ts(number: int) -> str:
+    return f"1800000000.{number:06d}"
+
+
+async def an_office(storage: SqliteStorage) -> Office:
+    office = Office(storage, [PAY, say("I see.")])
+    await office.hear(ASK)
+    return office
+
+
+def drawn(approval: Approval) -> str:
+    return json.dumps(card_for(approval, approvers_text="").blocks, ensure_ascii=False)
+
+
+async def acts(storage: Storage) -> list[tuple[str, str]]:
+    return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+
+
+async def test_i9_the_button_asks_why_and_the_agent_hears_who_and_why(counter: Counter) -> None:
+    office = counter.office
+    approval = await office.the_approval()
+    await counter.send(a_click(approval, ActionId.WITHDRAW, ROSA))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
+    assert (await office.the_approval()).status is Status.PENDING
+
+    sent = a_submission(approval, ActionId.WITHDRAW_MODAL, typed("reason", "use 6"), ROSA)
+    assert (await counter.send(sent)).body == ""
+
+    told = str(office.model.inputs[-1])
+    assert "The request was withdrawn by the requester" in told
+    assert "This is not a rejection. Reason: use 6" in told
+    assert office.ran == []
+    card = office.notifier.cards[approval.approval_id]
+    assert "*Withdrawn by <@UROSA>*" in drawn(card)
+    assert '"type": "actions"' not in drawn(card)
+    assert ("withdrawn", ROSA) in await acts(office.storage)
+
+
+@pytest.mark.parametrize("action", [ActionId.REJECT, ActionId.IGNORE])
+async def test_the_no_of_a_requester_opens_the_withdrawal(counter: Counter, action: str) -> None:
+    await counter.send(a_click(await counter.office.the_approval(), action, ROSA))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
+
+
+async def test_the_rejection_of_a_requester_is_a_withdrawal(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    await counter.send(a_submission(approval, ActionId.REJECT_MODAL, typed("reason", ""), ROSA))
+    decided = await counter.office.storage.approvals.get(approval.approval_id)
+    assert decided.status is Status.WITHDRAWN
+
+
+async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("I wait."), PAY, say("I see.")])
+    await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)
+    await office.hear("<@UBOT> go on", user_id=BEN, ts=ts(2))
+    name = (await office.the_approval()).approval_id
+    withdrawals = office.approvals.withdrawals
+
+    with pytest.raises(NotApproverError, match="Only the requester"):
+        await withdrawals.withdraw(name, an_actor(ADA), reason="")
+    withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
+
+    assert withdrawn.status is Status.WITHDRAWN
+    with pytest.raises(ApprovalClosedError, match="<@UROSA> was first: withdrawn"):
+        await withdrawals.withdraw(name, an_actor(BEN), reason="")
+    assert ("refused", ADA) in await acts(storage)
+
+
+async def test_a_withdrawal_needs_no_look_up_and_no_fresh_card(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    office.directory.is_down = True
+    withdrawals = office.approvals.withdrawals
+    assert await withdrawals.add_words(approval, by=ROSA, text="stop", at_ms=1)
+
+    withdrawn = await withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
+
+    assert withdrawn.status is Status.WITHDRAWN
+
+
+async def test_after_the_deadline_there_is_nothing_to_withdraw(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    office.clock.now_ms = approval.expires_ms
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
+
+
+async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    doubt = replace(await office.the_approval(), approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
+    await storage.approvals.add(doubt)
+    with pytest.raises(InvalidInputError):
+        await office.approvals.withdrawals.look(doubt.approval_id, an_actor(ROSA))
+    assert "Withdraw" not in drawn(doubt)
+
+
+@pytest.mark.parametrize("conflicts", [1, 9])
+async def test_i3_what_changes_meanwhile_is_read_again(
+    storage: SqliteStorage, conflicts: int
+) -> None:
+    office = await an_office(storage)
+    name = (await office.the_approval()).approval_id
+    left = [None] * conflicts
+
+    async def decide(*args: object, **options: object) -> Approval:
+        if left:
+            left.pop()
+            raise RecordConflictError("approval", name)
+        return await storage.approvals.decide(*args, **options)  # type: ignore[arg-type]
+
+    busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"decide": decide})})  # type: ignore[arg-type]
+    withdrawals = replace(office.approvals.withdrawals, storage=busy)  # type: ignore[arg-type]
+
+    if conflicts > 1:
+        with pytest.raises(OutdatedCardError):
+            await withdrawals.withdraw(name, an_actor(ROSA), reason="")
+        assert (await office.the_approval()).status is Status.PENDING
+    else:
+        withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
+        assert withdrawn.status is Status.WITHDRAWN
+
+
+async def test_a_call_that_waits_for_values_is_withdrawn_by_who_asked(
+    storage: SqliteStorage,
+) -> None:
+    office = await an_office(storage)
+    asked = replace(await office.the_approval(), approval_id=f"apr_{'e' * 32}", kind=Kind.QUESTION)
+    await storage.approvals.add(asked)
+    withdrawals = office.approvals.withdrawals
+    assert await withdrawals.is_own(asked.approval_id, an_actor(ROSA))
+    assert not await withdrawals.is_own(asked.approval_id, an_actor(ADA))
+
+
+# ---- words ------------------------------------------------------------------------------------
+
+
+async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches_the_agent(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid."), say("I read it.")])
+    await office.hear(ASK)
+    approval, heard_ms = await office.the_approval(), office.clock()
+    await office.hear("it is *6*, <!channel>", ts=ts(2))
+
+    card = office.notifier.cards[approval.approval_id]
+    assert office.clock() - heard_ms <= 2_000  # by the message's own work: no tick was needed
+    assert [(one.by, one.text) for one in said_of(card)] == [(ROSA, "it is *6*, <!channel>")]
+    shown = drawn(card)
+    assert "*<@UROSA>* added a message. Read it first" in shown
+    assert '{"type": "text", "text": "it is *6*, <!channel>"}' in shown
+    who, told = office.notifier.whispers[-1]
+    assert (who, "select *Withdraw…*" in told) == (ROSA, True)
+    assert office.notifier.offered[-1] == [approval.approval_id]
+
+    await office.decide(await office.the_approval(), by=ADA)
+    assert "it is *6*" in str(office.model.inputs[-1])
+
+
+async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    await office.hear("<@UBOT> and what about lunch?", user_id=BEN, ts=ts(2))
+    assert said_of(await office.the_approval()) == []
+    assert "Withdraw" not in office.notifier.whispers[-1][1]
+    assert office.notifier.offered[-1] == []
+
+
+async def test_an_event_that_slack_sends_again_is_shown_once(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    for _ in range(2):
+        await office.hear("it is 6", ts=ts(2))
+    assert len(said_of(await office.the_approval())) == 1
+
+
+async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    withdrawals = office.approvals.withdrawals
+    for number in (3, 1, 5, 4):
+        newest = await storage.approvals.get(approval.approval_id)
+        await withdrawals.add_words(newest, by=ROSA, text=f"{number}" * 2_000, at_ms=number)
+    newest = await storage.approvals.get(approval.approval_id)
+    assert not await withdrawals.add_words(newest, by=ROSA, text="late", at_ms=2)
+    assert [one.at_ms for one in said_of(newest)] == [3, 4, 5]
+    assert len(said_of(newest)) == MOST_SAID
+    assert {len(one.text) for one in said_of(newest)} == {LONGEST_SAID}
+
+    await withdrawals.add_words(newest, by=ROSA, text="password: hunter2hunter2", at_ms=9)
+    newest = await storage.approvals.get(approval.approval_id)
+    assert "hunter2" not in newest.said_json
+
+
+async def test_words_to_what_is_decided_are_not_added(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    await office.decide(approval)
+    # As read a moment before the decision: the store refuses, and it is read again.
+    assert not await office.approvals.withdrawals.add_words(approval, by=ROSA, text="6", at_ms=1)
+
+
+async def test_words_are_given_up_when_the_record_changes_all_the_time(
+    storage: SqliteStorage,
+) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+
+    async def never(*_: object, **__: object) -> bool:
+        return False
+
+    busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"set_said": never})})  # type: ignore[arg-type]
+    withdrawals = replace(office.approvals.withdrawals, storage=busy)  # type: ignore[arg-type]
+    assert not await withdrawals.add_words(approval, by=ROSA, text="6", at_ms=1)
+
+
+@pytest.mark.parametrize("text", ["cancel", "Undo!", "<@UBOT> never mind", "please cancel that."])
+async def test_a_reply_that_would_stop_it_is_not_kept_silently(
+    storage: SqliteStorage, text: str
+) -> None:
+    office = await an_office(storage)
+    await office.hear(text, ts=ts(2))
+
+    who, told = office.notifier.whispers[-1]
+    assert (who, "Select *Withdraw…*" in told) == (ROSA, True)
+    approval = await office.the_approval()
+    assert office.notifier.offered[-1] == [approval.approval_id]
+    assert len(said_of(approval)) == 1
+    assert await storage.inbox.new(THREAD_ID, limit=9) == []
+    assert len(await storage.inbox.of_turn(THREAD_ID, NO_TURN)) == 1
+    assert ("message_refused", ROSA) in await acts(storage)
+
+
+async def test_the_withdrawal_of_somebody_else_is_a_message(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    await office.hear("<@UBOT> cancel", user_id=BEN, ts=ts(2))
+    assert [one.text for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["cancel"]
+
+
+@pytest.mark.parametrize(
+    "text", ["stop the payments service", "cancel order 7", "do not stop", "the stop", "canceled?"]
+)
+def test_an_instruction_is_no_withdrawal(text: str) -> None:
+    assert not looks_like_withdrawal(text)
+
+
+async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    await office.hear("it is 6", ts="odd")
+    (said,) = said_of(await office.the_approval())
+    assert said.at_ms == office.clock.now_ms
+
+
+async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
+    storage: SqliteStorage,
+) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    office.dies_in_tools = True
+    with pytest.raises(KilledError):
+        await office.decide(approval)
+    office.queue.drop()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert (await office.the_approval()).kind is Kind.DOUBT
+    await office.hear("cancel", ts=ts(2))
+    assert "can't withdraw it" in office.notifier.whispers[-1][1]
+    assert office.notifier.offered[-1] == []
+
+
+async def test_the_button_comes_though_the_process_dies(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
+    office.queue.drop()
+    second = Office(storage, [], clock=office.clock, owner="second")
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert [who for who, _ in second.notifier.whispers] == [ROSA]
+    assert second.notifier.offered == [[approval.approval_id]]
+
+
+@pytest.mark.parametrize("error", [RecordNotFoundError, RecordFormatError])
+async def test_what_cannot_be_read_any_more_has_no_button(
+    storage: SqliteStorage, error: type[Exception]
+) -> None:
+    office = await an_office(storage)
+    await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
+    office.queue.drop()
+    (left,) = await storage.whispers.due(now_ms=10**15, limit=9)
+
+    async def gone(approval_id: str) -> Approval:
+        raise error("approval", approval_id)
+
+    away = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": gone})})  # type: ignore[arg-type]
+    office.clock.forward(minutes=1)
+    outbox = replace(office.outbox, storage=away)  # type: ignore[arg-type]
+    await outbox.tell(left.whisper_id)
+    assert office.notifier.offered == [[]]
+
+
+async def test_a_button_far_below_its_card_opens_the_same_form(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    value = drawn_withdrawal([approval])[1]["accessory"]["value"]
+    click = a_click(approval, ActionId.WITHDRAW, ROSA)
+    click["actions"][0]["value"] = value
+    click["container"] = {"type": "message", "message_ts": "9.2", "is_ephemeral": True}
+    del click["message"]
+    await counter.send(click)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
+
+
+async def test_each_request_has_a_button_with_its_title_up_to_five(
+    storage: SqliteStorage,
+) -> None:
+    approval = await (await an_office(storage)).the_approval()
+    many = [replace(approval, title=f"Pay <{number}>") for number in range(7)]
+
+    words, *offers = drawn_withdrawal(many[:5])
+    assert words["text"]["text"] == "Really?"
+    assert [one["text"] for one in offers] == [
+        {"type": "plain_text", "text": f"Pay <{number}>", "emoji": False} for number in range(5)
+    ]
+    assert [one["accessory"]["action_id"] for one in offers] == [ActionId.WITHDRAW] * 5
+    assert offers[0]["accessory"]["accessibility_label"] == "Withdraw: Pay <0>"
+
+    assert "1 more is waiting" in str(drawn_withdrawal(many[:6])[-1])
+    *offers, rest = drawn_withdrawal(many)
+    assert "2 more are waiting." in str(rest)
+    assert str(offers).count(ActionId.WITHDRAW) == 5
+
+
+def drawn_withdrawal(approvals: list[Approval]) -> list[dict[str, Any]]:
+    return withdrawal_card("Really?", approvals).blocks

@@ -1,0 +1,467 @@
+"""I12: everything is on record: who, when, and on what evidence; masked, in order, append-only."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.audit.acts import Act
+from bot.audit.entries import VoteEvidence, note, note_decision, note_request, vote_entry
+from bot.audit.report import json_line, line, story
+from bot.errors import (
+    ApprovalClosedError,
+    DeliveryError,
+    NotApproverError,
+    OutdatedCardError,
+)
+from bot.questions.form import canonical
+from bot.redaction.mask import REDACTED, in_force
+from bot.redaction.rules import MaskRules
+from storage.errors import RecordNotFoundError, StoreUnavailableError
+from storage.records import AuditEntry, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval, an_entry
+from tests.support.fakes import START_MS
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    GUS,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+)
+
+ROOT = Path(__file__).parents[5]
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+NEXT_TS = "1800000000.000002"
+
+
+def _acts_of(entries: Sequence[AuditEntry]) -> list[str]:
+    return [entry.action for entry in entries]
+
+
+async def acts(storage: SqliteStorage) -> list[tuple[str, str]]:
+    """What happened, and by whom, in order."""
+    return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+
+
+async def entry(storage: SqliteStorage, act: Act) -> AuditEntry:
+    (found,) = [one for one in await story(storage, thread_id=THREAD_ID) if one.action == act]
+    return found
+
+
+async def test_a_whole_story(storage: SqliteStorage) -> None:
+    """Asked, refused in each way, reminded, edited, run; asked again, and nobody decides."""
+    again = call("pay", {"to": "Zoe", "amount": 9}, id="c2")
+    office = Office(storage, [PAY, say("Paid."), again, say("Nobody decided.")])
+    await office.hear(ASK)
+    office.clock.forward(seconds=1)
+    await office.hear("yes", ts=NEXT_TS)
+    approval = await office.the_approval()
+    office.clock.forward(seconds=1)
+    for user_id in (ROSA, GUS):
+        with pytest.raises(NotApproverError):
+            await office.decide(approval, by=user_id)
+    office.clock.forward(seconds=1)
+    with pytest.raises(OutdatedCardError):
+        await office.approvals.look(approval.approval_id, an_actor(ADA), shown="0" * 64)
+    office.clock.forward(minutes=15)
+    await office.sweep.tick()
+    await office.queue.run()
+    office.clock.forward(seconds=1)
+    await office.decide(approval, by=ADA, edited={"to": "Mia", "amount": 4, "how": "cash"})
+    office.clock.forward(seconds=1)
+    with pytest.raises(ApprovalClosedError):
+        await office.decide(approval, by=BEN)
+    office.clock.forward(seconds=1)
+    await office.hear("<@UBOT> pay Zoe", ts="1800000000.000003")
+    office.clock.forward(hours=9)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    assert office.ran == [("pay", ("Mia", 4, "cash"))]
+    assert await acts(storage) == [
+        ("requested", ROSA),
+        ("message_refused", ROSA),
+        ("refused", GUS),
+        ("refused", ROSA),
+        ("refused", ADA),
+        ("reminded", ""),
+        ("edited", ADA),
+        ("voted", ADA),
+        ("decided", ADA),
+        ("resumed", ""),
+        ("started", ""),
+        ("executed", ""),
+        ("refused", BEN),
+        ("requested", ROSA),
+        ("expired", ""),
+        ("resumed", ""),
+        ("answered_tool", ""),
+    ]
+
+
+async def test_the_evidence(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.clock.forward(seconds=5)
+    decided = await office.decide(approval, edited={"to": "Mia", "amount": 4, "how": "card"})
+    assert decided.decision is not None
+
+    requested = await entry(storage, Act.REQUESTED)
+    assert (requested.at_ms, requested.approval_id) == (START_MS, approval.approval_id)
+    assert requested.detail["arguments"] == {"to": "Mia", "amount": 5, "how": "card"}
+    assert requested.detail["digest"] == approval.digest
+    assert requested.detail["deciders"] == ["channel", f"!{ROSA}"]
+    assert requested.detail["expires_ms"] == approval.expires_ms
+    assert requested.detail["kind"] == "approval"
+
+    made = await entry(storage, Act.DECIDED)
+    assert (made.at_ms, made.actor_id) == (START_MS + 5000, ADA)
+    assert made.detail["status"] == "approved"
+    assert made.detail["edited"] == {"to": "Mia", "amount": 4, "how": "card"}
+    assert made.detail["digest"] == decided.decision.digest != approval.digest
+    edited = await entry(storage, Act.EDITED)
+    assert edited.detail["shown"] == approval.digest
+    voted = await entry(storage, Act.VOTED)
+    assert (voted.actor_id, voted.detail["groups"]) == (ADA, ["approvers"])
+    assert voted.detail["digest"] == decided.decision.digest
+
+    started = await entry(storage, Act.STARTED)
+    assert started.detail["arguments"] == {"to": "Mia", "amount": 4, "how": "card"}
+    done = await entry(storage, Act.EXECUTED)
+    assert (done.detail["tool"], done.detail["outcome"]) == ("pay", "ran")
+    assert done.detail["asked"] == {"to": "Mia", "amount": 5}
+    assert started.detail["address"] == done.detail["address"] == approval.address
+    assert started.detail["checkpoint"] == done.detail["checkpoint"] == approval.checkpoint_id
+
+
+async def test_a_rejection(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Well.")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval(), Status.REJECTED, reason="password: hunter2")
+    assert [act for act, _ in await acts(storage)] == [
+        *("requested", "voted", "decided", "resumed", "answered_tool")
+    ]
+    made = await entry(storage, Act.DECIDED)
+    assert made.detail["reason"] == f"password: {REDACTED}"
+    assert (await entry(storage, Act.ANSWERED_TOOL)).detail["outcome"] == "rejected"
+
+
+async def test_a_question(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, say("Thanks.")])
+    await office.hear(ASK)
+    await office.hear("a million", user_id=GUS, ts=NEXT_TS)
+    office.clock.forward(seconds=1)
+    await office.hear("five", ts="1800000000.000003")
+    assert await acts(storage) == [
+        ("message_refused", GUS),
+        ("requested", ROSA),
+        ("decided", ROSA),
+        ("resumed", ""),
+        ("answered_tool", ""),
+    ]
+    assert (await entry(storage, Act.DECIDED)).detail["answer"] == ["five"]
+    assert "Guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])
+
+
+async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")], dies_in_tools=True)
+    await office.hear(ASK)
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval())
+    office.queue.drop()
+    heir = Office(storage, [say("Paid.")], clock=office.clock, owner="heir")
+    heir.clock.forward(minutes=1)
+    await heir.sweep.tick()
+    await heir.queue.run()
+    doubt = await heir.the_approval()
+    assert doubt.kind is Kind.DOUBT
+    answer = canonical({"choice": "ran", "result": "paid, token=abcdef"})
+    heir.clock.forward(seconds=1)
+    await heir.decide(doubt, Status.ANSWERED, answers=answer)
+    told = await story(storage, thread_id=THREAD_ID)
+    assert [one.action for one in told] == [
+        *("requested", "voted", "decided", "resumed", "started"),
+        *("doubted", "voted", "decided", "resumed", "answered_tool"),
+    ]
+    asked, voted, answered = (
+        one for one in told if one.approval_id == doubt.approval_id and one.actor_id
+    )
+    assert voted.detail["choice"] == "ran"
+    assert asked.detail["kind"] == answered.detail["kind"] == "doubt"
+    assert answered.detail["answer"] == {
+        "choice": "ran",
+        "result": f"paid, token={REDACTED} (6 characters)",
+    }
+
+
+async def test_a_tool_that_fails(storage: SqliteStorage) -> None:
+    office = Office(storage, [call("look", {"what": 5}, id="c1"), say("No.")])
+    await office.hear("<@UBOT> look")
+    refused = await entry(storage, Act.ANSWERED_TOOL)
+    assert refused.detail["outcome"] == "refused"
+
+
+async def test_a_turn_that_fails(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    await office.hear(ASK)
+    for _ in range(12):
+        office.clock.forward(minutes=10)
+        await office.sweep.tick()
+        await office.queue.run()
+    failed = await entry(storage, Act.TURN_FAILED)
+    assert failed.detail["checkpoint"] == f"{THREAD_ID}#1"
+    assert failed.detail["why"]
+    assert failed.detail["error"]
+
+
+async def test_a_card_that_slack_does_not_take(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    office.notifier.failing = {"card"}
+    office.notifier.faults["card"] = DeliveryError("chat.postMessage", "channel_not_found")
+    await office.hear(ASK)
+    for _ in range(3):
+        office.clock.forward(minutes=16)
+        await office.sweep.tick()
+        await office.queue.run()
+    noted = await entry(storage, Act.UNDELIVERABLE)
+    assert noted.detail == {"method": "chat.postMessage", "why": "channel_not_found"}
+    assert "reminded" not in [act for act, _ in await acts(storage)]
+
+
+async def test_no_record_no_start(storage: SqliteStorage) -> None:
+    """When the start cannot be put on record, the call does not run, and nobody is in doubt."""
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    store = storage.audit
+    append = store.append
+
+    async def away(entry: AuditEntry) -> None:
+        if entry.action == Act.STARTED and office.clock() < START_MS + 1000:
+            raise StoreUnavailableError("away")
+        await append(entry)
+
+    store.append = away  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError):
+        await office.decide(await office.the_approval())
+    assert office.ran == []
+    office.queue.drop()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert [act for act, _ in await acts(storage)].count("started") == 1
+    assert not [one for one in office.notifier.cards.values() if one.kind is Kind.DOUBT]
+
+
+async def test_what_is_written_again_is_kept_once(storage: SqliteStorage) -> None:
+    approval = an_approval()
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=5)
+    for _ in range(2):
+        await note_decision(storage.audit, approval, decision)
+    assert len(await story(storage, thread_id=approval.thread_id)) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "by", "act"),
+    [
+        (Status.EXPIRED, "", Act.EXPIRED),
+        (Status.CANCELLED, "", Act.CANCELLED),
+        (Status.CANCELLED, ADA, Act.DECIDED),
+        (Status.REJECTED, ADA, Act.DECIDED),
+    ],
+)
+async def test_how_an_end_is_called(
+    storage: SqliteStorage, status: Status, by: str, act: Act
+) -> None:
+    approval = an_approval()
+    await note_decision(storage.audit, approval, Decision(status=status, by=by, at_ms=5))
+    (made,) = await story(storage, thread_id=approval.thread_id)
+    assert made.action == act
+
+
+# ---- masked, short, and JSON -------------------------------------------------------------------
+
+
+async def test_evidence_is_masked_and_cut(storage: SqliteStorage) -> None:
+    await note(
+        storage.audit,
+        Act.EXECUTED,
+        key="k",
+        at_ms=1,
+        about=THREAD_ID,
+        arguments={"password": "hunter2", "note": ["xoxb-123456789-abc"], "long": "x" * 5000},
+        odd={1, 2},
+        nothing="",
+    )
+    (made,) = await story(storage, thread_id=THREAD_ID)
+    arguments: Any = made.detail["arguments"]
+    assert arguments["password"] == f"{REDACTED} (7 characters)"
+    assert arguments["note"] == [f"{REDACTED} (18 characters)"]
+    assert arguments["long"] == "x" * 4000 + "… 1,000 more characters"
+    assert made.detail["odd"] == "{1, 2}"
+    assert "nothing" not in made.detail
+
+
+async def test_a_cut_does_not_uncover_a_secret(storage: SqliteStorage) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "QUJD" * 2000 + "\n-----END PRIVATE KEY-----"
+    await note(storage.audit, Act.EXECUTED, key="k", at_ms=1, about=THREAD_ID, text=key)
+    assert "QUJD" not in str(await story(storage, thread_id=THREAD_ID))
+
+
+async def test_damaged_records_are_told_as_they_are(storage: SqliteStorage) -> None:
+    damaged = replace(an_approval(), arguments_json="{broken")
+    await note_request(storage.audit, damaged)
+    (made,) = await story(storage, thread_id=damaged.thread_id)
+    assert made.detail["arguments"] == "{broken"
+
+
+def test_entries_are_made_in_one_place_alone() -> None:
+    """Otherwise something could get into the audit unmasked."""
+    makers = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "bot").rglob("*.py")
+        if "rehearsal" not in path.parts  # plays with a made-up world
+        and "AuditEntry" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "AuditEntry"
+    }
+    assert makers == {"bot/audit/entries.py"}
+
+
+async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStorage) -> None:
+    """A103: the vote of a delegate, by the shape that Slack's ids have."""
+    approval = an_approval()
+    grounds = VoteEvidence(
+        payload="5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+        person={"user_id": BEN, "team_id": "T1", "name": "Ben", "is_guest": False},
+        groups=["security"],
+        groups_read_ms=START_MS,
+        shown="a" * 64,
+        digest="b" * 64,
+        ruling="c" * 64,
+        file="d" * 64,
+        for_id=ADA,
+    )
+
+    await storage.audit.append(
+        vote_entry(approval, "approve", grounds, by=BEN, at_ms=START_MS, note="fine")
+    )
+
+    (made,) = await story(storage, thread_id=approval.thread_id)
+    assert (made.action, made.actor_id, made.for_id) == ("voted", BEN, ADA)
+    assert made.detail == {
+        "choice": "approve",
+        "note": "fine",
+        "payload": grounds.payload,
+        "person": dict(grounds.person),
+        "groups": ["security"],
+        "groups_read_ms": START_MS,
+        "shown": "a" * 64,
+        "digest": "b" * 64,
+        "ruling": "c" * 64,
+        "file": "d" * 64,
+    }
+    assert f"by {BEN}  for {ADA}" in line(made)
+    assert json.loads(json_line(made))["for"] == ADA
+
+
+def test_grounds_that_are_missing_are_on_record_as_missing() -> None:
+    bare = VoteEvidence(
+        payload="", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
+    )
+    made = vote_entry(an_approval(), "reject", bare, by=BEN, at_ms=START_MS)
+    grounds = {"payload", "person", "groups", "groups_read_ms", "shown", "digest", "ruling", "file"}
+    assert grounds <= set(made.detail)
+
+
+async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStorage) -> None:
+    bare = VoteEvidence(
+        payload="p", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
+    )
+    first = an_approval()
+    for at_ms in (START_MS, START_MS + 1):
+        for _ in range(2):  # once more after a crash
+            made = vote_entry(first, "approve", bare, by=BEN, at_ms=at_ms)
+            await storage.audit.append(made)
+    assert len(await story(storage, thread_id=first.thread_id)) == 2
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+async def test_the_story_of_one_approval(storage: SqliteStorage) -> None:
+    both = [PAY, call("pay", {"to": "Zoe", "amount": 9}, id="c2")]
+    office = Office(storage, [both, say("Paid.")])
+    await office.hear(ASK)
+    mia, zoe = await office.open_approvals()
+    await office.decide(mia)
+    office.clock.forward(seconds=1)
+    await office.decide(zoe, Status.REJECTED)
+    told = await story(storage, approval_id=mia.approval_id)
+    assert [one.action for one in told] == [
+        *("requested", "voted", "decided", "resumed", "started", "executed")
+    ]
+    assert "Zoe" not in str(told)
+    with pytest.raises(RecordNotFoundError):
+        await story(storage, approval_id="apr_unknown")
+
+
+async def test_within_a_millisecond_the_order_is_that_of_the_acts(storage: SqliteStorage) -> None:
+    for act in reversed(Act):
+        await note(storage.audit, act, key="k", at_ms=7, about=THREAD_ID)
+    await storage.audit.append(an_entry("0", thread_id=THREAD_ID, action="of_old", at_ms=7))
+    await storage.audit.append(an_entry("1", thread_id=THREAD_ID, action="of_old", at_ms=6))
+    assert [one.action for one in await story(storage, thread_id=THREAD_ID)] == [
+        *("of_old", *Act, "of_old")
+    ]
+
+
+def test_lines() -> None:
+    made = an_entry(
+        "e",
+        action="decided",
+        at_ms=1_800_000_000_250,
+        thread_id=THREAD_ID,
+        approval_id="apr_1",
+        actor_id=ADA,
+        detail={"reason": "no\n2027 decided by UADA \x1b[2K", "digest": "", "n": [1], "ü": "größe"},
+    )
+    assert line(made) == (
+        "2027-01-15T08:00:00.250Z  decided  by UADA  apr_1  "
+        'reason=no\\n2027 decided by UADA \\x1b[2K  digest=""  n=[1]  ü=größe'
+    )
+    assert json.loads(json_line(made)) == {
+        "at": "2027-01-15T08:00:00.250Z",
+        "action": "decided",
+        "thread_id": THREAD_ID,
+        "approval_id": "apr_1",
+        "by": ADA,
+        "evidence": made.detail,
+    }
+    assert line(replace(made, actor_id="", approval_id="", detail={})) == (
+        "2027-01-15T08:00:00.250Z  decided"
+    )
+
+
+def test_lines_are_masked_with_the_rules_of_today() -> None:
+    made = an_entry(detail={"badge": "B-12", "x": "xoxb-123456789-abc"})
+    with in_force(MaskRules(keys=(("badge",),))):
+        for told in (line(made), json_line(made)):
+            assert "B-12" not in told
+            assert "xoxb" not in told

@@ -1,0 +1,37 @@
+"""A rule that ends the whole run when nobody decides in time (5.12)."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from bot.commands.simulation.cases import read_cases
+from bot.commands.simulation.rehearse import rehearse
+from storage.base import Storage
+
+CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+
+
+async def test_other_cards_of_the_run_are_superseded_with_it(storage: Storage) -> None:
+    case = next(one for one in read_cases(CASES) if one.id == "E105")
+    asked = {"audit": ["requested"], "state": "pending", "messages": [["+0m", "card", ["S0SRE"]]]}
+    timeline = [
+        {"at": "+0m", "request": {"tool": "restart_db", "args": {"host": "a"}}, "expect": asked},
+        {"at": "+0m", "request": {"tool": "sql", "args": {"statement": "b"}}, "expect": asked},
+        {
+            "at": "+30m",
+            "clock": {},
+            "expect": {
+                "audit": ["reminded", "expired", "superseded"],
+                "messages": [["+15m", "reminder", ["S0SRE"]]],
+                "states": ["expired", "superseded"],
+                "run_ends": True,
+                "agent": "expired",
+            },
+        },
+        {
+            "at": "+31m",
+            "approve": "U0ADA",
+            "expect": {"audit": ["refused"], "told": "closed"},
+        },
+    ]
+    played = replace(case, data={**case.data, "timeline": timeline})
+    assert [str(one) for one in await rehearse(played, storage)] == []

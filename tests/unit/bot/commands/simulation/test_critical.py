@@ -1,0 +1,41 @@
+"""An edit that makes a call critical: its editor has not agreed to that yet."""
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.commands.simulation.cases import read_cases
+from bot.commands.simulation.rehearse import rehearse
+from storage.base import Storage
+
+CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+
+
+@pytest.mark.parametrize("risk", ["medium", "critical"])
+async def test_the_edit_is_a_vote_but_for_what_has_become_critical(
+    storage: Storage, risk: str
+) -> None:
+    case = next(one for one in read_cases(CASES) if one.id == "E041")
+    policy = copy.deepcopy(case.policy)
+    (rule,) = [one for one in policy["rules"] if one["name"] == "small-refunds"]
+    ask = {**rule["then"]["ask"], "risk": risk}
+    above = {"path": "amount", "op": "ge", "value": 100}
+    where = {**rule["when"], "args": [*rule["when"].get("args", []), above]}
+    policy["rules"].insert(0, {"name": "bigger", "when": where, "then": {"ask": ask}})
+    first, edit = copy.deepcopy(case.data["timeline"])
+    edit["edit"]["args"] = {"amount": 200}
+    if risk == "critical":
+        edit["expect"] = {
+            "told": "edited",
+            "audit": ["edited"],
+            "rules": "bigger",
+            "state": "pending",
+            "votes": {"sre": "0/1"},
+        }
+    else:
+        edit["expect"]["rules"] = "bigger"
+        edit["expect"]["runs"][0]["amount"] = 200
+    data = {**case.data, "policy": policy, "timeline": [first, edit]}
+    assert [str(one) for one in await rehearse(replace(case, data=data), storage)] == []

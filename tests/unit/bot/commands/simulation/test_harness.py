@@ -1,0 +1,162 @@
+"""The stage of rehearsals: the real bot between a made-up Slack and a database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.commands.simulation.agents import RAN, Script, actors
+from bot.commands.simulation.cases import Case, offset, read_cases
+from bot.commands.simulation.fakes import StageClock
+from bot.commands.simulation.harness import Simulation
+from bot.commands.simulation.models import CaseError
+from bot.commands.simulation.observed import Watcher, heard
+from bot.commands.simulation.rehearse import joined
+from bot.commands.simulation.steps import SimulatedSteps
+from bot.leases import CLICK_PATIENCE
+from bot.questions.record import Rules
+from bot.slack.typing_status import BEFORE_FIRST
+from storage.base import Storage
+from storage.records import Status
+
+CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+RULES = Rules(
+    approvers=("S0SRE",),
+    self_approval=False,
+    remind_after=timedelta(minutes=15),
+    expire_after=timedelta(hours=8),
+)
+DEPLOY = {"tool": "deploy", "args": {"service": "web", "version": "1", "env": "staging"}}
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return next(one for one in read_cases(CASES) if one.id == "E030")
+
+
+@dataclass(slots=True, kw_only=True)
+class Watched(Simulation):
+    """A stage that notes for how many seconds something has wanted to wait."""
+
+    slept: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        """See `Simulation.sleep`."""
+        self.slept.append(seconds)
+        await Simulation.sleep(self, seconds)
+
+
+@pytest.fixture
+async def acts(case: Case, storage: Storage) -> AsyncIterator[SimulatedSteps]:
+    script = Script()
+    agents = actors(script, case.world, [DEPLOY])
+
+    async def no_policy(_: object) -> None:
+        raise AssertionError("nobody changes the policy here")
+
+    stage = Watched(
+        storage=storage,
+        world=case.world,
+        clock=StageClock(case.start_ms),
+        make=lambda one, owner: joined(one, owner, agents={"*": agents["clerk"]}, rules=RULES),
+    )
+    yield SimulatedSteps(case=case, stage=stage, script=script, swap_policy=no_policy)
+    await stage.settle()
+
+
+async def test_a_click_on_the_card_lets_the_call_run(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("approve", "U0ADA")
+    assert [one.status for one in await acts.newest()] == [Status.APPROVED]
+    assert acts.script.ran == [{**DEPLOY["args"], "notify": False}]  # type: ignore[dict-item]
+    assert heard(acts.script.heard) == RAN
+
+
+async def test_nothing_waits_by_the_clock_of_the_machine(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    assert isinstance(acts.stage, Watched)
+    assert acts.stage.slept == [BEFORE_FIRST.total_seconds()]
+
+
+async def test_who_waits_for_no_time_goes_on(acts: SimulatedSteps) -> None:
+    async with asyncio.timeout(5):
+        await acts.stage.sleep(0)
+        await acts.stage.sleep(0.0004)
+
+
+async def test_a_click_is_not_late_on_a_slow_machine(acts: SimulatedSteps) -> None:
+    assert acts.stage.process("p").patience > 10 * CLICK_PATIENCE
+
+
+async def test_who_may_not_decide_decides_nothing(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    for user in ("U0TOM", "U0ROSA", "U0GUS", "U0EXT"):
+        await acts.play("approve", user)
+    assert [one.status for one in await acts.newest()] == [Status.PENDING]
+    assert acts.script.ran == []
+
+
+async def test_what_is_due_on_the_way_happens_on_time(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    stage, watcher = acts.stage, Watcher(acts.stage, acts.case.start_ms)
+    watcher.messages()
+    await stage.advance(acts.case.start_ms + 9 * 3_600_000)
+    (approval,) = await acts.newest()
+    assert approval.decision is not None
+    assert approval.decision.at_ms - acts.case.start_ms == 8 * 3_600_000
+    assert "reminded" in [one.action for one in await watcher.entries(acts.threads.values())]
+    assert heard(acts.script.heard) == "expired"
+
+
+async def test_a_look_up_that_fails_refuses(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("lookups", "fail")
+    await acts.play("approve", "U0ADA")
+    await acts.play("lookups", "ok")
+    assert [one.status for one in await acts.newest()] == [Status.PENDING]
+
+
+async def test_another_process_may_have_the_thread(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("hold", value=True)
+    await acts.play("approve", "U0ADA")
+    assert acts.script.ran == []
+    await acts.play("start", {})
+    assert len(acts.script.ran) == 1
+
+
+async def test_an_unknown_event_is_told(acts: SimulatedSteps) -> None:
+    with pytest.raises(CaseError, match="no event 'dance'"):
+        await acts.play("dance", {})
+
+
+def test_times_since_the_start() -> None:
+    assert offset("+6m30s") == timedelta(minutes=6, seconds=30)
+    assert offset("+30d") == timedelta(days=30)
+    with pytest.raises(CaseError, match="write it as"):
+        offset("6m")
+
+
+def test_what_is_no_file_of_cases_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("[1]")
+    with pytest.raises(CaseError, match="expected a mapping"):
+        read_cases(tmp_path / "x.yaml")
+    with pytest.raises(CaseError, match=r"nowhere\.yaml"):
+        read_cases(tmp_path / "nowhere.yaml")
+
+
+async def test_a_start_that_cannot_be_checked_waits_for_time_to_pass(acts: SimulatedSteps) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("hold", value=True)
+    await acts.play("approve", "U0ADA")
+    stage = acts.stage
+    await stage.advance(acts.case.start_ms + 2 * 60_000)
+    await acts.play("lookups", "fail")
+    await acts.play("start", {})
+    assert acts.script.ran == []
+    await acts.play("lookups", "ok")
+    await stage.advance(acts.case.start_ms + 3 * 60_000)
+    assert len(acts.script.ran) == 1

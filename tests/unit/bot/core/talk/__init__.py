@@ -1,1 +1,0 @@
-"""Messages, and what people change about them."""

@@ -1,0 +1,559 @@
+"""After a restore: cards are true again, and nothing runs twice unseen (I1, I5, I8)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.disclosure import Surface
+from bot.audit.report import story
+from bot.commands.cli import FAILED, main
+from bot.errors import NotApproverError
+from bot.maintenance.restoring import Restoring
+from bot.slack.cards.card_for import card_for
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage, back_up
+from storage.sqlite.restore import restoring
+from tests.support.force import Forced, forced
+from tests.support.stage import buttons
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+    an_incoming,
+)
+
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_MORE = call("pay", {"to": "Mia", "amount": 7}, id="c2")
+APPROVE = "countersign:approve"
+BACK = "My database was restored to 2027-01-15 08:00 UTC."
+
+
+class Drill:
+    """A bot on a file; a copy of it; and the bot that goes back to that copy.
+
+    What stands in Slack is the same for both.
+    """
+
+    def __init__(self, tmp_path: Path, *script: object, later_h: int = 9) -> None:
+        self.later_h = later_h
+        self.directory = tmp_path / "data"
+        self.copy = tmp_path / "copy.db"
+        self.script = script
+        self.storages: list[SqliteStorage] = []
+
+    async def start(
+        self, *script: object, before: Office | None = None, policy: Forced | None = None
+    ) -> Office:
+        storage = SqliteStorage(self.directory)
+        await storage.open()
+        self.storages.append(storage)
+        kept: dict[str, object] = {} if policy is None else {"policy": policy}
+        if before is not None:
+            kept = {name: getattr(before, name) for name in ("clock", "notifier", "policy")}
+        era = str(await storage.restoring.era() or "")
+        return Office(storage, script or self.script, era=era, **kept)  # type: ignore[arg-type]
+
+    async def make_copy(self) -> None:
+        await back_up(self.directory, self.copy)
+
+    async def go_back(self, office: Office, *script: object) -> Office:
+        """Stop the bot, move its files away, restore, start; nothing is done yet."""
+        office.queue.drop()
+        await self.storages[-1].close()
+        for file in self.directory.glob("countersign.db*"):
+            file.rename(file.with_suffix(".lost"))
+        office.clock.forward(hours=self.later_h)
+        async with restoring(self.directory, self.copy) as storage:
+            await Restoring(storage=storage, clock=office.clock).mark()
+        return await self.start(*script, before=office)
+
+    async def close(self) -> None:
+        for storage in self.storages:
+            await storage.close()
+
+
+@pytest.fixture(params=[9, 0, -1], ids=["later", "the same time", "a clock that is behind"])
+async def drill(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Drill]:
+    made = Drill(tmp_path, PAY, say("Paid."), later_h=request.param)
+    yield made
+    await made.close()
+
+
+async def look(office: Office) -> None:
+    """What the bot does when it starts."""
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+def drawn(office: Office, approval: Approval) -> str:
+    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="Ada")
+    return f"{card.text} {card.blocks}"
+
+
+def shown_buttons(office: Office, approval: Approval) -> list[str]:
+    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="Ada")
+    return buttons({"blocks": card.blocks})
+
+
+async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await drill.make_copy()
+    await office.decide(approval, by=ADA)
+    assert "Approved" in drawn(office, approval)
+    assert shown_buttons(office, approval) == []
+
+    office = await drill.go_back(office, say("Paid again."))
+    await look(office)
+
+    again = await office.the_approval()
+    assert again.approval_id == approval.approval_id
+    assert shown_buttons(office, approval)[0] == APPROVE
+    assert BACK in drawn(office, approval)
+    assert "may have run. Check before you approve" in drawn(office, approval)
+    assert office.notifier.posts == [approval.approval_id]
+    assert office.ran == []
+    assert again.expires_ms > office.clock()
+    await office.decide(again, by=ADA)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert BACK in drawn(office, approval)
+    entries = await story(office.storage, thread_id=THREAD_ID)
+    assert [one.action for one in entries].count("restored") == 2
+    assert [one.action for one in entries].count("decided") == 1
+
+
+async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Paid."))
+    await office.approvals.attendance.attend(approval.approval_id)  # its card is there first
+
+    await office.decide(await office.the_approval(), by=ADA)
+
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert (await office.storage.threads.get(THREAD_ID)).restored_era == 0
+
+
+async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again(
+    drill: Drill,
+) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    seen = await office.approvals.look(approval.approval_id, an_actor(ADA), shown=approval.digest)
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
+    )
+    decided = await office.approvals.decide(seen, decision, surface=Surface.CARD)
+    await drill.make_copy()  # and then it runs
+    await office.approvals.follow_up(decided)
+    await office.queue.run()
+    assert office.ran
+
+    office = await drill.go_back(office, say("Paid again."))
+    await look(office)
+
+    assert office.ran == []
+    again = await office.the_approval()
+    assert (again.status, again.decision) == (Status.PENDING, None)
+    assert shown_buttons(office, approval)[0] == APPROVE
+    assert BACK in drawn(office, approval)
+    entries = await story(office.storage, approval_id=approval.approval_id)
+    (restored,) = (one for one in entries if one.action == "restored")
+    assert (restored.detail["was"], restored.detail["decided_by"]) == ("approved", ADA)
+    assert again.votes_json == "[]"
+    await office.decide(again, by=ADA)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+TWO_STAGES = {
+    "stages": [
+        {"name": "first", "approve": [{"from": ["sre"]}]},
+        {"name": "second", "approve": [{"from": ["lead"]}]},
+    ],
+    "escalate": [{"after": "1h", "add": ["backup"], "for": ["sre"]}],
+    "remind": "10h",
+}
+
+
+async def test_i1_votes_and_steps_from_before_a_restore_count_no_more(drill: Drill) -> None:
+    """Who had voted may have taken it back since, and who was asked since is not known."""
+    groups = {"sre": {"users": [ADA]}, "lead": {"users": [BEN]}, "backup": {"users": ["UMIA"]}}
+    office = await drill.start(policy=forced(default={"ask": TWO_STAGES}, groups=groups))
+    office.directory.add("UMIA")
+    await office.hear(ASK)
+    office.clock.forward(hours=2)
+    await look(office)  # the backups are asked
+    before = await office.the_approval()
+    voted = await office.decide(before, by=ADA)
+    assert (before.steps, voted.stage) == (1, 1)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Paid."))
+    office.directory.add("UMIA")
+    await look(office)
+
+    again = await office.the_approval()
+    since = again.ladder_ms or again.created_ms
+    assert (again.votes_json, again.stage, again.steps, since) == ("[]", 0, 0, office.clock())
+    assert again.escalate_ms == office.clock() + 3_600_000
+    assert again.expires_ms > again.escalate_ms
+    with pytest.raises(NotApproverError):
+        await office.decide(again, by=BEN)
+    await office.decide(again, by=ADA)
+    await office.decide(await office.the_approval(), by=BEN)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) -> None:
+    office = await drill.start()
+    office.dies_in_tools = True
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(KilledError):
+        await office.decide(approval, by=ADA)
+    await drill.make_copy()
+
+    office = await drill.go_back(office)
+    await look(office)
+
+    assert office.ran == []
+    assert office.model.calls == 0
+    assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
+    assert await office.open_approvals() == []
+    thread = await office.storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.restored_era, thread.due_ms) == (False, 0, None)
+    assert shown_buttons(office, approval) == []
+
+
+async def test_a_message_that_the_copy_has_as_unread_is_left_alone(drill: Drill) -> None:
+    office = await drill.start()
+    await office.inbox.receive(an_incoming(ASK))
+    await drill.make_copy()
+
+    office = await drill.go_back(office, say("Hello."))
+    await look(office)
+    assert office.model.calls == 0
+    assert "If you still need something, send it again." in office.shown()[-1]
+
+    await office.hear("<@UBOT> hello", ts="1800099999.000001")
+    assert office.shown()[-1] == "Hello."
+
+
+async def test_a_turn_that_the_copy_has_as_begun_and_not_open_is_ended(drill: Drill) -> None:
+    """Its messages were taken: what is written since begins a turn of its own."""
+    office = await drill.start()
+    await office.inbox.receive(an_incoming(ASK))
+    (message,) = await office.storage.inbox.new(THREAD_ID, limit=9)
+    await office.storage.inbox.take([message.message_id], turn=1)
+    await drill.make_copy()
+
+    office = await drill.go_back(office, say("Hello."))
+    await look(office)
+    assert office.model.calls == 0
+    assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
+
+    await office.hear("<@UBOT> hello", ts="1800099999.000001")
+    assert office.shown()[-1] == "Hello."
+    thread = await office.storage.threads.get(THREAD_ID)
+    assert (thread.turn, thread.turn_open, thread.due_ms) == (2, False, None)
+    assert len(await office.storage.inbox.of_turn(THREAD_ID, 2)) == 1
+
+
+async def test_i4_a_message_since_the_restore_is_read(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Cancelled."), say("Hello."))
+    office.clock.forward(seconds=1)
+    await office.inbox.receive(an_incoming("<@UBOT> hello", ts="1800099999.000001"))
+    await look(office)
+
+    await office.decide(await office.the_approval(), Status.REJECTED, by=ADA, reason="it ran")
+
+    assert office.shown()[-1] == "Hello."
+
+
+async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, PAY_MORE, say("Paid."), PAY, say("Done."))
+    await look(office)
+    await office.decide(await office.the_approval(), by=ADA)
+
+    second = await office.the_approval()
+    assert second.restored_to_ms
+    assert BACK in drawn(office, second)
+    await office.decide(second, by=ADA)
+
+    await office.hear("<@UBOT> once more", ts="1800099999.000001")
+    assert (await office.the_approval()).restored_to_ms == 0
+
+
+async def test_a_card_that_was_posted_after_the_copy_is_found(drill: Drill) -> None:
+    office = await drill.start()
+    office.notifier.failing.add("card")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await drill.make_copy()
+    assert not (await office.storage.approvals.get(approval.approval_id)).card_ts
+    office.notifier.failing.clear()
+    office.clock.forward(minutes=6)
+    await look(office)
+    assert office.notifier.posts == [approval.approval_id]
+
+    office = await drill.go_back(office)
+    await look(office)
+
+    assert office.notifier.posts == [approval.approval_id]
+    assert BACK in drawn(office, approval)
+
+
+async def test_i9_the_agent_is_told_that_it_may_have_run_when_nobody_decides_again(
+    drill: Drill,
+) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Oh."))
+    await look(office)
+    office.clock.forward(hours=9)
+    await look(office)
+    assert office.shown()[-1] == "Oh."
+    assert "may have been approved and have run before" in str(office.model.inputs[-1])
+
+
+async def test_threads_at_rest_are_as_they_were(drill: Drill) -> None:
+    office = await drill.start(say("Hello."), say("Again."))
+    await office.hear("<@UBOT> hello")
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Again."))
+    await look(office)
+    assert office.shown() == ["Hello."]
+    await office.hear("<@UBOT> again", ts="1800099999.000001")
+    assert office.shown() == ["Hello.", "Again."]
+
+
+async def test_a_right_that_was_handed_on_does_not_come_back(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    name = await office.lend(ADA, BEN)
+    await drill.make_copy()
+    await office.storage.delegations.end(name, now_ms=office.clock())
+    office = await drill.go_back(office, say("Paid."))
+
+    assert await office.storage.delegations.current("T1", now_ms=office.clock()) == []
+
+
+async def test_marking_may_be_repeated(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Paid."))
+    first = await office.storage.restoring.newest_ms()
+    await Restoring(storage=office.storage, clock=office.clock).mark()
+
+    await look(office)
+
+    assert await office.storage.restoring.newest_ms() == first
+    approval = await office.the_approval()
+    assert approval.restored_to_ms == first
+    await office.decide(approval, by=ADA)
+    assert office.ran
+
+
+async def test_people_who_may_not_decide_may_not_decide_again(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office)
+    await look(office)
+    with pytest.raises(NotApproverError):
+        await office.decide(await office.the_approval(), by=ROSA)
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def made(directory: Path) -> Path:
+    async def make() -> None:
+        storage = SqliteStorage(directory)
+        await storage.open()
+        office = Office(storage, [PAY, say("Paid.")])
+        await office.hear(ASK)
+        await storage.close()
+
+    asyncio.run(make())
+    return directory
+
+
+def test_the_command_goes_back_and_says_what_comes(tmp_path: Path) -> None:
+    data = made(tmp_path / "data")
+    said: list[str] = []
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "new")}
+    copy = tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+
+    assert main(["restore", str(copy)], environ=environ, say=said.append) == 0
+
+    assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
+    assert "1 pending request will be asked again, and 1 thread that was not at rest" in said[0]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "countersign.db",
+        "countersign.lock",
+    ]
+    assert (tmp_path / "new" / "countersign.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, copy = made(tmp_path / "data"), tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+    before = (data / "countersign.db").read_bytes()
+
+    assert main(["restore", str(copy), "--data-dir", str(data)], environ={}) == FAILED
+    assert "nothing is overwritten; move the files" in capsys.readouterr().err
+    (data / "countersign.db").rename(tmp_path / "old.db")
+    (data / "countersign.db-wal").write_bytes(b"of the lost one")
+    assert main(["restore", str(copy), "--data-dir", str(data)], environ={}) == FAILED
+    assert (tmp_path / "old.db").read_bytes() == before
+
+
+def test_a_copy_that_was_put_in_place_by_hand_is_made_ready_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, place = made(tmp_path / "data"), tmp_path / "place"
+    place.mkdir()
+    asyncio.run(back_up(data, place / "countersign.db"))
+
+    async def is_copy(directory: Path) -> bool:
+        storage = SqliteStorage(directory)
+        await storage.open()
+        try:
+            return await storage.restoring.is_copy()
+        finally:
+            await storage.close()
+
+    assert not asyncio.run(is_copy(data))
+    assert asyncio.run(is_copy(place))
+    said: list[str] = []
+    assert main(["restore", "--data-dir", str(place)], environ={}, say=said.append) == 0
+    assert "1 pending request will be asked again" in said[0]
+    assert not asyncio.run(is_copy(place))
+
+
+@pytest.mark.parametrize("kind", ["missing", "damaged", "newer"])
+def test_a_copy_that_cannot_be_used_leaves_nothing(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.db"
+    if kind == "damaged":
+        copy.write_bytes(b"this is no database" * 100)
+    if kind == "newer":
+        with sqlite3.connect(copy) as database:
+            database.execute("PRAGMA user_version = 99")
+        database.close()
+    assert main(["restore", str(copy), "--data-dir", str(tmp_path / "d")], environ={}) == FAILED
+    words = {"missing": "there is no copy", "damaged": "cannot be used", "newer": "version 99"}
+    assert words[kind] in capsys.readouterr().err
+    assert not (tmp_path / "d" / "countersign.db").exists()
+
+
+def test_a_running_bot_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, copy = made(tmp_path / "data"), tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+
+    async def beside() -> int:
+        storage = SqliteStorage(data)
+        await storage.open()
+        argv = ["restore", str(copy), "--data-dir", str(data)]
+        code = await asyncio.to_thread(main, argv, environ={})
+        await storage.close()
+        return code
+
+    assert asyncio.run(beside()) == FAILED
+    assert "in use by another Countersign" in capsys.readouterr().err
+
+
+async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
+    tmp_path: Path,
+) -> None:
+    copy, data = tmp_path / "copy.db", tmp_path / "data"
+    await asyncio.to_thread(made, tmp_path / "first")
+    await back_up(tmp_path / "first", copy)
+    with pytest.raises(StoreUnavailableError, match="gone"):
+        async with restoring(data, copy):
+            raise StoreUnavailableError("gone")
+    assert not (data / "countersign.db").exists()
+
+    async with restoring(data, copy) as storage:
+        assert len(await storage.approvals.open_of(THREAD_ID)) == 1
+    assert (data / "countersign.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "uri", "words"),
+    [
+        (["restore", "--data-dir", "nowhere"], "", "name the backup"),
+        (["restore", "x.db"], "mongodb://127.0.0.1:1/", "put that database back with mongorestore"),
+    ],
+)
+def test_each_database_has_its_form(
+    argv: list[str], uri: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv, environ={"MONGODB_URI": uri}) == FAILED
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_in_copy", [True, False], ids=["at rest", "unknown"])
+async def test_i5_a_call_of_a_thread_gone_back_never_has_the_key_of_one_that_ran(
+    drill: Drill, *, is_in_copy: bool
+) -> None:
+    office = await drill.start(say("Hi."), PAY, say("Paid."))
+    if is_in_copy:
+        await office.hear("<@UBOT> hello")
+    await drill.make_copy()
+    if not is_in_copy:
+        await office.hear("<@UBOT> hello")
+    await office.hear(ASK, ts="1800000000.000002")
+    await office.decide(await office.the_approval())
+
+    # A model that counts its calls from 1 gives the new one the same id, in a turn of that number.
+    more = call("pay", {"to": "Mia", "amount": 7}, id="c1")
+    hello = [] if is_in_copy else [say("Hi.")]
+    again = await drill.go_back(office, *hello, more, say("Paid."))
+    await look(again)
+    if not is_in_copy:
+        await again.hear("<@UBOT> hello", ts="1800000000.000003")
+    await again.hear(ASK, ts="1800000000.000004")
+    await again.decide(await again.the_approval())
+
+    assert (len(office.keys), len(again.keys)) == (1, 1)
+    assert office.keys != again.keys
+
+
+async def test_i5_a_call_that_waited_in_the_copy_keeps_its_key(drill: Drill) -> None:
+    office = await drill.start(PAY, say("Paid."))
+    await office.hear(ASK)
+    await drill.make_copy()
+    await office.decide(await office.the_approval())
+
+    again = await drill.go_back(office, say("Paid."))
+    await look(again)
+    await again.decide(await again.the_approval())
+
+    assert office.keys == again.keys != []

@@ -1,0 +1,315 @@
+"""I13: what nobody can decide is said at once, and asks nobody; and it is said when it happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.gates import guard
+from agents.models import call, say
+from agents.policy import Ask, Rule, RulePolicy
+from bot.approvals.editing import Edits
+from bot.audit.report import story
+from bot.errors import ApprovalClosedError, NotApproverError
+from bot.people.feasibility import FeasibilityCheck
+from bot.ports.people import MOST_MEMBERS
+from bot.ports.tools import CheckedCall
+from bot.questions.record import Rules
+from bot.slack.cards.card_for import card_for
+from storage.records import Approval, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
+from tests.support.fakes import FakeDirectory
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, THREAD_ID, Office, an_actor
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+DIRECT = "D1"
+
+
+def drawn(approval: Approval) -> str:
+    return json.dumps(card_for(approval, approvers_text="").blocks, ensure_ascii=False)
+
+
+def an_office(storage: SqliteStorage, *, rules: Rules = RULES, **changes: Any) -> Office:
+    office = Office(storage, [PAY, say("I see.")], rules=rules, **changes)
+    office.directory.groups["SEMPTY"] = frozenset()
+    office.directory.groups["SROSA"] = frozenset({ROSA})
+    office.directory.add("UGONE", is_deleted=True)
+    return office
+
+
+def asking(*names: str) -> Callable[[ScriptedModel], Agent]:
+    """An agent with a policy that names these as approvers."""
+
+    @tool
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        raise AssertionError("nobody agreed")
+
+    policy = RulePolicy(rules=(Rule(then=Ask(approvers=names)),), default=Ask(rule="other"))
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[guard(pay, policy)])
+
+
+NAMED: list[tuple[tuple[str, ...], str]] = [
+    ((ROSA,), "<@UROSA> requested it"),
+    (("SROSA",), "<!subteam^SROSA> only includes people who requested this"),
+    (("SEMPTY",), "<!subteam^SEMPTY> has no members"),
+    (
+        (GUS, "UGONE"),
+        "<@UGUS> can't: Guests can't do this; <@UGONE> can't: This account is deactivated",
+    ),
+    (("U-OPS",), "“U-OPS” isn't a known person or group"),
+    (("<!channel>", "<@UADA>"), "“channel” isn't a known person or group; “@UADA” isn't"),
+]
+
+
+@pytest.mark.parametrize(("names", "words"), NAMED, ids=[str(one[0]) for one in NAMED])
+async def test_i13_nobody_is_asked_what_nobody_can_decide(
+    storage: SqliteStorage, names: tuple[str, ...], words: str
+) -> None:
+    office = an_office(storage, make_agent=asking(*names))
+    await office.hear(ASK)
+
+    (card,) = office.notifier.cards.values()
+    assert card.status is Status.UNDECIDABLE
+    assert "*No one can decide this*" in drawn(card)
+    assert words.split("; “@", maxsplit=1)[0] in drawn(card)
+    assert "countersign:approve" not in drawn(card)
+    assert "countersign:reject" not in drawn(card)
+    told = str(office.model.inputs[-1])
+    assert "Nobody can decide this request, so nobody was asked" in told
+    assert "This is not a rejection." in told
+    assert words in told
+    assert office.shown()[-1] == "I see."
+    acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
+    assert acts[:2] == ["undecidable", "resumed"]
+    with pytest.raises(ApprovalClosedError, match="No one can decide this"):
+        await office.approvals.look(card.approval_id, an_actor(ADA), shown=card.digest)
+
+
+async def test_the_settings_are_looked_at_in_the_same_way(storage: SqliteStorage) -> None:
+    office = an_office(storage, rules=replace(RULES, approvers=(ROSA,)))
+    await office.hear(ASK)
+    (card,) = office.notifier.cards.values()
+    assert card.status is Status.UNDECIDABLE
+    assert card.decision is not None
+    assert "Ask a colleague to request it in a new thread" in card.decision.reason
+
+
+async def test_alone_with_self_approval_one_can_decide(storage: SqliteStorage) -> None:
+    office = an_office(storage, rules=replace(RULES, approvers=(ROSA,), self_approval=True))
+    await office.hear(ASK)
+    await office.decide(await office.the_approval(), by=ROSA)
+    assert len(office.ran) == 1
+
+
+async def test_i13_where_approval_is_not_asked_for_nothing_runs(storage: SqliteStorage) -> None:
+    office = an_office(storage, rules=replace(RULES, approvers=(ADA,), channels=("C2", "C3")))
+    await office.hear(ASK)
+    (card,) = office.notifier.cards.values()
+    assert card.status is Status.UNDECIDABLE
+    assert "Ask in <#C2>, <#C3>." in drawn(card)
+    assert office.ran == []
+
+
+# ---- who a channel is -------------------------------------------------------------------------
+
+
+async def look(directory: FakeDirectory, **changes: Any) -> Approval:
+    given = {"requester_id": ROSA, "requesters_json": json.dumps([ROSA]), **changes}
+    return await FeasibilityCheck(directory, (CHANNEL,)).prepare(an_approval(**given))
+
+
+@pytest.fixture
+def directory() -> FakeDirectory:
+    made = FakeDirectory()
+    for user_id in (ROSA, ADA, BEN):
+        made.add(user_id)
+    made.add(GUS, is_guest=True)
+    made.channels[CHANNEL] = frozenset({ROSA, ADA})
+    return made
+
+
+async def test_i13_who_was_a_member_is_on_record(directory: FakeDirectory) -> None:
+    approval = await look(directory)
+    assert approval.status is Status.PENDING
+    assert json.loads(approval.members_json) == [ADA, ROSA]
+
+
+async def test_i13_who_joined_since_or_has_left_does_not_decide(storage: SqliteStorage) -> None:
+    office = an_office(storage)
+    office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.directory.channels[CHANNEL] = frozenset({ROSA, BEN})
+    for who in (ADA, BEN):
+        with pytest.raises(NotApproverError, match="not an approver"):
+            await office.decide(approval, by=who)
+    office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
+    await office.decide(approval, by=ADA)
+    assert len(office.ran) == 1
+
+
+@pytest.mark.parametrize("size", [MOST_MEMBERS, MOST_MEMBERS + 1])
+async def test_i13_of_a_large_channel_nobody_decides(directory: FakeDirectory, size: int) -> None:
+    directory.channels[CHANNEL] = frozenset(f"U{one}" for one in range(size))
+    for one in range(size):
+        directory.add(f"U{one}")
+    approval = await look(directory)
+    assert (approval.status is Status.PENDING) == (size == MOST_MEMBERS)
+
+
+@pytest.mark.parametrize("place", ["C2", DIRECT])
+async def test_i13_a_channel_that_is_not_named_is_nobody(
+    directory: FakeDirectory, place: str
+) -> None:
+    directory.channels[place] = frozenset({ROSA, ADA})
+    asked = an_approval(channel_id=place, requester_id=ROSA)
+    approval = await FeasibilityCheck(directory).prepare(asked)
+    assert approval.status is Status.UNDECIDABLE
+    assert approval.members_json == "[]"
+
+
+async def test_in_a_direct_message_nobody_else_sees_the_card(directory: FakeDirectory) -> None:
+    asked = an_approval(channel_id=DIRECT, requester_id=ROSA, approvers_json=f'["{ADA}"]')
+    approval = await FeasibilityCheck(directory).prepare(asked)
+    assert approval.decision is not None
+    assert "Ask in a channel where someone else can approve." in approval.decision.reason
+    alone = replace(asked, approvers_json=f'["{ROSA}"]', self_approval=True)
+    assert (await FeasibilityCheck(directory).prepare(alone)).status is Status.PENDING
+
+
+async def test_a_question_is_for_whoever_asked_and_is_not_looked_at(
+    directory: FakeDirectory,
+) -> None:
+    directory.is_down = True
+    question = an_approval(kind=Kind.QUESTION)
+    assert await FeasibilityCheck(directory, ("C9",)).prepare(question) == question
+
+
+async def test_a_look_up_that_fails_counts_as_somebody(directory: FakeDirectory) -> None:
+    approval = await look(directory, approvers_json='["UUNKNOWN"]')
+    assert approval.status is Status.PENDING
+
+
+async def test_of_many_guests_not_all_are_looked_up(directory: FakeDirectory) -> None:
+    for one in range(30):
+        directory.add(f"U{one}", is_guest=True)
+    directory.groups["SMANY"] = frozenset(f"U{one}" for one in range(30))
+    assert (await look(directory, approvers_json='["SMANY"]')).status is Status.PENDING
+    directory.groups["SFEW"] = frozenset(f"U{one}" for one in range(10))
+    few = await look(directory, approvers_json='["SFEW"]')
+    assert few.decision is not None
+    assert "5 others can't either" not in few.decision.reason
+    assert "4 others can't either" in few.decision.reason
+
+
+# ---- later ------------------------------------------------------------------------------------
+
+
+async def test_backup_people_count_from_their_time_on(storage: SqliteStorage) -> None:
+    rules = replace(
+        RULES, approvers=(ROSA,), escalate_after=timedelta(minutes=5), escalate_to=(BEN,)
+    )
+    office = an_office(storage, rules=rules)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    shown = drawn(approval)
+    assert "⚠️ *No one can decide this*" in shown
+    assert "<@UROSA> requested it" in shown
+    assert f"UTC>, <@{BEN}> can decide." in shown
+    assert "countersign:approve" not in shown
+    assert "countersign:reject" in shown
+    assert "countersign:withdraw" in shown
+
+    office.clock.forward(minutes=6)
+    await office.sweep.tick()
+    await office.queue.run()
+    approval = await office.the_approval()
+    assert approval.stuck == ""
+    assert "countersign:approve" in drawn(office.notifier.cards[approval.approval_id])
+    await office.decide(approval, by=BEN)
+    assert len(office.ran) == 1
+
+
+async def test_no_backup_people_help_without_a_time(directory: FakeDirectory) -> None:
+    approval = await look(directory, approvers_json=f'["{ROSA}"]', backups_json=f'["{BEN}"]')
+    assert approval.status is Status.UNDECIDABLE
+
+
+async def test_i8_when_people_leave_the_card_says_so_until_they_come_back(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, rules=replace(RULES, approvers=(ADA,)))
+    await office.hear(ASK)
+    name = (await office.the_approval()).approval_id
+    office.directory.add(ADA, is_deleted=True)
+    await passes(office, minutes=16)
+    card = office.notifier.cards[name]
+    assert "<@UADA> can't: This account is deactivated" in drawn(card)
+    assert "countersign:approve" not in drawn(card)
+
+    office.directory.is_down = True  # not known: nothing changes, but a failed look-up can
+    await passes(office, minutes=1)
+    office.directory.is_down = False
+    office.directory.add(ADA)
+    await passes(office, minutes=1)
+    card = office.notifier.cards[name]
+    assert card.stuck == ""
+    assert "countersign:approve" in drawn(card)
+    stored = await storage.approvals.get(name)
+    assert stored.drawn_revision == stored.revision
+
+
+async def passes(office: Office, *, minutes: int) -> None:
+    office.clock.forward(minutes=minutes)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def test_a_doubt_that_nobody_can_settle_can_be_given_up(directory: FakeDirectory) -> None:
+    doubt = an_approval(kind=Kind.DOUBT, stuck="nobody", approval_id=f"apr_{'d' * 32}")
+    assert "countersign:give_up" in drawn(doubt)
+    assert "countersign:again" not in drawn(doubt)
+    doubted = {"kind": Kind.DOUBT, "approval_id": f"apr_{'e' * 32}"}
+    gone = await look(directory, approvers_json=f'["{ROSA}"]', **doubted)
+    assert "*No one can decide this*" in drawn(gone)
+
+
+# ---- after an edit, and in other gates ----------------------------------------------------------
+
+
+async def test_i13_who_was_counted_in_another_gate_is_nobody_here(
+    directory: FakeDirectory,
+) -> None:
+    given = {"approvers_json": f'["{ADA}"]', "counted_json": f'["{ADA}"]'}
+    approval = await look(directory, **given)
+    assert approval.decision is not None
+    assert "already had their say" in approval.decision.reason
+
+
+async def test_i13_an_edit_that_nobody_could_decide_is_refused_at_the_form(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, rules=replace(RULES, exclude_editors=True))
+    office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    edits = Edits(storage, office.approvals, office.rules, office.clock)
+    call_ = CheckedCall(arguments={"to": "Mia", "amount": 4, "how": "card"})
+    approval = replace(approval, editors_excluded=True)
+
+    refused = await edits.edit(approval, call_, None, actor=an_actor(ADA))
+
+    assert isinstance(refused, str)
+    assert refused.startswith(
+        "no one could decide this: This channel only includes people who requested this"
+    )
+    assert (await office.the_approval()).revision == 1

@@ -1,0 +1,161 @@
+"""Who counts at a click: only who is known, and is in a group then and now."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bot.people.current_policy import CurrentPolicy, NoPolicy
+from bot.people.lookup import CODE, PeopleLookup
+from bot.policy.eligibility import PeopleSnapshot, Problem
+from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
+from bot.ports.people import MOST_MEMBERS, Actor
+from storage.records import Approval
+from tests.contract.builders import an_approval
+from tests.support.fakes import FakeClock, FakeDirectory
+
+ADA, BEN, MIA = "U0ADA", "U0BEN", "U0MIA"
+ROOM, DIRECT = "C0ROOM", "D0ROSA"
+DUTY = Rotation.model_validate(
+    {"start": "2026-11-02T09:00", "every": "12h", "people": [ADA, BEN], "timezone": "UTC"}
+)
+
+
+@dataclass
+class Present(NoPolicy):
+    """A policy in force with these groups."""
+
+    now: Mapping[str, Group]
+
+    def groups(self) -> Mapping[str, Group]:  # type: ignore[override]
+        return self.now
+
+
+def a_card(groups: Mapping[str, Group], **changes: object) -> Approval:
+    """Asked under terms with these groups."""
+    one = Requirement(name="all", groups=tuple(groups))
+    terms = Terms(rules=("r",), stages=(Stage(approve=(one,)),), groups=dict(groups))
+    card = replace(an_approval(), terms_json=terms.to_text(), team_id="T1", channel_id=ROOM)
+    return replace(card, **changes)  # type: ignore[arg-type]
+
+
+async def taken(
+    card: Approval,
+    directory: FakeDirectory,
+    *,
+    policy: CurrentPolicy | None = None,
+    people: tuple[Actor, ...] = (),
+    clock: FakeClock | None = None,
+) -> PeopleSnapshot:
+    terms = Terms.from_text(card.terms_json)
+    census = PeopleLookup(directory, policy or Present(terms.groups), clock or FakeClock())
+    return await census.take(card, terms, people=people, groups=terms.groups, patience_s=0.05)
+
+
+async def test_of_a_rotation_only_who_is_on_duty_at_the_click_counts() -> None:
+    clock = FakeClock()
+    card = a_card({"duty": Group(rotation=DUTY)})
+    found = []
+    for _ in range(2):
+        found.append((await taken(card, FakeDirectory(), clock=clock)).members["duty"])
+        clock.forward(hours=12)
+    assert sorted(map(sorted, found)) == [[ADA], [BEN]]
+
+
+async def test_of_a_zone_that_is_not_known_here_nobody_knows_who_is_on_duty() -> None:
+    lost = DUTY.model_copy(update={"timezone": "Mars/Olympus"})
+    standing = await taken(a_card({"duty": Group(rotation=lost)}), FakeDirectory())
+    assert not standing.knows(groups=["duty"])
+
+
+async def test_here_are_members_of_then_who_still_are() -> None:
+    directory = FakeDirectory(channels={ROOM: frozenset({ADA, MIA})})
+    card = a_card({"all": Group(here=True)}, members_json=json.dumps({ROOM: [ADA, BEN]}))
+    assert (await taken(card, directory)).members["all"] == {ADA}
+
+
+async def test_here_is_nobody_in_a_direct_message() -> None:
+    directory = FakeDirectory(channels={DIRECT: frozenset({ADA})})
+    members = json.dumps({DIRECT: [ADA]})
+    card = a_card({"all": Group(here=True)}, members_json=members, channel_id=DIRECT)
+    assert (await taken(card, directory)).members["all"] == frozenset()
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+async def test_a_channel_counts_up_to_so_many_members(extra: int) -> None:
+    crowd = [f"U{number}" for number in range(MOST_MEMBERS + extra - 1)] + [ADA]
+    directory = FakeDirectory(channels={ROOM: frozenset(crowd)})
+    card = a_card({"all": Group(channels=(ROOM,))}, members_json=json.dumps({ROOM: crowd}))
+    found = (await taken(card, directory)).members["all"]
+    assert len(found) == (0 if extra else MOST_MEMBERS)
+
+
+async def test_members_that_nobody_noted_when_it_was_asked_do_not_count() -> None:
+    directory = FakeDirectory(channels={ROOM: frozenset({ADA})})
+    for noted in ("", "{}"):
+        card = a_card({"all": Group(channels=(ROOM,))}, members_json=noted)
+        assert (await taken(card, directory)).members["all"] == frozenset()
+
+
+async def test_a_group_that_was_deleted_is_nobody_even_if_slack_does_not_answer() -> None:
+    directory = FakeDirectory(is_down=True)
+    card = a_card({"all": Group(usergroups=("S0SRE",))})
+    assert (await taken(card, directory, policy=Present({}))).members["all"] == frozenset()
+    assert "all" not in (await taken(card, directory)).members
+
+
+async def test_only_who_is_in_both_definitions_counts() -> None:
+    present = Present({"all": Group(users=(BEN, MIA))})
+    card = a_card({"all": Group(users=(ADA, BEN))})
+    assert (await taken(card, FakeDirectory(), policy=present)).members["all"] == {BEN}
+
+
+async def test_groups_of_code_are_not_looked_for_in_the_file() -> None:
+    card = a_card({CODE + "lead": Group(users=(ADA,))})
+    found = await taken(card, FakeDirectory(), policy=Present({}))
+    assert found.members[CODE + "lead"] == {ADA}
+
+
+async def test_what_is_late_is_not_known() -> None:
+    class Slow(FakeDirectory):
+        async def group_members(self, group_id: str) -> frozenset[str]:
+            await asyncio.Event().wait()
+            raise AssertionError(group_id)
+
+    card = a_card({"all": Group(users=(ADA,), usergroups=("S0SRE",))})
+    assert "all" not in (await taken(card, Slow())).members
+
+
+@pytest.mark.parametrize(
+    ("flags", "team", "problem"),
+    [
+        ({}, "T1", None),
+        ({"is_deleted": True}, "T1", Problem.DEACTIVATED),
+        ({"is_bot": True}, "T1", Problem.BOT),
+        ({"is_external": True}, "T1", Problem.EXTERNAL),
+        ({}, "T2", Problem.EXTERNAL),
+        ({"team_id": "T2"}, "", Problem.EXTERNAL),
+        ({}, "", None),
+        ({"is_guest": True}, "T1", Problem.GUEST),
+    ],
+)
+async def test_who_never_counts(
+    flags: dict[str, object], team: str, problem: Problem | None
+) -> None:
+    directory = FakeDirectory()
+    directory.add(ADA, **flags)
+    actor = Actor(user_id=ADA, team_id=team)
+    card = a_card({"all": Group(users=(ADA,))})
+    found = await taken(card, directory, people=(actor, Actor(user_id=BEN, team_id="T1")))
+    assert dict(found.people) == {ADA: problem}  # nobody knows Ben
+    assert found.persons[ADA].name == ADA.lower()
+
+
+async def test_the_time_of_the_look_up_is_noted() -> None:
+    clock = FakeClock()
+    found = await taken(a_card({"all": Group(users=(ADA,))}), FakeDirectory(), clock=clock)
+    assert found.read_ms == clock()

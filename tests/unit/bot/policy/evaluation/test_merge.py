@@ -1,0 +1,209 @@
+"""Several rulings as one, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.policy.evaluation.asking import terms_of
+from bot.policy.evaluation.context import Gate, ToolFacts
+from bot.policy.evaluation.merge import Permit, Refusal, merge, plain_name
+from bot.policy.model import AskEntry, PolicyFile
+from bot.policy.terms import BreakGlass, Group, Terms, TermsError
+
+SRE: list[dict[str, Any]] = [{"from": ["sre"]}]
+
+
+def terms(name: str = "a", *, gate: Gate = "none", **ask: Any) -> Terms:
+    """The terms of an `ask` of a rule."""
+    groups = {one: {"usergroups": [f"S0{one.upper()}"]} for one in ("sre", "leads", "fin")}
+    data = {
+        "version": 1,
+        "timezone": "Europe/Berlin",
+        "groups": groups,
+        "quiet": {"from": "20:00", "until": "08:00", "days": ["sun"]},
+        "rules": [],
+        "default": "allow",
+    }
+    file = PolicyFile.model_validate(data)
+    people = {} if "stages" in ask else {"approve": SRE}
+    entry = AskEntry.model_validate({**people, **ask})
+    return terms_of(file, entry, name, ToolFacts(name="t", gate=gate))
+
+
+def merged(one: dict[str, Any], other: dict[str, Any]) -> Terms:
+    result = merge([terms("a", **one), terms("b", **other)])
+    assert isinstance(result, Terms)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("field", "one", "other", "value"),
+    [
+        ("exclude", {}, {"exclude": ["editors"]}, ("requesters", "editors")),
+        ("exclude", {"exclude": []}, {"exclude": []}, ()),
+        ("edit", {"edit": "yes"}, {"edit": "yes"}, "yes"),
+        ("edit", {"edit": "yes"}, {"edit": "no"}, "no"),
+        ("edit", {"edit": "yes"}, {"edit": {"by": ["approvers", "sre"]}}, "yes"),
+        ("edit", {"edit": "yes"}, {"edit": {"by": ["sre"]}}, "no"),
+        ("edit", {"edit": {"by": ["sre"]}}, {"edit": {"by": ["leads"]}}, "no"),
+        ("editors", {"edit": {"by": ["sre", "fin"]}}, {"edit": {"by": ["fin"]}}, ("fin",)),
+        ("reject", {}, {"reject": {"count": 2}}, 1),
+        ("reject", {"reject": {"count": 3}}, {"reject": {"count": 2}}, 2),
+        ("expires_s", {"expires": "8h"}, {"expires": "30m"}, 1_800),
+        ("on_expiry", {}, {"on_expiry": "cancel_run"}, "cancel_run"),
+        ("max_age_s", {"max_age": "1h"}, {"max_age": "5m"}, 300),
+        ("remind_s", {"remind": "never"}, {"remind": "10m"}, 600),
+        ("remind_times", {"remind": {"after": "5m", "times": 1}}, {"remind": "10m"}, 1),
+        ("route", {}, {"route": "dm"}, "dm"),
+        ("route", {"route": {"channel": "C0OPS"}}, {"route": "dm"}, "C0OPS"),
+        ("mention", {"mention": "no"}, {}, True),
+        ("clock", {"clock": "working"}, {}, "wall"),
+        ("urgent", {}, {"urgent": "yes"}, True),
+        ("risk", {"risk": "critical"}, {"risk": "low"}, "critical"),
+        ("confirm", {}, {"confirm": "yes"}, True),
+        ("approve_reason", {}, {"reason": {"approve": "required"}}, True),
+        ("reject_reason", {"reason": {"reject": "required"}}, {}, True),
+        ("reasons", {"reasons": ["x", "y"]}, {"reasons": ["y", "z"]}, ("x", "y", "z")),
+        ("delegation", {}, {"delegation": "no"}, False),
+        ("always_ask", {}, {"always_ask": "yes"}, True),
+    ],
+)
+def test_the_stricter_counts(
+    field: str, one: dict[str, Any], other: dict[str, Any], value: object
+) -> None:
+    assert getattr(merged(one, other), field) == value
+
+
+def test_no_field_is_forgotten() -> None:
+    """A field that is not put together would fall back to its default, which may be milder."""
+    assert merged({}, {}).model_fields_set == set(Terms.model_fields)
+    assert {*terms().model_fields_set, "reason"} == set(Terms.model_fields)
+
+
+def test_all_requirements_stand_under_names_of_their_own() -> None:
+    steps = [{"after": "1h", "add": ["leads"]}]
+    result = merged({}, {"escalate": steps, "approve": [{"from": ["sre"], "count": 2}]})
+    (stage,) = result.stages
+    assert [(one.name, one.count) for one in stage.approve] == [("sre", 1), ("sre #2", 2)]
+    assert [step.requirements for step in result.escalate] == [("sre #2",)]
+    assert plain_name("sre #2") == "sre"
+    assert result.rule == "a + b"
+
+
+def test_steps_of_all_rulings_are_in_the_order_of_their_times() -> None:
+    late = [{"after": "2h", "add": ["leads"]}]
+    result = merged({"escalate": late}, {"escalate": [{"after": "1h", "add": ["fin"]}]})
+    assert [(step.after_s, step.requirements) for step in result.escalate] == [
+        (3_600, ("sre #2",)),
+        (7_200, ("sre",)),
+    ]
+
+
+def test_stages_of_a_later_ruling_follow() -> None:
+    stages = [{"name": name, "approve": SRE} for name in ("team", "lead")]
+    result = merge([terms(stages=stages), terms("b")])
+    assert isinstance(result, Terms)
+    assert [(stage.name, [one.name for one in stage.approve]) for stage in result.stages] == [
+        ("team", ["sre"]),
+        ("lead", ["sre #2"]),
+        ("b", ["sre #3"]),
+    ]
+
+
+def test_break_glass_is_for_those_whom_all_let() -> None:
+    one = {"by": ["sre", "leads"], "alert": "C0ALERT"}
+    assert merged({"break_glass": one}, {}).break_glass is None
+    both = merged({"break_glass": one}, {"break_glass": {**one, "by": ["leads"]}})
+    assert both.break_glass == BreakGlass(groups=("leads",), alert="C0ALERT")
+    other = {"break_glass": {**one, "alert": "C0OPS"}}
+    assert merged({"break_glass": one}, other).break_glass is None
+    other = {"break_glass": {**one, "by": ["fin"]}}
+    assert merged({"break_glass": one}, other).break_glass is None
+    assert merged({"break_glass": one}, {"break_glass": one, "always_ask": "yes"}).always_ask
+
+
+def test_who_always_asks_has_no_other_way() -> None:
+    ways: dict[str, Any] = {
+        "break_glass": {"by": ["sre"], "alert": "C0ALERT"},
+        "grants": {"max_time": "1h", "max_uses": 5},
+    }
+    assert terms(**ways).grants is not None
+    asking = terms(always_ask="yes", **ways)
+    assert (asking.grants, asking.break_glass) == (None, None)
+
+
+def test_several_slots_cannot_be_granted_by_one_person() -> None:
+    grants: dict[str, Any] = {"grants": {"max_time": "1h", "max_uses": 5}}
+    assert merged(grants, grants).grants is None
+    assert terms(approve=[{"from": ["sre"], "count": 2}], **grants).grants is None
+
+
+def test_the_smaller_limits_count_where_one_person_decides() -> None:
+    one = terms(grants={"max_time": "1h", "max_uses": 9, "vary": ["a", "b"]})
+    other = terms("b", grants={"max_time": "2h", "max_uses": 5, "vary": ["b"]})
+    both = merge([one, other.model_copy(update={"stages": ()})])
+    assert isinstance(both, Terms)
+    assert both.grants is not None
+    assert both.grants.model_dump() == {"max_time_s": 3_600, "max_uses": 5, "vary": ("b",)}
+
+
+def test_a_denial_comes_before_all_with_all_reasons() -> None:
+    refusals = [Refusal(("x",), ("No.",)), Refusal(("y",), ("Never.",)), Refusal(("z",), ("No.",))]
+    result = merge([Permit(("p",)), refusals[0], terms(), *refusals[1:]])
+    assert result == Refusal(("x", "y", "z"), ("No.", "Never.", "No."))
+    assert result.reason == "No.; Never."
+
+
+def test_nobody_is_asked_where_all_allow() -> None:
+    assert merge([Permit(("x",)), Permit(("y",))]) == Permit(("x", "y"))
+
+
+def test_one_name_for_two_groups_refuses() -> None:
+    other = terms("b").model_copy(update={"groups": {"sre": Group(users=("U0ROSA",))}})
+    result = merge([terms(), other])
+    assert isinstance(result, Refusal)
+    assert result.reason == "two groups of different people are named sre"
+
+
+@pytest.mark.parametrize(
+    ("gate", "ask", "edit"),
+    [
+        ("none", {}, "no"),
+        ("policy", {}, "no"),
+        ("approval", {}, "no"),
+        ("review", {}, "yes"),
+        ("approval", {"edit": "yes"}, "no"),
+        ("review", {"edit": "no"}, "no"),
+        ("none", {"edit": "yes"}, "yes"),
+        ("review", {"edit": {"by": ["sre"]}}, "by"),
+    ],
+)
+def test_a_gate_has_a_say_in_editing(gate: Gate, ask: dict[str, Any], edit: str) -> None:
+    assert terms(gate=gate, **ask).edit == edit
+
+
+def test_quiet_hours_come_from_the_file() -> None:
+    quiet = terms().quiet
+    assert quiet is not None
+    assert (quiet.start, quiet.until, quiet.days) == ("20:00", "08:00", ("sun",))
+    assert quiet.timezone == "Europe/Berlin"
+
+
+def test_a_step_counts_for_all_requirements_of_its_name() -> None:
+    stages = [{"name": name, "approve": SRE} for name in ("team", "lead")]
+    steps = [
+        {"after": "1h", "add": ["leads"], "for": ["sre"]},
+        {"after": "2h", "add": ["fin"]},
+    ]
+    result = terms(stages=stages, escalate=steps)
+    assert [step.requirements for step in result.escalate] == [("sre", "sre #2")]
+
+
+def test_terms_with_two_requirements_of_one_name_cannot_be_read() -> None:
+    one = terms()
+    (stage,) = one.stages
+    twice = stage.model_copy(update={"approve": (*stage.approve, *stage.approve)})
+    with pytest.raises(TermsError):
+        Terms.from_text(one.model_copy(update={"stages": (twice,)}).to_text())

@@ -1,0 +1,65 @@
+"""The conformance cases of the checks: each file has exactly the faults that it is there for."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from bot.policy.evaluation.context import ToolFacts
+from bot.policy.evaluation_context import PolicyWorld
+from bot.policy.parser.checks import check, check_all
+from bot.policy.parser.lookups import SlackFacts
+from bot.policy.parser.problems import CODES, PolicyError
+from tests.support.policies import CASES, CASES_FILE, POLICIES, cases_of
+from tests.support.policyworld import BOT, WorldDirectory, policy_world
+
+
+async def faults_of(text: str, directory: WorldDirectory) -> list[dict[str, object]]:
+    try:
+        slack = SlackFacts(lookups=directory, bot_user_id=BOT)
+        await check_all(text.encode(), policy_world(), slack)
+    except PolicyError as error:
+        return [{"code": one.code, "key": one.key, "line": one.line} for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize("name", cases_of("check"))
+async def test_a_file_has_exactly_its_faults(name: str) -> None:
+    case = CASES[name]
+    directory = WorldDirectory(is_down=case.get("lookups") == "fail")
+    assert await faults_of(case["text"], directory) == case["expect"]["errors"]
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_a_named_policy_has_no_faults(name: str) -> None:
+    data = yaml.safe_dump(POLICIES[name], sort_keys=False).encode()
+    assert check(data, policy_world()).file.version == 1
+
+
+def test_the_codes_are_those_of_the_head_of_the_cases() -> None:
+    head = CASES_FILE.read_text(encoding="utf-8").partition("\nworld:")[0].replace("#", " ")
+    words = head.partition("codes: ")[2].partition("kind: explain")[0]
+    unknown = words.partition("unknown_{")[2].partition("}")[0]
+    listed = {*words.replace(f"unknown_{{{unknown}}}", "").split()}
+    assert listed | {f"unknown_{one}" for one in unknown.split(",")} == CODES
+
+
+async def test_each_id_is_looked_up_once() -> None:
+    text = CASES["K001"]["text"].replace("U0MIA, U0SAM", "U0MIA, U0SAM]}\n  more: {users: [U0MIA")
+    directory = WorldDirectory()
+    assert await faults_of(text, directory) == []
+    assert sorted(directory.questions) == ["S0SRE", "U0MIA", "U0SAM"]
+
+
+async def test_a_failed_look_up_is_a_fault_of_each_place() -> None:
+    faults = await faults_of(CASES["K001"]["text"], WorldDirectory(is_down=True))
+    assert [one["code"] for one in faults] == ["unresolvable"] * 3
+
+
+def test_a_remedy_names_no_empty_list() -> None:
+    text = "{version: 1, rules: [{name: a, when: {tags: [x]}, then: {deny: b}}], default: allow}"
+    with pytest.raises(PolicyError) as caught:
+        check(text.encode(), PolicyWorld(tools=(ToolFacts(name="t"),)))
+    assert [one.remedy for one in caught.value.problems] == [
+        "remove it: no agent defines any (in a test file, add them under world.tools)"
+    ]

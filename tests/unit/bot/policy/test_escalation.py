@@ -1,0 +1,376 @@
+"""The ladder: what is due when, and as one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hypothesis import given, strategies as st
+
+from bot.people.claims import CLAIM_MS
+from bot.policy.escalation import (
+    Due,
+    EscalationState,
+    Notice,
+    begin,
+    deadline,
+    due,
+    next_moment,
+    steps_begun,
+    tells_nobody,
+)
+from bot.policy.hours import is_quiet
+from bot.policy.terms import Escalation, QuietHours, Rotation, Terms
+from tests.unit.bot.policy.times import HOUR_MS, MINUTE_MS, at, local
+from tests.unit.bot.policy.voting import terms
+
+NIGHTS = QuietHours(start="20:00", until="08:00", days=("sat", "sun"), timezone="Europe/Berlin")
+STEPS = tuple(
+    Escalation(after_s=hours * 3_600, add=(group,), requirements=("sre",))
+    for hours, group in ((1, "leads"), (2, "oncall"))
+)
+ONCALL = Rotation.model_validate(
+    {
+        "start": "2026-11-02T09:00",
+        "every": "1w",
+        "people": ["ADA", "BEN"],
+        "timezone": "Europe/Berlin",
+    }
+)
+
+
+def worked(**changes: object) -> Terms:
+    """The terms of the worked timeline of the specification."""
+    base: dict[str, object] = {"remind_times": 2, "escalate": STEPS, "quiet": NIGHTS}
+    return terms(**{**base, **changes})
+
+
+@dataclass
+class Day:
+    """A request that waits, and all that its ladder does."""
+
+    rules: Terms
+    course: EscalationState
+
+    def play(self, until_ms: int) -> Iterator[tuple[int, Due]]:
+        """Do what is due at each moment up to one; the deadline is the last."""
+        now_ms = self.course.since_ms
+        while (moment := next_moment(self.rules, self.course, now_ms)) <= until_ms:
+            now_ms = max(moment, now_ms)
+            result = due(self.rules, self.course, now_ms)
+            yield now_ms, result
+            if result.expires:
+                return
+            assert result.is_any
+            self.course = result.course
+
+    def messages(self, until: str) -> list[str]:
+        """Each message, and the end: its local time and kind, with the steps that it tells."""
+        return [
+            f"{local(now_ms)[11:]} {words(result)}"
+            for now_ms, result in self.play(at(until))
+            if result.notice is not None or result.expires
+        ]
+
+    def rights(self, until: str) -> list[str]:
+        """When each step begins."""
+        return [
+            local(now_ms)[11:]
+            for now_ms, result in self.play(at(until))
+            for _ in range(result.begun)
+        ]
+
+
+def words(result: Due) -> str:
+    if result.expires or result.notice is None:
+        return "expired"
+    steps = "".join(f" {number}" for number in result.tells)
+    return result.notice.value + steps
+
+
+def day(asked: str, **changes: object) -> Day:
+    rules = worked(**changes)
+    return Day(rules, begin(rules, at(asked)))
+
+
+def test_the_worked_timeline_of_a_morning() -> None:
+    assert day("2026-11-23T10:00").messages("2026-11-24T10:00") == [
+        "10:15 reminder",
+        "10:45 reminder",
+        "11:00 escalation 0",
+        "12:00 escalation 1",
+        "18:00 expired",
+    ]
+
+
+def test_the_worked_timeline_of_an_evening() -> None:
+    asked = "2026-11-23T19:30"
+    assert day(asked).messages("2026-11-24T10:00") == ["19:45 reminder", "03:30 expired"]
+    assert day(asked).rights("2026-11-24T10:00") == ["20:30", "21:30"]
+
+
+def test_the_worked_timeline_in_working_time() -> None:
+    assert day("2026-11-23T19:30", clock="working").messages("2026-11-24T20:00") == [
+        "19:45 reminder",
+        "08:15 reminder",
+        "08:30 escalation 0",
+        "09:30 escalation 1",
+        "15:30 expired",
+    ]
+
+
+def test_what_is_urgent_ignores_quiet_hours() -> None:
+    assert day("2026-11-23T19:30", urgent=True).messages("2026-11-23T22:30") == [
+        "19:45 reminder",
+        "20:15 reminder",
+        "20:30 escalation 0",
+        "21:30 escalation 1",
+    ]
+
+
+def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
+    waiting = day("2026-11-24T05:00")
+    assert not waiting.course.is_announced
+    results = [(local(now)[11:], one) for now, one in waiting.play(at("2026-11-24T09:00"))]
+    assert [(now, one.begun, one.notice) for now, one in results] == [
+        ("06:00", 1, None),
+        ("07:00", 1, None),
+        ("08:00", 0, Notice.ESCALATION),
+    ]
+    last = results[-1][1]
+    assert (last.announces, last.reminds, last.tells) == (True, True, range(2))
+    assert last.course.reminders == 2
+
+
+def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
+    late = day("2026-11-23T23:00")
+    assert tells_nobody(late.rules, late.course)
+    assert late.rights("2026-11-24T06:59") == ["00:00", "01:00"]
+    assert late.messages("2026-11-24T09:00") == ["07:00 expired"]
+    early = day("2026-11-24T05:00")
+    assert not tells_nobody(early.rules, early.course)
+    assert not tells_nobody(early.rules, day("2026-11-23T10:00").course)
+
+
+def test_quiet_hours_that_end_with_the_deadline_outlast_it() -> None:
+    waiting = day("2026-11-24T00:00")
+    assert local(waiting.course.deadline_ms) == "2026-11-24T08:00"
+    assert tells_nobody(waiting.rules, waiting.course)
+
+
+def test_reminders_come_after_longer_and_longer_times() -> None:
+    rules = terms(remind_times=6, expires_s=30 * 86_400)
+    course = begin(rules, 0)
+    moments = [now // MINUTE_MS for now, one in Day(rules, course).play(40 * 24 * HOUR_MS)]
+    assert moments == [15, 45, 105, 225, 465, 945, 30 * 24 * 60]
+
+
+def test_nothing_is_reminded_where_it_is_off() -> None:
+    assert day("2026-11-23T10:00", remind_s=0, escalate=()).messages("2026-11-24T10:00") == [
+        "18:00 expired"
+    ]
+    silent = day("2026-11-23T10:00", mention=False)
+    assert silent.messages("2026-11-24T10:00") == ["18:00 expired"]
+    assert day("2026-11-23T10:00", mention=False).rights("2026-11-24T10:00") == ["11:00", "12:00"]
+
+
+def test_an_escalation_swallows_the_reminder() -> None:
+    step = Escalation(after_s=900, add=("leads",), requirements=("sre",))
+    waiting = day("2026-11-23T10:00", escalate=(step,))
+    results = [one for _, one in waiting.play(at("2026-11-23T10:15"))]
+    assert [(one.notice, one.reminds, one.course.reminders) for one in results] == [
+        (Notice.ESCALATION, True, 1)
+    ]
+
+
+def test_the_deadline_swallows_everything() -> None:
+    waiting = day("2026-11-23T10:00", remind_times=1, expires_s=900, escalate=())
+    assert waiting.messages("2026-11-24T10:00") == ["10:15 expired"]
+    late = due(waiting.rules, waiting.course, at("2026-11-24T10:00"))
+    assert (late.expires, late.notice, late.begun) == (True, None, 0)
+
+
+def test_what_was_late_is_one_message() -> None:
+    waiting = day("2026-11-23T10:00")
+    result = due(waiting.rules, waiting.course, at("2026-11-23T13:00"))
+    assert (result.notice, result.tells, result.begun) == (Notice.ESCALATION, range(2), 2)
+    assert next_moment(waiting.rules, result.course, at("2026-11-23T13:00")) == at(
+        "2026-11-23T18:00"
+    )
+
+
+def test_what_was_late_does_not_disturb_quiet_hours() -> None:
+    waiting = day("2026-11-23T19:30", expires_s=86_400, escalate=())
+    now_ms = at("2026-11-23T20:05")
+    assert due(waiting.rules, waiting.course, now_ms).notice is None
+    assert local(next_moment(waiting.rules, waiting.course, now_ms)) == "2026-11-24T08:00"
+
+
+def claimed(course: EscalationState, by: str) -> EscalationState:
+    return replace(course, claimed_ms=at(by), claim_until_ms=at(by) + CLAIM_MS)
+
+
+def test_reminders_wait_for_the_end_of_a_claim() -> None:
+    waiting = day("2026-11-23T10:00")
+    waiting.course = claimed(waiting.course, "2026-11-23T10:10")
+    assert waiting.messages("2026-11-23T10:50") == ["10:40 reminder", "10:45 reminder"]
+
+
+def test_steps_wait_for_the_end_of_a_claim_with_their_rights() -> None:
+    waiting = day("2026-11-23T10:00")
+    waiting.course = claimed(replace(waiting.course, reminders=2), "2026-11-23T10:50")
+    assert steps_begun(waiting.rules, waiting.course, at("2026-11-23T11:19")) == 0
+    assert steps_begun(waiting.rules, waiting.course, at("2026-11-23T11:20")) == 1
+    assert waiting.messages("2026-11-23T11:30") == ["11:20 escalation 0"]
+
+
+def test_the_deadline_does_not_wait_for_a_claim() -> None:
+    waiting = day("2026-11-23T10:00")
+    waiting.course = claimed(
+        replace(waiting.course, reminders=2, steps=2, told=2), "2026-11-23T17:45"
+    )
+    assert waiting.messages("2026-11-23T19:00") == ["18:00 expired"]
+
+
+def test_a_step_that_began_goes_on_in_spite_of_a_claim() -> None:
+    waiting = day("2026-11-23T10:00")
+    now = at("2026-11-23T11:05")
+    course = claimed(replace(waiting.course, reminders=2, steps=1, told=1), "2026-11-23T10:59")
+    assert steps_begun(waiting.rules, course, now) == 1
+
+
+def test_a_message_that_quiet_hours_delay_waits_for_a_claim_too() -> None:
+    waiting = day("2026-11-24T07:00")
+    waiting.course = claimed(replace(waiting.course, is_announced=True), "2026-11-24T07:50")
+    assert waiting.messages("2026-11-24T08:30") == ["08:20 escalation 0"]
+
+
+def test_people_whose_snooze_is_over_are_told_once() -> None:
+    waiting = day("2026-11-23T10:00", escalate=(), remind_times=1)
+    snoozes = {"MIA": at("2026-11-23T11:05"), "SAM": at("2026-11-23T18:00")}
+    waiting.course = replace(waiting.course, snoozes=snoozes)
+    results = [one for _, one in waiting.play(at("2026-11-23T17:59"))]
+    assert [(one.notice, one.awake) for one in results] == [
+        (Notice.REMINDER, ()),
+        (Notice.SNOOZE_OVER, ("MIA",)),
+    ]
+    assert waiting.course.snoozes == {"SAM": at("2026-11-23T18:00")}
+
+
+def test_a_snooze_that_is_over_with_a_reminder_is_one_message() -> None:
+    waiting = day("2026-11-23T10:00", escalate=())
+    waiting.course = replace(waiting.course, snoozes={"MIA": at("2026-11-23T10:15")})
+    result = due(waiting.rules, waiting.course, at("2026-11-23T10:15"))
+    assert (result.notice, result.awake) == (Notice.REMINDER, ("MIA",))
+
+
+def test_whoever_takes_over_is_told_once() -> None:
+    waiting = day("2026-11-22T10:00", remind_s=0, escalate=(), quiet=None, expires_s=3 * 86_400)
+    waiting.course = replace(waiting.course, duties=(ONCALL,))
+    results = [(local(now), one) for now, one in waiting.play(at("2026-11-25T09:00"))]
+    assert [(now, one.notice, one.relieved) for now, one in results] == [
+        ("2026-11-23T09:00", Notice.HANDOVER, (ONCALL,))
+    ]
+
+
+def test_a_hand_over_in_quiet_hours_is_told_after_them() -> None:
+    early = ONCALL.model_copy(update={"start": ONCALL.start.replace(hour=6)})
+    waiting = day("2026-11-20T10:00", remind_s=0, escalate=(), expires_s=7 * 86_400)
+    waiting.course = replace(waiting.course, duties=(early,))
+    assert waiting.messages("2026-11-24T00:00") == ["08:00 handover"]
+
+
+def test_what_begins_anew_keeps_the_deadline() -> None:
+    rules = worked(expires_s=7_200)
+    first = begin(rules, at("2026-11-23T10:00"))
+    later = begin(rules, at("2026-11-23T11:30"), deadline_ms=first.deadline_ms)
+    assert Day(rules, later).messages("2026-11-23T13:00") == ["11:45 reminder", "12:00 expired"]
+
+
+def test_what_begins_anew_in_quiet_hours_is_announced_after_them() -> None:
+    rules = worked(expires_s=86_400, escalate=(), remind_s=0)
+    first = begin(rules, at("2026-11-23T19:30"))
+    later = begin(rules, at("2026-11-23T21:00"), deadline_ms=first.deadline_ms)
+    assert Day(rules, later).messages("2026-11-24T09:00") == ["08:00 mention"]
+
+
+def test_the_first_step_comes_at_once_where_everybody_is_away() -> None:
+    waiting = day("2026-11-23T10:00", remind_s=0)
+    waiting.course = replace(waiting.course, is_deserted=True)
+    assert waiting.messages("2026-11-23T13:00") == ["10:00 escalation 0", "12:00 escalation 1"]
+
+
+def test_working_time_that_never_comes_expires_all_the_same() -> None:
+    always = QuietHours(days=("mon", "tue", "wed", "thu", "fri", "sat", "sun"), timezone="UTC")
+    rules = worked(quiet=always, clock="working")
+    assert deadline(rules, 1_000) == 1_000 + 8 * HOUR_MS
+    course = begin(rules, 1_000)
+    assert tells_nobody(rules, course)
+    assert next_moment(rules, course, 1_000) == course.deadline_ms
+
+
+TERMS = st.builds(
+    lambda remind, times, steps, expires, clock, urgent, quiet: terms(
+        remind_s=remind * 60,
+        remind_times=times,
+        escalate=tuple(
+            Escalation(after_s=after * 60, add=("leads",), requirements=("sre",))
+            for after in sorted(steps)
+        ),
+        expires_s=expires * 60,
+        clock=clock,
+        urgent=urgent,
+        quiet=NIGHTS if quiet else None,
+    ),
+    st.integers(0, 200),
+    st.integers(1, 6),
+    st.sets(st.integers(1, 1_000), max_size=4),
+    st.integers(1, 3_000),
+    st.sampled_from(["wall", "working"]),
+    st.booleans(),
+    st.booleans(),
+)
+ASKED = st.integers(0, 7 * 24 * 60).map(lambda one: at("2026-11-20T00:00") + one * MINUTE_MS)
+
+
+@given(TERMS, ASKED, st.integers(0, 500), st.integers(0, 2_000), st.booleans())
+def test_each_ladder_keeps_its_rules(
+    rules: Terms, asked: int, claim: int, snooze: int, on_duty: bool
+) -> None:
+    """At most one message at a moment, none in quiet hours or from the deadline on; it ends."""
+    course = replace(
+        begin(rules, asked),
+        claimed_ms=asked + claim * MINUTE_MS,
+        claim_until_ms=asked + claim * MINUTE_MS + CLAIM_MS,
+        snoozes={"MIA": asked + snooze * MINUTE_MS},
+        duties=(ONCALL,) if on_duty else (),
+    )
+    start = course
+    results = list(Day(rules, course).play(course.deadline_ms))
+    moments = [now for now, one in results]
+    assert moments == sorted(set(moments))
+    assert [one.expires for _, one in results].index(True) == len(results) - 1
+    assert moments[-1] == course.deadline_ms
+    for now, one in results[:-1]:
+        assert now < course.deadline_ms
+        if one.notice is not None:
+            assert rules.urgent or not is_quiet(rules.quiet, now)
+        if one.notice in {Notice.REMINDER, Notice.ESCALATION}:
+            assert not start.claimed_ms <= now < start.claim_until_ms
+    last = results[-1][1].course
+    assert last.told <= last.steps <= len(rules.escalate)
+    assert last.reminders <= rules.remind_times
+    assert sum(len(one.tells) for _, one in results) == last.told
+
+
+@given(TERMS, ASKED)
+def test_a_ladder_does_not_depend_on_how_often_one_looks(rules: Terms, asked: int) -> None:
+    course = begin(rules, asked)
+    for minute in range(0, 600, 37):
+        now_ms = asked + minute * MINUTE_MS
+        result = due(rules, course, now_ms)
+        if result.expires:
+            return
+        again = due(rules, result.course, now_ms)
+        assert not again.is_any
+        assert next_moment(rules, result.course, now_ms) > now_ms

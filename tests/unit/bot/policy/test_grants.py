@@ -1,0 +1,103 @@
+"""Standing grants, as far as rules say: their limits, and what a call must share (6.5)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bot.policy.grants import GrantRequest, fixed_part, is_within, limits_of
+from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
+
+LIMITS = GrantTerms(max_time_s=7_200, max_uses=5, vary=("host",))
+
+
+def terms(*counts: int, always_ask: bool = False, limits: GrantTerms | None = LIMITS) -> Terms:
+    stages = tuple(
+        Stage(approve=(Requirement(name=f"r{n}", groups=("sre",), count=count),))
+        for n, count in enumerate(counts)
+    )
+    return Terms(
+        rules=("default",),
+        stages=stages,
+        groups={"sre": Group(users=("U0ADA",))},
+        grants=limits,
+        always_ask=always_ask,
+    )
+
+
+def test_a_grant_is_for_calls_that_one_person_decides() -> None:
+    assert limits_of(terms(1)) == LIMITS
+    assert limits_of(terms(2)) is None
+    assert limits_of(terms(1, 1)) is None
+    assert limits_of(terms(1, always_ask=True)) is None
+    assert limits_of(terms(1, limits=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("for_s", "uses", "expected"),
+    [
+        (7_200, 5, True),
+        (1, 1, True),
+        (7_201, 5, False),
+        (60, 6, False),
+        (0, 1, False),
+        (1, 0, False),
+    ],
+)
+def test_nobody_allows_more_than_the_rule(for_s: int, uses: int, expected: bool) -> None:
+    assert is_within(GrantRequest(for_s=for_s, uses=uses), LIMITS) is expected
+
+
+@pytest.mark.parametrize("vary", [None, (), ("host", "to.zone")])
+def test_what_is_allowed_is_read_as_it_was_written(vary: tuple[str, ...] | None) -> None:
+    allowance = GrantRequest(for_s=60, uses=2, vary=vary)
+    assert GrantRequest.from_text(allowance.to_text()) == allowance
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"for_s":60}',
+        '{"for_s":60,"uses":true}',
+        '{"for_s":60,"uses":2,"vary":"host"}',
+        '{"for_s":60,"uses":2,"vary":[1]}',
+    ],
+)
+def test_what_is_damaged_allows_nothing(text: str) -> None:
+    assert GrantRequest.from_text(text) is None
+
+
+@pytest.mark.parametrize(
+    ("vary", "one", "other", "is_same"),
+    [
+        (("host",), {"host": "a"}, {"host": "b"}, True),
+        (("host",), {"host": "a"}, {}, True),
+        (("host",), {"host": "a", "force": False}, {"host": "b", "force": True}, False),
+        (("host",), {"host": "a"}, {"host": "a", "force": False}, False),
+        ((), {"host": "a"}, {"host": "b"}, False),
+        (("to.host",), {"to": {"host": "a", "zone": 1}}, {"to": {"host": "b", "zone": 1}}, True),
+        (("to.host",), {"to": {"host": "a", "zone": 1}}, {"to": {"host": "a", "zone": 2}}, False),
+        (("to.host",), {"to": {"host": "a"}}, {"to": "a"}, False),
+        (("on.*.host",), {"on": [{"host": "a"}, {}]}, {"on": [{}, {"host": "b"}]}, True),
+        (("on.*.host",), {"on": [{"host": "a"}]}, {"on": [{"host": "a"}, {"host": "a"}]}, False),
+        (("on.0",), {"on": ["a", "b"]}, {"on": ["c", "b"]}, True),
+        (("on.0",), {"on": ["a", "b"]}, {"on": ["a", "c"]}, False),
+        (("on.7",), {"on": ["a"]}, {"on": ["b"]}, False),
+        (("x",), {"x": 1, "y": 1}, {"x": 2, "y": True}, False),
+    ],
+)
+def test_a_call_shares_all_arguments_but_those_that_may_vary(
+    vary: tuple[str, ...], one: dict[str, object], other: dict[str, object], is_same: bool
+) -> None:
+    first, second = (fixed_part(json.dumps(each), vary) for each in (one, other))
+    assert (first == second) is is_same
+
+
+@pytest.mark.parametrize("text", ["[]", "1", "null"])
+def test_arguments_that_are_no_object_are_nobodys(text: str) -> None:
+    with pytest.raises(TypeError):
+        fixed_part(text, ())

@@ -1,0 +1,141 @@
+"""Whether anybody could complete a ballot, in words, and for whom it waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.policy.eligibility import PeopleSnapshot, Problem
+from bot.policy.missing_approvers import prospect, waits_for
+from bot.policy.tally import Ballot
+from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, standing, step, terms
+
+TWO = [("sre", 2), ("security", 1)]
+
+
+def missing(start: Ballot, found: PeopleSnapshot) -> str:
+    return str(prospect(start, found).shortage)
+
+
+def test_people_enough_can_decide() -> None:
+    result = prospect(ballot(TWO), standing())
+    assert (result.is_now, result.is_never, result.after_steps) == (True, False, 0)
+
+
+def test_too_few_people_of_a_group_are_named() -> None:
+    found = standing(groups={"sre": ("U0ADA",)})
+    assert missing(ballot(TWO), found) == "needs 2 of sre; only <@U0ADA> is left"
+    assert prospect(ballot(TWO), found).is_never
+
+
+def test_nobody_at_all_is_said() -> None:
+    assert missing(ballot(), standing(groups={"sre": ()})) == "needs 1 of sre; nobody is left"
+
+
+def test_several_who_are_left_are_named_up_to_five() -> None:
+    few = standing(groups={"sre": ("U0ADA", "U0BEN")})
+    assert missing(ballot([("sre", 3)]), few) == (
+        "needs 3 of sre; only <@U0ADA> and <@U0BEN> are left"
+    )
+    many = standing(groups={"sre": tuple(f"U{number}" for number in range(7))})
+    assert missing(ballot([("sre", 8)]), many) == (
+        "needs 8 of sre; only <@U0>, <@U1>, <@U2>, <@U3>, <@U4> and 2 more are left"
+    )
+
+
+def test_one_person_cannot_fill_two_requirements() -> None:
+    found = standing(groups={"fin": ("U0MIA",), "security": ("U0MIA",)})
+    start = ballot([("fin", 1), ("security", 1), ("sre", 1)])
+    assert missing(start, found) == ("needs 1 of fin and 1 of security; only <@U0MIA> is left")
+
+
+def test_one_person_cannot_fill_two_stages() -> None:
+    found = standing(groups={"sre": ("U0MIA",), "leads": ("U0MIA",)})
+    assert prospect(ballot([("sre", 1)], [("leads", 1)]), found).is_never
+
+
+def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
+    found = standing(
+        groups={"sre": ("ROSA", "GUS", "ADA", "BEN", "CLEO", "LIA")},
+        editors=frozenset({"BEN"}),
+        counted=frozenset({"CLEO"}),
+        problems={"LIA": Problem.DEACTIVATED},
+    )
+    start = ballot([("sre", 1)], exclude=("requesters", "editors", "fin"))
+    result = prospect(start, found)
+    assert result.shortage is not None
+    assert result.shortage.left == ()
+
+
+def test_a_later_step_may_bring_enough_people() -> None:
+    start = ballot(escalate=(step(60, "security"), step(120, "leads")))
+    found = standing(groups={"sre": (), "security": ()})
+    result = prospect(start, found)
+    assert (result.is_now, result.is_never, result.after_steps) == (False, False, 2)
+    assert prospect(replace(start, steps=2), found).is_now
+
+
+def test_a_failed_look_up_counts_as_if_somebody_could() -> None:
+    assert prospect(ballot(TWO), standing(unknown=("sre",))).is_now
+    assert prospect(ballot(TWO), standing(unknown=("ADA", "BEN"))).is_now
+    assert not prospect(ballot(TWO), standing(groups={"sre": ()}, unknown=("security",))).is_now
+    assert prospect(ballot(exclude=("fin",)), standing(unknown=("fin",))).is_now
+
+
+def test_votes_count_as_filled() -> None:
+    play = Play(ballot(TWO))
+    play.approve("ADA")
+    assert prospect(play.ballot, standing(groups={"sre": ("ADA", "BEN")})).is_now
+    assert not prospect(play.ballot, standing(groups={"sre": ("ADA",)})).is_now
+    gone = prospect(play.ballot, standing(groups={"sre": ("BEN",)}))
+    assert str(gone.shortage) == "needs 2 of sre; only BEN is left"
+
+
+def test_who_voted_in_an_earlier_stage_is_not_left_for_a_later_one() -> None:
+    play = Play(ballot([("sre", 1)], [("leads", 1)]), standing(groups={"leads": ("ADA",)}))
+    assert prospect(play.ballot, play.found).is_now
+    play.approve("ADA")
+    assert prospect(play.ballot, play.found).is_never
+    play.take_back("ADA")
+    assert prospect(play.ballot, play.found).is_now
+
+
+def test_who_voted_for_another_is_not_left() -> None:
+    start = ballot([("security", 2)])
+    play = Play(start, standing(delegation("MIA", "SAM"), groups={"security": ("MIA",)}))
+    play.approve("SAM")
+    found = standing(delegation("MIA", "SAM"))
+    assert prospect(play.ballot, found).is_never
+
+
+def test_whoever_rejected_may_still_approve() -> None:
+    play = Play(ballot([("sre", 3)], reject=2))
+    play.reject("ADA")
+    assert prospect(play.ballot, play.found).is_now
+
+
+def test_whoever_spoke_of_a_doubt_may_say_something_else() -> None:
+    play = Play(Ballot(terms=terms([("sre", 3)]), digest=DIGEST, is_doubt=True))
+    play.vote("ADA", "ran", result="ok")
+    assert prospect(play.ballot, play.found).is_now
+
+
+def test_a_card_waits_for_those_who_fill_one_more_slot() -> None:
+    play = Play(ballot(TWO))
+    assert waits_for(play.ballot, play.found) == {"ADA", "BEN", "CLEO", "MIA", "SAM"}
+    play.approve("MIA")
+    assert waits_for(play.ballot, play.found) == {"ADA", "BEN", "CLEO"}
+    play.approve("ADA", "BEN")
+    assert waits_for(play.ballot, play.found) == frozenset()
+
+
+def test_a_card_waits_for_whoever_can_take_anothers_place() -> None:
+    play = Play(ballot([("fin", 1), ("security", 1)]))
+    play.approve("MIA")
+    assert waits_for(play.ballot, play.found) == {"ADA", "SAM"}
+
+
+def test_a_card_waits_for_nobody_who_cannot_approve() -> None:
+    start = ballot(exclude=("requesters", "fin"), escalate=(step(60, "security"),))
+    found = standing(groups={"sre": ("ADA", "ROSA", "BEN", "GUS")})
+    assert waits_for(start, found) == {"BEN"}
+    assert waits_for(replace(start, steps=1), found) == {"BEN", "SAM"}

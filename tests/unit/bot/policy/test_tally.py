@@ -1,0 +1,354 @@
+"""Votes on a ballot: slots, stages, rejections, doubts and delegations."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.policy.eligibility import Problem
+from bot.policy.tally import AGAIN, GIVE_UP, RAN, Ballot, CastVote, read_votes, write_votes
+from bot.policy.terms import TermsError
+from tests.unit.bot.policy.voting import (
+    DIGEST,
+    Play,
+    ballot,
+    delegation,
+    standing,
+    step,
+    terms,
+)
+
+TWO = [("sre", 2), ("security", 1)]
+OVERLAP = [("fin", 1), ("security", 1)]
+STAGED = ([("sre", 1)], [("leads", 1)])
+
+
+def doubt(*requirements: tuple[str, int], **changes: object) -> Play:
+    return Play(Ballot(terms=terms(requirements, **changes), digest=DIGEST, is_doubt=True))
+
+
+def test_all_slots_approve() -> None:
+    play = Play(ballot(TWO))
+    assert play.approve("ADA", "MIA") == ["counted", "counted"]
+    assert play.tallies() == {"sre": "1 of 2", "security": "1 of 1"}
+    assert play.approve("BEN") == ["approve"]
+
+
+def test_more_of_a_full_requirement_are_not_needed() -> None:
+    play = Play(ballot(TWO))
+    assert play.approve("ADA", "BEN", "CLEO") == ["counted", "counted", "not_needed"]
+
+
+def test_a_vote_is_counted_once() -> None:
+    play = Play(ballot(TWO))
+    assert play.approve("ADA", "ADA") == ["counted", "already_voted"]
+
+
+@pytest.mark.parametrize("order", [("MIA", "ADA"), ("MIA", "SAM"), ("SAM", "MIA"), ("SAM", "ADA")])
+def test_who_is_in_two_groups_takes_the_place_that_is_left(order: tuple[str, str]) -> None:
+    assert Play(ballot(OVERLAP)).approve(*order) == ["counted", "approve"]
+
+
+def test_a_vote_moves_others_to_their_other_places() -> None:
+    play = Play(ballot(TWO), standing(groups={"sre": ("ADA", "BEN", "MIA")}))
+    assert play.approve("MIA", "ADA") == ["counted", "counted"]
+    assert play.tallies() == {"sre": "2 of 2", "security": "0 of 1"}
+    assert play.approve("BEN") == ["approve"]
+
+
+def test_the_next_stage_begins_when_all_slots_are_filled() -> None:
+    play = Play(ballot(*STAGED))
+    assert play.approve("LIA", "ADA") == ["not_your_turn", "counted"]
+    assert play.ballot.stage == 1
+    assert play.tallies() == {"leads": "0 of 1"}
+    assert play.approve("BEN", "ADA", "LIA") == ["not_needed", "already_voted", "approve"]
+
+
+def test_one_person_fills_one_slot_of_all_stages() -> None:
+    play = Play(ballot(*STAGED), standing(groups={"leads": ("ADA", "LIA")}))
+    assert play.approve("ADA", "ADA") == ["counted", "used_up"]
+    assert play.reject("ADA") == "reject"
+
+
+def test_people_of_a_later_stage_may_reject_at_any_time() -> None:
+    assert Play(ballot(*STAGED)).reject("LIA") == "reject"
+
+
+def test_who_is_only_in_a_later_step_waits_for_it() -> None:
+    play = Play(ballot([("sre", 1)], escalate=(step(3_600, "leads"),)))
+    assert [play.vote("LIA"), play.reject("LIA")] == ["not_your_turn", "not_your_turn"]
+    play.ballot = Ballot(terms=play.ballot.terms, digest=DIGEST, steps=1)
+    assert play.approve("LIA") == ["approve"]
+
+
+def test_a_step_widens_only_its_own_requirement() -> None:
+    base = ballot([("sre", 1), ("security", 1)], escalate=(step(1, "leads", "security"),))
+    play = Play(Ballot(terms=base.terms, digest=DIGEST, steps=1))
+    assert play.approve("LIA", "MAX", "ADA") == ["counted", "not_needed", "approve"]
+
+
+def test_a_backups_vote_outlives_the_steps_of_its_stage() -> None:
+    base = ballot(*STAGED, escalate=(step(1, "security"),))
+    play = Play(Ballot(terms=base.terms, digest=DIGEST, steps=1))
+    assert play.approve("MIA") == ["counted"]
+    play.ballot = Ballot(terms=base.terms, digest=DIGEST, stage=1, votes=play.ballot.votes)
+    assert play.approve("LIA") == ["approve"]
+
+
+def test_so_many_different_people_reject() -> None:
+    play = Play(ballot([("sre", 2)], reject=2))
+    assert [play.reject("ADA"), play.reject("ADA")] == ["counted", "already_voted"]
+    assert [play.vote("BEN"), play.reject("CLEO")] == ["counted", "reject"]
+
+
+def test_the_latest_vote_of_a_person_counts() -> None:
+    play = Play(ballot([("sre", 2)], reject=2))
+    assert [play.reject("ADA"), play.vote("ADA"), play.vote("BEN")] == [
+        "counted",
+        "counted",
+        "approve",
+    ]
+
+
+def test_who_approved_may_still_reject() -> None:
+    play = Play(ballot(TWO))
+    assert [play.vote("ADA"), play.reject("ADA")] == ["counted", "reject"]
+
+
+def test_a_rejection_opens_the_stage_that_it_leaves() -> None:
+    play = Play(ballot([("sre", 1)], [("leads", 2)], reject=2))
+    assert play.approve("ADA", "LIA") == ["counted", "counted"]
+    assert play.reject("ADA") == "counted"
+    assert play.ballot.stage == 0
+    assert [vote.by for vote in play.ballot.votes] == ["ADA"]
+    assert [vote.by for vote in play.last.void] == ["LIA"]
+
+
+def test_a_vote_taken_back_is_gone() -> None:
+    play = Play(ballot(TWO))
+    assert [play.vote("ADA"), play.take_back("ADA"), play.take_back("ADA")] == [
+        "counted",
+        "counted",
+        "no_vote",
+    ]
+    assert play.approve("ADA") == ["counted"]
+
+
+def test_a_vote_taken_back_opens_its_stage() -> None:
+    play = Play(ballot([("sre", 1)], [("leads", 2)]))
+    play.approve("ADA", "LIA")
+    play.take_back("ADA")
+    assert (play.ballot.stage, play.ballot.votes) == (0, ())
+
+
+def test_nothing_is_taken_back_from_what_is_closed_or_changed() -> None:
+    play = Play(ballot(TWO))
+    play.vote("ADA")
+    assert play.take_back("ADA", is_open=False) == "closed"
+    assert play.take_back("ADA", digest="older") == "outdated"
+    assert len(play.ballot.votes) == 1
+
+
+def test_who_left_the_group_is_dropped_before_the_next_vote() -> None:
+    play = Play(ballot(TWO))
+    play.vote("ADA")
+    play.found = standing(groups={"sre": ("BEN", "CLEO")})
+    assert play.tallies() == {"sre": "0 of 2", "security": "0 of 1"}
+    assert play.approve("BEN") == ["counted"]
+    assert [vote.by for vote in play.last.dropped] == ["ADA"]
+    assert play.tallies() == {"sre": "1 of 2", "security": "0 of 1"}
+
+
+def test_who_was_deactivated_is_dropped_and_shown_until_then() -> None:
+    play = Play(ballot(TWO))
+    play.vote("ADA")
+    play.found = standing(problems={"ADA": Problem.DEACTIVATED})
+    assert play.tallies()["sre"] == "1 of 2"
+    play.vote("BEN")
+    assert [vote.by for vote in play.last.dropped] == ["ADA"]
+
+
+def test_who_came_to_be_excluded_is_dropped() -> None:
+    play = Play(ballot([("sre", 2)], exclude=("fin",)), standing(groups={"fin": ()}))
+    play.vote("ADA")
+    play.found = standing(groups={"fin": ("ADA",)})
+    play.vote("BEN")
+    assert [vote.by for vote in play.ballot.votes] == ["BEN"]
+
+
+def test_a_finished_stage_that_loses_a_vote_opens_again() -> None:
+    play = Play(ballot([("sre", 1)], [("leads", 2)]))
+    play.approve("ADA", "LIA")
+    play.found = standing(groups={"sre": ("BEN",)})
+    assert play.approve("MAX") == ["not_your_turn"]
+    assert play.ballot.stage == 0
+    assert [vote.by for vote in play.last.dropped] == ["ADA"]
+    assert [vote.by for vote in play.last.void] == ["LIA"]
+    assert play.approve("BEN", "LIA", "MAX") == ["counted", "counted", "approve"]
+
+
+def test_a_vote_for_older_arguments_is_dropped() -> None:
+    vote = CastVote(by="ADA", choice="approve", at_ms=1, digest="older")
+    play = Play(Ballot(terms=terms([("sre", 2)]), digest=DIGEST, votes=(vote,)))
+    assert play.approve("BEN") == ["counted"]
+    assert play.last.dropped == (vote,)
+
+
+def test_one_person_in_a_damaged_record_fills_one_slot() -> None:
+    votes = tuple(CastVote(by="ADA", choice="approve", at_ms=n, digest=DIGEST) for n in (1, 2))
+    counted = Ballot(terms=terms([("sre", 3)]), digest=DIGEST, votes=votes)
+    assert len(counted.recounted(standing()).ballot.votes) == 1
+
+
+def test_who_lost_the_place_that_they_filled_is_dropped() -> None:
+    play = Play(ballot([*OVERLAP, ("leads", 1)]))
+    play.approve("SAM", "MIA")
+    play.found = standing(groups={"fin": ("ADA",)})
+    assert play.approve("LIA") == ["counted"]
+    assert [vote.by for vote in play.last.dropped] == ["MIA"]
+
+
+def test_a_delegate_votes_in_the_owners_place() -> None:
+    play = Play(ballot([("security", 1)]), standing(delegation("MIA", "TOM")))
+    assert play.approve("TOM") == ["approve"]
+    assert play.ballot.votes[0].on_behalf_of == "MIA"
+
+
+@pytest.mark.parametrize(("first", "second"), [("TOM", "MIA"), ("MIA", "TOM")])
+def test_owner_and_delegate_are_one_person(first: str, second: str) -> None:
+    play = Play(ballot([("security", 2)]), standing(delegation("MIA", "TOM")))
+    assert play.approve(first, second, "SAM") == ["counted", "used_up", "approve"]
+
+
+def test_ones_own_right_comes_first() -> None:
+    play = Play(ballot(TWO), standing(delegation("MIA", "ADA")))
+    play.vote("ADA")
+    assert play.ballot.votes[0].on_behalf_of == ""
+    assert play.tallies() == {"sre": "1 of 2", "security": "0 of 1"}
+    assert play.approve("MIA") == ["counted"]
+
+
+def test_a_delegated_right_is_used_where_ones_own_is_not_needed() -> None:
+    play = Play(ballot(TWO), standing(delegation("MIA", "CLEO")))
+    play.approve("ADA", "BEN")
+    assert play.approve("CLEO") == ["approve"]
+    assert play.ballot.votes[-1].on_behalf_of == "MIA"
+
+
+def test_a_delegation_is_not_handed_on() -> None:
+    found = standing(delegation("MIA", "TOM"), delegation("TOM", "CLEO"))
+    assert Play(ballot([("security", 1)]), found).approve("CLEO") == ["not_approver"]
+
+
+def test_who_votes_for_another_has_no_second_vote() -> None:
+    found = standing(delegation("MIA", "TOM"), delegation("SAM", "MIA"))
+    play = Play(ballot([("security", 2)]), found)
+    assert play.approve("TOM", "MIA") == ["counted", "used_up"]
+
+
+def test_a_delegation_for_one_group_holds_for_no_other() -> None:
+    found = standing(delegation("ADA", "TOM", "fin"))
+    assert Play(ballot([("sre", 1)]), found).approve("TOM") == ["not_approver"]
+    assert Play(ballot([("fin", 1)]), found).approve("TOM") == ["approve"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"requesters": frozenset({"MIA"})}, "not_approver"),
+        ({"requesters": frozenset({"TOM"})}, "own_request"),
+        ({"problems": {"MIA": Problem.DEACTIVATED}}, "not_approver"),
+        ({"problems": {"TOM": Problem.GUEST}}, "guest"),
+        ({"groups": {"security": ("SAM",)}}, "not_approver"),
+        ({"unknown": ("MIA",)}, "lookup_failed"),
+    ],
+)
+def test_owner_and_delegate_must_both_be_able(changes: dict[str, object], told: str) -> None:
+    found = standing(delegation("MIA", "TOM"), **changes)  # type: ignore[arg-type]
+    assert Play(ballot([("security", 1)]), found).approve("TOM") == [told]
+
+
+def test_terms_may_ignore_delegations() -> None:
+    found = standing(delegation("MIA", "TOM"))
+    play = Play(ballot([("security", 1)], delegation=False), found)
+    assert play.approve("TOM") == ["not_approver"]
+
+
+def test_a_delegation_that_ended_drops_its_vote() -> None:
+    play = Play(ballot([("security", 2)]), standing(delegation("MIA", "TOM")))
+    play.vote("TOM")
+    play.found = standing()
+    assert play.tallies() == {"security": "1 of 2"}
+    assert play.approve("SAM", "MIA") == ["counted", "approve"]
+
+
+def test_an_owners_rejection_replaces_the_delegates_approval() -> None:
+    play = Play(ballot([("security", 2)], reject=2), standing(delegation("MIA", "TOM")))
+    play.vote("TOM")
+    assert play.reject("MIA") == "counted"
+    assert [vote.by for vote in play.ballot.votes] == ["MIA"]
+    assert [vote.by for vote in play.last.dropped] == ["TOM"]
+    assert play.reject("TOM") == "used_up"
+
+
+def test_a_delegate_may_stop_what_the_owner_asked_for() -> None:
+    found = standing(delegation("MIA", "TOM"), requesters=frozenset({"MIA"}))
+    assert Play(ballot([("security", 1)]), found).reject("TOM") == "reject"
+
+
+def test_a_delegation_ends_at_its_time() -> None:
+    one = delegation("MIA", "TOM")
+    assert [one.holds(9_999), one.holds(10_000)] == [True, False]
+
+
+def test_a_doubt_needs_all_slots_for_one_result() -> None:
+    play = doubt(*TWO)
+    assert [play.vote(by, RAN, result=said) for by, said in [("ADA", "ok"), ("BEN", "failed")]] == [
+        "counted",
+        "counted",
+    ]
+    assert play.vote("CLEO", RAN, result="ok") == "counted"
+    assert play.vote("MIA", RAN, result="ok") == "ran"
+    assert play.last.decision == (RAN, "ok")
+
+
+def test_the_latest_word_on_a_doubt_counts() -> None:
+    play = doubt(("sre", 2))
+    assert [play.vote("ADA", AGAIN), play.vote("ADA", RAN, result="ok")] == ["counted", "counted"]
+    assert play.vote("ADA", RAN, result="ok") == "already_voted"
+    assert [play.vote("BEN", AGAIN), play.vote("CLEO", RAN, result="ok")] == ["counted", "ran"]
+
+
+def test_giving_up_needs_what_a_rejection_needs() -> None:
+    play = doubt(("sre", 2), reject=2)
+    assert [play.vote("ADA", AGAIN), play.vote("ADA", GIVE_UP)] == ["counted", "counted"]
+    assert play.vote("BEN", GIVE_UP) == "give_up"
+
+
+def test_a_doubt_asks_all_stages_at_once() -> None:
+    play = Play(Ballot(terms=terms(*STAGED), digest=DIGEST, is_doubt=True))
+    assert [play.vote("LIA", AGAIN), play.vote("ADA", AGAIN)] == ["counted", "again"]
+
+
+def test_votes_are_read_as_they_were_written() -> None:
+    play = Play(ballot([("security", 2)], *STAGED), standing(delegation("MIA", "TOM", "security")))
+    play.vote("TOM", note="checked")
+    text = write_votes(play.ballot.votes)
+    assert '"for":"MIA"' in text
+    assert read_votes(text) == play.ballot.votes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "7",
+        "[7]",
+        '[{"by":"ADA"}]',
+        '[{"by":"ADA","choice":1,"at_ms":1,"digest":"d"}]',
+        '[{"by":"ADA","choice":"approve","at_ms":1,"digest":"d","later":true}]',
+    ],
+)
+def test_damaged_votes_refuse(text: str) -> None:
+    with pytest.raises(TermsError):
+        read_votes(text)

@@ -1,0 +1,272 @@
+"""The parts of a card beside votes: the menu, a claim, questions, the dialog that confirms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.approvals.comments import AGENT, Comment, dialog_of, write_dialog
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, Card
+from bot.people.claims import CardClaim, write_snoozes
+from bot.policy.tally import write_votes
+from bot.policy.terms import Stage
+from bot.questions.form import AnswerForm, Form
+from bot.questions.reasons import confirmation_inputs
+from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.cards.card_for import card_for
+from bot.slack.cards.dialog import MOST_SHOWN
+from bot.slack.side_messages.question import question_message
+from storage.records import Approval, Decision, Status
+from tests.unit.bot.slack.cards.reading import links
+from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval
+from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under
+
+ODD = "*bold* <!channel> :x: <http://e|l> \u202e\u200b" + "long " * 1_000
+
+
+def drawn(approval: Approval) -> Card:
+    card = card_for(approval, approvers_text="")
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    return card
+
+
+def said(card: Card) -> str:
+    return card.text + json.dumps(card.blocks, ensure_ascii=False)
+
+
+def buttons(card: Card) -> dict[str, Block]:
+    (row,) = [one for one in card.blocks if one["type"] == "actions"]
+    return {one["action_id"]: one for one in row["elements"]}
+
+
+def options(card: Card) -> list[str]:
+    return [one["text"]["text"] for one in buttons(card)[ActionId.MORE]["options"]]
+
+
+def mrkdwn_of(card: Card) -> str:
+    found: list[str] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            if value.get("type") == "mrkdwn":
+                found.append(value["text"])
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+
+    walk(card.blocks)
+    return "".join(found)
+
+
+def test_the_menu_has_what_decides_nothing() -> None:
+    usual = ["Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…"]
+    assert options(drawn(an_approval())) == usual
+    claimed = replace(an_approval(), claim_json=CardClaim().taken("UADA", 1_000).to_text())
+    assert options(drawn(claimed)) == [*usual[:2], "I'm not on it", *usual[3:]]
+    assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
+
+
+def test_a_critical_call_is_not_put_off() -> None:
+    critical = under(TERMS.model_copy(update={"risk": "critical"}))
+    assert "Snooze…" not in options(drawn(critical))
+
+
+def test_a_claim_that_has_ended_is_not_shown() -> None:
+    ended = CardClaim().taken("UADA", 1_000).ended(2_000)
+    card = drawn(replace(an_approval(), claim_json=ended.to_text()))
+    assert "is on it" not in said(card)
+    assert "I'm not on it" not in options(card)
+
+
+def test_a_question_and_its_answer_stand_on_the_card() -> None:
+    asked = Comment(by="UADA", text="why now?", at_ms=1_000)
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    assert "<@UADA> asked" in said(card)
+    assert "<@U0ROSA>: reply in the thread to answer." in said(card)
+    answered = asked.answered(by="UROSA", text="because", ts="1.1")
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
+    assert "because" in said(card)
+    assert "reply in the thread" not in said(card)
+    assert card.blocks[0]["text"]["text"] == "⏳ *Needs approval*"
+
+
+def test_a_card_has_the_newest_questions() -> None:
+    many = [Comment(by="UADA", text=f"question-{n}", at_ms=n) for n in range(MOST_SHOWN + 2)]
+    card = said(drawn(replace(an_approval(), dialog_json=write_dialog(many))))
+    assert "2 earlier questions" in card
+    assert ("question-1" in card, "question-2" in card) == (False, True)
+
+
+def test_words_of_people_are_never_markup() -> None:
+    asked = Comment(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    message = question_message(an_approval(), by="UADA", text=ODD, mentions=["UROSA"], link="")
+    assert message_errors({"text": message.text, "blocks": message.blocks}) == []
+    for shown in (card, message):
+        assert "*bold*" not in mrkdwn_of(shown)
+        assert "<!channel>" not in shown.text
+
+
+def test_a_question_mentions_all_who_asked_for_it() -> None:
+    people = [f"U{number}" for number in range(12)]
+    message = question_message(
+        an_approval(), by="UADA", text="why?", mentions=people, link="https://a.example/p1"
+    )
+    assert "<@U0> <@U1>" in message.text
+    assert "<@U11>" not in message.text
+    assert links(message) == [("https://a.example/p1", "Deploy payments 1.4.2 to production")]
+    assert "<@UADA> has a question about Deploy payments 1.4.2 to production: why?" in message.text
+
+
+def test_a_question_to_the_agent_mentions_nobody_to_answer() -> None:
+    message = question_message(an_approval(), by="UADA", text="why?", mentions=(), link="")
+    assert message.text.count("<@") == 1
+    assert "<@UADA> asked the agent about Deploy payments" in message.text
+    assert "The agent's answer will appear on the card" in str(message.blocks)
+
+
+def test_a_card_says_what_the_agent_answers() -> None:
+    asked = Comment(by="UADA", text="why?", at_ms=1, ts="1.1", to=AGENT)
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    assert "The agent's answer will appear here" in said(card)
+    assert "reply in the thread to answer" not in said(card)
+    answered = asked.answered(by=AGENT, text=ODD, ts=AGENT)
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
+    assert "A (agent):" in str(card.blocks)
+    assert "*bold*" not in mrkdwn_of(card)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "7",
+        "{}",
+        '["a"]',
+        "[" * 10_000,
+        '[{"by":"U"}]',
+        '[{"by":1,"text":"a","at_ms":1}]',
+        '[{"by":"U","text":"a","at_ms":"1"}]',
+        '[{"by":"U","text":"a","at_ms":1,"more":""}]',
+    ],
+)
+def test_a_damaged_dialog_is_left_out(text: str) -> None:
+    approval = replace(an_approval(), dialog_json=text)
+    assert dialog_of(approval) == ()
+    assert drawn(approval) == drawn(an_approval())
+
+
+def test_an_approval_is_confirmed_where_the_rule_says_so() -> None:
+    title = ODD[:60]
+    terms = TERMS.model_copy(update={"confirm": True})
+    confirmed = drawn(under(terms, title=title, arguments_json="{}"))
+    dialog = buttons(confirmed)[ActionId.APPROVE]["confirm"]
+    assert dialog["title"]["text"] == "Approve this?"
+    assert {dialog[part]["type"] for part in dialog} == {"plain_text"}
+    assert "confirm" not in buttons(drawn(under(TERMS, arguments_json="{}")))[ActionId.APPROVE]
+    # What the card does not show is agreed to in a form.
+    hidden = buttons(drawn(under(terms, title=ODD)))[ActionId.APPROVE]
+    assert ("confirm" in hidden, hidden["text"]["text"]) == (False, "Approve…")
+
+
+@pytest.mark.parametrize(
+    ("preview", "more"),
+    [
+        (
+            "Replaces 1.4.1, one replica after another.",
+            " Replaces 1.4.1, one replica after another.",
+        ),
+        ("Replaces 1.4.1. Then restarts it.", " Replaces 1.4.1."),
+        ("", ""),
+        ("-  count: 3\n+  count: 5.", ""),
+        ("Order\tSum\nA\t1.", ""),
+        ("long " * 45 + ".", ""),
+        ("Turned \u202e over.", ""),
+    ],
+)
+def test_the_dialog_says_what_changes(preview: str, more: str) -> None:
+    alone = {"confirm": True, "stages": (Stage(approve=(SECURITY,)),)}
+    terms = TERMS.model_copy(update=alone)
+    card = drawn(under(terms, preview=preview, title="Deploy payments", arguments_json="{}"))
+    words = f"Deploy payments.{more} No one else has to approve."
+    assert buttons(card)[ActionId.APPROVE]["confirm"]["text"]["text"] == words
+
+
+def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
+    ask = AnswerForm(form=Form.CALL, labels={"tbl": "Table"})
+    terms = TERMS.model_copy(update={"risk": "critical"})
+    critical = under(
+        terms,
+        title="Delete orders_2019",
+        arguments_json='{"tbl": "orders_2019"}',
+        schema_json=ask.to_text(),
+    )
+    assert "To confirm, type the table" in str(confirmation_inputs(critical))
+
+
+def test_a_form_needs_no_dialog() -> None:
+    terms = TERMS.model_copy(update={"confirm": True, "approve_reason": True})
+    card = drawn(under(terms))
+    approve = buttons(card)[ActionId.APPROVE]
+    assert ("confirm" in approve, approve["text"]["text"]) == (False, "Approve…")
+    assert options(card)[:2] == ["Details", "Ask a question…"]
+
+
+def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
+    votes = [replace(a_vote("UTOM"), on_behalf_of="UMIA"), a_vote("UADA")]
+    for by, words in (("UTOM", "by <@UTOM> for <@UMIA>"), ("UADA", "by <@UADA>, <@UTOM> for")):
+        approval = under(TERMS, *votes)
+        decision = Decision(status=Status.APPROVED, by=by, at_ms=5_000, digest=approval.digest)
+        card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
+        assert words in card.text
+        assert words in said(card)
+
+
+def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
+    vote = replace(a_vote("UTOM"), on_behalf_of="UMIA")
+    approval = replace(under(TERMS), votes_json=write_votes([vote]))
+    assert "<@UTOM> for <@UMIA> approved, <!date^" in said(drawn(approval))
+
+
+def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
+    votes = [a_vote("UADA"), replace(a_vote("UMIA"), choice="reject"), a_vote("UBEN")]
+    approval = under(TERMS, *votes)
+    decision = Decision(status=Status.APPROVED, by="UBEN", at_ms=5_000, digest=approval.digest)
+    card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
+    assert "by <@UBEN>, <@UADA>*" in said(card)
+    assert "UMIA" not in said(card)
+
+
+def test_who_is_left_in_peace_is_named_also_in_a_group() -> None:
+    until = CREATED + 3_600_000
+    snoozes = write_snoozes({"U0ADA": until})
+    group = drawn(an_approval(snoozes_json=snoozes, approvers_json='["S0OPS"]'))
+    assert said(group).count("<@U0ADA> snoozed this until ") == 1
+    alone = card_for(an_approval(snoozes_json=snoozes), approvers_text="<@U0ADA>, <@U0BEN>")
+    assert said(alone).count("<@U0ADA> (💤 until ") == 1
+    assert "💤" not in said(drawn(an_approval()))
+
+
+def test_a_card_in_doubt_says_who_had_approved_the_call() -> None:
+    known = json.dumps({"by": ["U0ADA", "U0BEN"], "at_ms": CREATED})
+    assert "Approved by <@U0ADA>, <@U0BEN>, <!date^" in said(drawn(a_doubt(approved_json=known)))
+    for damaged in ("", "[", '{"by": "U0ADA", "at_ms": 5}', '{"by": ["U0ADA"]}'):
+        shown = said(drawn(a_doubt(approved_json=damaged)))
+        assert ("Approved by" in shown, "Requested by" in shown) == (False, True)
+
+
+def test_a_notification_says_why_nobody_can_decide() -> None:
+    card = drawn(an_approval(stuck="Nobody of sre is left.", escalate_ms=None))
+    assert card.text.startswith("No one can decide this: Deploy payments")
+    assert card.text.endswith("Nobody of sre is left.")
+    assert set(buttons(card)) == {ActionId.ASK_ADMIN, *_LEFT}
+    assert options(card) == ["Details", "Ask a question…"]
+
+
+_LEFT = (ActionId.REJECT, ActionId.WITHDRAW, ActionId.MORE)

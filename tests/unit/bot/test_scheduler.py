@@ -1,0 +1,172 @@
+"""The tick: what is due is started, and no failure ends the ticking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import cast
+
+import pytest
+
+from agents.models import call, say
+from bot.leases import LEASE
+from bot.scheduler import DueWork, Scheduler, TimeLapse
+from bot.tasks import Tasks
+from storage.errors import StoreUnavailableError
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import Office, an_incoming
+
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+SOON = timedelta(milliseconds=5)
+
+
+async def test_nothing_is_due(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    assert await office.sweep.tick() == 0
+    assert office.queue.waiting == []
+
+
+async def test_a_reminder_then_an_expiry(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Nobody answered.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert await office.sweep.tick() == 0
+    office.clock.forward(minutes=15)
+    assert await office.sweep.tick() == 1
+    await office.queue.run()
+    assert office.notifier.reminders == [approval.approval_id]
+    office.clock.forward(hours=8)
+    assert await office.sweep.tick() >= 1
+    await office.queue.run()
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
+    assert office.ran == []
+    assert office.shown()[-1] == "Nobody answered."
+
+
+async def test_work_that_a_crash_dropped_is_found(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    other = Office(storage, [say("Hello.")], clock=office.clock, owner="other")
+    other.clock.forward(seconds=LEASE.total_seconds())
+    assert await other.sweep.tick() == 1
+    await other.queue.run()
+    assert other.shown() == ["Hello."]
+
+
+async def test_work_that_is_still_this_process_s_own_is_done_by_its_tick(
+    storage: SqliteStorage,
+) -> None:
+    """Whoever took the message was cut off; its lease is here."""
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+def lapse_of(office: Office, *, patience: timedelta = timedelta(seconds=5)) -> TimeLapse:
+    tasks = Tasks()
+    return TimeLapse(replace(office.sweep, spawn=tasks.spawn), tasks, patience=patience)
+
+
+async def test_look_does_what_is_due_before_it_ends(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    lapse = lapse_of(office)
+    assert await lapse.next_due_ms() == approval.due_ms
+    office.clock.forward(minutes=15)
+    await lapse.look()
+    assert office.notifier.reminders == [approval.approval_id]
+    later = await storage.approvals.get(approval.approval_id)
+    assert await lapse.next_due_ms() == later.due_ms != approval.due_ms
+
+
+async def test_next_of_several_things_that_are_due(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    assert await lapse_of(office).next_due_ms() is None
+    await office.inbox.receive(an_incoming(ASK))
+    assert await lapse_of(office).next_due_ms() == office.clock()
+
+
+async def test_rest_waits_for_the_end_of_work_and_gives_up(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    lapse, end = lapse_of(office, patience=SOON), asyncio.Event()
+    assert await lapse.rest()
+
+    async def work() -> None:
+        await end.wait()
+
+    lapse.tasks.spawn(work())
+    assert not await lapse.rest()
+    end.set()
+    assert await replace(lapse, patience=timedelta(seconds=5)).rest()
+
+
+class FailingSweep:
+    """Raises what it is told to, in order; then says that it is done."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.done = asyncio.Event()
+
+    async def tick(self) -> int:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.done.set()
+        return 0
+
+
+async def ticked(sweep: FailingSweep) -> None:
+    scheduler = Scheduler(cast(DueWork, sweep), every=SOON)
+    scheduler.start()
+    try:
+        async with asyncio.timeout(5):
+            await sweep.done.wait()
+    finally:
+        scheduler.stop()
+
+
+@pytest.mark.parametrize(
+    "error", [lambda: StoreUnavailableError("down"), lambda: ValueError("a fault of ours")]
+)
+async def test_a_failed_tick_is_followed_by_another(
+    error: Callable[[], Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    await ticked(FailingSweep(error()))
+    assert "tick_failed" in [getattr(record, "action", "") for record in caplog.records]
+
+
+async def test_stop_is_harmless_before_the_start_and_twice() -> None:
+    scheduler = Scheduler(cast(DueWork, FailingSweep()), every=SOON)
+    scheduler.stop()
+    scheduler.start()
+    scheduler.stop()
+    await asyncio.sleep(0)  # the shutdown takes one turn of the loop
+    scheduler.stop()
+
+
+@pytest.mark.parametrize("error", [StoreUnavailableError("down"), ValueError("a fault of ours")])
+async def test_a_failed_look_at_the_policy_is_followed_by_another(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("bot.scheduler.BETWEEN_LOOKS", SOON)
+    errors, looked = [error], asyncio.Event()
+
+    async def look() -> None:
+        if errors:
+            raise errors.pop()
+        looked.set()
+
+    scheduler = Scheduler(cast(DueWork, FailingSweep()), watch=look)
+    scheduler.start()
+    try:
+        async with asyncio.timeout(5):
+            await looked.wait()
+    finally:
+        scheduler.stop()
+    assert "tick_failed" in [getattr(record, "action", "") for record in caplog.records]

@@ -1,0 +1,277 @@
+"""Agents that ask in other ways than for approval: decided by use case, across processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agents import Agent, AgentEvent, Expired, Runner, ScriptedModel
+from agents.core.cancel import CancelToken
+from agents.graph import END, START, StateGraph, node_interrupt
+from agents.graph.agent import GraphAgent
+from agents.models import say
+from bot.approvals.disclosure import Surface
+from bot.errors import InvalidInputError, NotApproverError
+from bot.questions.base import question_of
+from bot.questions.choice import selected_json
+from bot.questions.feedback import feedback_json
+from bot.questions.fields import values_json
+from bot.questions.form import edited_digest, in_order
+from bot.questions.texts import texts_json
+from storage.records import Approval, Decision, Status, Thread
+from storage.sqlite import SqliteStorage
+from tests.scenario import asking
+from tests.scenario.asking import RAN
+from tests.unit.bot.asked import chosen_digest, filled_digest
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, Office, an_actor
+
+ASK = "<@UBOT> go"
+Fields = Callable[[Approval], dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    RAN.clear()
+
+
+def an_office(storage: SqliteStorage, agent: str) -> Office:
+    """A new process with one of the agents that ask."""
+    return Office(storage, [], make_agent=getattr(asking, agent))
+
+
+async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: Any) -> None:
+    """Decide, as a listener does, and let the work that follows be done."""
+    seen = await office.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
+    told = {"status": question_of(seen).yes_status, "digest": seen.digest, **fields}
+    if "arguments_json" in fields:
+        await office.decide(seen, by=by, edited=json.loads(fields["arguments_json"]))
+        return
+    decided = await office.approvals.decide(
+        seen, Decision(by=by, at_ms=office.clock(), **told), surface=Surface.CARD
+    )
+    office.queue.spawn(office.approvals.follow_up(decided))
+    await office.queue.run()
+
+
+def filled(values: dict[str, object]) -> Fields:
+    return lambda approval: {
+        "answer_json": values_json(values),
+        "digest": filled_digest(approval, values),
+    }
+
+
+def chosen(*ids: str) -> Fields:
+    return lambda approval: {
+        "answer_json": selected_json(ids),
+        "digest": chosen_digest(approval, ids),
+    }
+
+
+def edited(**changes: object) -> Fields:
+    def make(approval: Approval) -> dict[str, Any]:
+        new = {"input": "go", "amount": 5, "place": "Rome", "tags": ["a", "b"], **changes}
+        return {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("agent", "fields", "ran"),
+    [
+        ("choose_place", chosen("p"), [("deploy", "production")]),
+        ("complete", filled({"seats": 2, "meals": None}), [("book", "Rome", 2, None, False)]),
+        ("human_all", lambda _: {}, [("deploy", "staging")]),
+        ("human_all", lambda _: {"status": Status.REJECTED}, []),
+        (
+            "human_strict",
+            lambda _: {"status": Status.ANSWERED, "answer_json": texts_json(["No."])},
+            [],
+        ),
+        ("staged", lambda _: {}, [("deploy", "staging")]),
+        ("staged", lambda _: {"status": Status.REJECTED}, []),
+        ("graph_text", lambda _: {"answer_json": texts_json(["Fox"])}, ["Fox"]),
+        ("graph_yes", chosen("2"), [False]),
+        ("graph_few", chosen("3"), ["L"]),
+        ("graph_number", filled({"answer": 7}), [7]),
+        ("graph_list", filled({"answer": []}), [[]]),
+        ("graph_break", lambda _: {}, [("pay", 5, "Rome", ["a", "b"])]),
+        ("graph_break", edited(amount=9), [("pay", 9, "Rome", ["a", "b"])]),
+        ("free", lambda _: {"answer_json": texts_json(["Blue"])}, ["Blue"]),
+        ("policy", lambda _: {}, [("deploy", "staging")]),
+    ],
+)
+async def test_answer_goes_on(
+    storage: SqliteStorage, agent: str, fields: Fields, ran: list[object]
+) -> None:
+    office = an_office(storage, agent)
+    await office.hear(ASK)
+    assert RAN == []
+    if agent.startswith("graph"):
+        office = an_office(storage, agent)  # another process: nothing is kept in memory
+    approval = await office.the_approval()
+    await take(office, approval, **fields(approval))
+    assert ran == RAN
+    assert await office.open_approvals() == []
+    assert len(office.shown()) == 1
+    card = office.notifier.cards[approval.approval_id]
+    assert card.status is not Status.PENDING
+
+
+async def test_choice_is_told_to_the_model(storage: SqliteStorage) -> None:
+    office = an_office(storage, "choose_several")
+    await office.hear(ASK)
+    await take(office, await office.the_approval(), answer_json=selected_json(["1", "3"]))
+    assert office.shown() == ["Good."]
+
+
+async def test_feedback_goes_round(storage: SqliteStorage) -> None:
+    office = an_office(storage, "feedback")
+    await office.hear(ASK)
+    await take(office, await office.the_approval(), answer_json=feedback_json("Shorter."))
+    second = await office.the_approval()
+    await office.hear("no need to edit", ts="1800000000.000009")
+    assert await office.open_approvals() == []
+    done = await storage.approvals.get(second.approval_id)
+    assert done.decision is not None
+    assert (done.decision.answer_json, done.decision.by) == (feedback_json(""), ROSA)
+
+
+@pytest.mark.parametrize(
+    ("agent", "fields"),
+    [
+        ("human_strict", {"status": Status.APPROVED}),
+        ("human_strict", {"status": Status.REJECTED}),
+        ("human_all", {"status": Status.ANSWERED, "answer_json": '[""]'}),
+        ("choose_place", {"answer_json": selected_json(["p"])}),
+        ("choose", {"answer_json": selected_json(["9"])}),
+        ("complete", {"answer_json": values_json({"seats": "two", "meals": None})}),
+        ("graph_yes", {"answer_json": texts_json(["yes"])}),
+        ("graph_number", {"answer_json": values_json({"answer": "7"})}),
+        ("graph_break", {"digest": "0" * 64}),
+        ("machine", {"answer_json": texts_json(["20"])}),
+        ("feedback", {"answer_json": '{"feedback": ""}'}),
+    ],
+)
+async def test_wrong_answer_is_refused_and_nothing_is_recorded(
+    storage: SqliteStorage, agent: str, fields: dict[str, Any]
+) -> None:
+    office = an_office(storage, agent)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(InvalidInputError):
+        await take(office, approval, **fields)
+    assert await office.the_approval() == await storage.approvals.get(approval.approval_id)
+    assert RAN == []
+
+
+@pytest.mark.parametrize("agent", ["choose_place", "human_all", "staged", "graph_break", "policy"])
+async def test_who_asked_lets_nothing_run(storage: SqliteStorage, agent: str) -> None:
+    office = an_office(storage, agent)
+    await office.hear(ASK)
+    with pytest.raises(NotApproverError):
+        await take(office, await office.the_approval(), by=ROSA)
+    assert RAN == []
+
+
+async def test_policy_names_who_decides(storage: SqliteStorage) -> None:
+    office = an_office(storage, "policy")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(NotApproverError, match="not an approver"):
+        await take(office, approval, by=ADA)
+    await take(office, approval, by=BEN)
+    assert RAN == [("deploy", "staging")]
+
+
+async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, "complete")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    values = filled({"seats": 2, "meals": ["rice"]})(approval)
+    with pytest.raises(NotApproverError):
+        await take(office, approval, by=GUS, **values)
+    await take(office, approval, by=ROSA, **values)
+    assert RAN == [("book", "Rome", 2, ["rice"], False)]
+
+
+@pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        ("choose", "Good."),
+        ("human_all", "Done."),
+        ("staged", "Stopped: nobody answered in time. This is not a rejection."),
+        ("feedback", "Nobody gave feedback in time. Nobody has agreed to the text, either."),
+        ("machine", "A question has no answer: nobody answered in time (8 hours)."),
+        ("graph_break", "Stopped before “pay”: nobody answered in time"),
+    ],
+)
+async def test_nobody_answers(storage: SqliteStorage, agent: str, says: str) -> None:
+    office = an_office(storage, agent)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.clock.forward(hours=9)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert all(isinstance(one, Expired) for one in RAN)
+    assert says in office.shown()[-1]
+    assert office.notifier.cards[approval.approval_id].status is Status.EXPIRED
+
+
+async def test_two_questions_of_a_graph_at_once(storage: SqliteStorage) -> None:
+    def make(_: ScriptedModel) -> Agent:
+        def size(_: asking.State) -> asking.State:
+            return {"amount": node_interrupt("How many?", response_type=int)}
+
+        def place(_: asking.State) -> asking.State:
+            return {"output": str(node_interrupt("Where?"))}
+
+        made = StateGraph(asking.State).add_node("size", size).add_node("place", place)
+        for name in ("size", "place"):
+            made.add_edge(START, name).add_edge(name, END)
+        return GraphAgent(made.compile(), "asking")
+
+    office = Office(storage, [], make_agent=make)
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    await take(office, second, answer_json=texts_json(["Rome"]))
+    assert await office.open_approvals() == [await storage.approvals.get(first.approval_id)]
+    await take(office, first, answer_json=values_json({"answer": 3}))
+    assert office.shown() == ["Rome"]
+
+
+@dataclass
+class Stopping:
+    """A runner whose first run somebody stops, after the model's answer."""
+
+    runner: Runner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.runner, name)
+
+    async def query(self, *texts: Any, **options: Any) -> AsyncGenerator[AgentEvent, None]:
+        token = CancelToken()
+        token.cancel("after_model")
+        async for event in self.runner.query(*texts, **{**options, "cancel": token}):
+            yield event
+
+
+async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStorage) -> None:
+    office = an_office(storage, "choose_place")
+    stopping = Stopping(office.runner)
+
+    async def runner_of(_: Thread) -> Any:
+        return stopping
+
+    object.__setattr__(office.turns, "runners", runner_of)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.tool == "deploy"  # and no card of the stop
+    await take(office, approval, **chosen("s")(approval))
+    assert RAN == [("deploy", "staging")]
+    assert say("Done.").content == office.shown()[-1]

@@ -1,0 +1,804 @@
+"""The use cases from a message to the last word, with crashes between any two steps."""
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from agents.core.checkpoint import CheckpointStatus
+from agents.models import call, say
+from bot.approvals.disclosure import Surface
+from bot.errors import (
+    ApprovalClosedError,
+    NotApproverError,
+    OutdatedCardError,
+    UnknownApprovalError,
+)
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import a_post
+from tests.support.fakes import Queue
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    GUS,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+    an_incoming,
+)
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+ASK = f"<@{'UBOT'}> pay Mia"
+
+
+async def test_a_free_tool_needs_nobody(storage: SqliteStorage) -> None:
+    office = Office(storage, [call("look", {"what": "payments"}, id="c1"), say("All fine.")])
+    await office.hear("<@UBOT> status of payments")
+    assert office.ran == [("look", "payments")]
+    assert office.shown() == ["All fine."]
+    assert not office.notifier.cards
+
+
+async def test_approve(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.title == "Pay 5 to Mia"
+    assert office.ran == []
+    await office.decide(approval)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert office.shown()[-1] == "Paid."
+    card = office.notifier.cards[approval.approval_id]
+    assert card.status is Status.APPROVED
+    assert card.decision is not None
+    assert card.decision.by == ADA
+    stored = await storage.approvals.get(approval.approval_id)
+    assert not stored.open
+    assert stored.due_ms is None
+    assert stored.drawn_revision == stored.revision
+
+
+async def test_reject_with_a_reason(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("I see.")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval(), Status.REJECTED, reason="too much")
+    assert office.ran == []
+    told = str(office.model.inputs[-1])
+    assert "too much" in told
+    assert "ejected" in told
+
+
+async def test_edit(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    edited: dict[str, object] = {"to": "Mia", "amount": 4, "how": "cash"}
+    await office.decide(await office.the_approval(), edited=edited)
+    assert office.ran == [("pay", ("Mia", 4, "cash"))]
+
+
+async def test_two_cards_of_one_turn_second_first(storage: SqliteStorage) -> None:
+    both = [PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]
+    office = Office(storage, [both, say("Both done.")])
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    assert office.notifier.posts == [first.approval_id, second.approval_id]
+    await office.decide(second)
+    assert office.ran == [("pay", ("Ben", 7, "card"))]
+    untouched = await storage.approvals.get(first.approval_id)
+    assert (untouched.status, untouched.revision) == (Status.PENDING, 1)
+    assert office.notifier.posts == [first.approval_id, second.approval_id]
+    await office.decide(first, by=BEN)
+    assert office.ran == [("pay", ("Ben", 7, "card")), ("pay", ("Mia", 5, "card"))]
+    assert office.shown()[-1] == "Both done."
+    assert office.model.calls == 2
+
+
+async def test_a_question_is_answered_by_a_reply(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, PAY, say("Paid.")])
+    await office.hear(ASK)
+    question = await office.the_approval()
+    assert question.kind is Kind.QUESTION
+    await office.hear("five", user_id=ADA, ts="1800000000.000002")
+    answered = await storage.approvals.get(question.approval_id)
+    assert answered.status is Status.ANSWERED
+    assert answered.decision is not None
+    assert json.loads(answered.decision.answer_json) == ["five"]
+    assert "five" in str(office.model.inputs[1])
+    assert (await office.the_approval()).kind is Kind.APPROVAL
+    assert office.ran == []
+
+
+async def test_a_question_is_answered_by_the_modal(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?", "How?"]}, id="q1")
+    office = Office(storage, [asks, say("Thanks.")])
+    await office.hear(ASK)
+    question = await office.the_approval()
+    await office.decide(question, Status.ANSWERED, answers='["5", "cash"]')
+    told = str(office.model.inputs[1])
+    assert "How much?" in told
+    assert "cash" in told
+
+
+async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage) -> None:
+    both = [
+        call("ask_people", {"questions": ["How much?"]}, id="q1"),
+        call("ask_people", {"questions": ["How?"]}, id="q2"),
+    ]
+    office = Office(storage, [both, say("x")])
+    await office.hear(ASK)
+    await office.hear("five", user_id=ADA, ts="1800000000.000002")
+    assert len(await office.open_approvals()) == 2
+    assert "More than one" in office.notifier.whispers[-1][1]
+
+
+async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    await office.hear("yes, approve", user_id=ADA, ts="1800000000.000002")
+    await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")
+    await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")  # Slack sends it again
+    await office.hear("ship it", user_id=ADA, ts="1800000000.000004")
+    assert len(await office.open_approvals()) == 1
+    assert office.ran == []
+    assert office.notifier.whispers == [
+        (ADA, "Replies don't count as decisions. Use the buttons on the card."),
+        (ADA, "Replies don't count as decisions. Did you mean one of these?"),
+    ]
+    approval = await office.the_approval()
+    assert office.notifier.choices == [[], [approval.approval_id]]
+
+
+async def test_only_who_tries_again_about_what_waits_gets_the_buttons(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, PAY, say("x")])
+    await office.hear(ASK)
+    await office.hear("ok", user_id=ADA, ts="1800000000.000002")
+    await office.hear("ok", user_id=BEN, ts="1800000000.000003")
+    assert office.notifier.choices == [[], []]
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=ADA)
+    office.clock.forward(seconds=1)
+    await office.hear("ok", user_id=ADA, ts="1800000000.000004")  # about the next card
+    assert (len(await office.open_approvals()), office.notifier.choices[-1]) == (1, [])
+
+
+async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await office.hear("ok", user_id=ADA, ts="1800000000.000002")
+    await office.inbox.receive(an_incoming("ok", user_id=ADA, ts="1800000000.000003"))
+    office.queue.drop()
+    second = Office(storage, [], clock=office.clock, owner="second")
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.notifier.choices == [[approval.approval_id]]
+
+
+async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid."), say("It went well.")])
+    await office.hear(ASK)
+    await office.hear("and tell me how it went", ts="1800000000.000002")
+    assert "Noted" in office.notifier.whispers[-1][1]
+    assert office.model.calls == 1
+    await office.decide(await office.the_approval())
+    assert office.shown()[-2:] == ["Paid.", "It went well."]
+    assert "how it went" in str(office.model.inputs[-1])
+    assert "Paid." in str(office.model.inputs[-1])
+
+
+async def test_the_same_post_twice_makes_one_turn(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await asyncio.gather(
+        office.inbox.receive(an_incoming(ASK)), office.inbox.receive(an_incoming(ASK))
+    )
+    await office.hear(ASK)
+    await office.hear(ASK)
+    assert office.model.calls == 1
+
+
+async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    assert await office.inbox.receive(an_incoming("hi all")) is None
+    stranger = an_incoming("in some thread", ts="1800000000.000009")
+    assert await office.inbox.receive(stranger) is None
+    await office.hear(ASK)
+    other = an_incoming("what is this?", user_id=ADA, ts="1800000000.000002")
+    assert await office.inbox.receive(other) is None
+    to_ada = an_incoming("<@UADA> can you look?", ts="1800000000.000003")
+    assert await office.inbox.receive(to_ada) is None
+
+
+async def test_a_direct_message_needs_no_mention(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.hear("hi", is_direct=True)
+    assert office.shown() == ["Hello."]
+
+
+async def test_guests_are_not_passed_on(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("never")])
+    await office.hear(ASK, user_id=GUS)
+    assert office.model.calls == 0
+    assert office.notifier.whispers == [
+        (GUS, "I didn't pass this on to the agent. Guests can't do this.")
+    ]
+
+
+async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, say("x")])
+    await office.hear(ASK)
+    await office.hear("a million", user_id=GUS, ts="1800000000.000002")
+    assert len(await office.open_approvals()) == 1
+    assert "Guests" in office.notifier.whispers[-1][1]
+
+
+async def test_a_failed_look_up_keeps_the_message(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    office.directory.is_down = True
+    await office.hear(ASK)
+    assert office.model.calls == 0
+    office.directory.is_down = False
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+async def test_only_approvers_may_look(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(NotApproverError):
+        await office.decide(approval, by=ROSA)
+    with pytest.raises(NotApproverError):
+        await office.decide(approval, by=GUS)
+    entries = await storage.audit.of_thread(THREAD_ID, limit=50)
+    assert {e.actor_id for e in entries if e.action == "refused"} == {ROSA, GUS}
+
+
+async def test_unknown_and_outdated(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(UnknownApprovalError):
+        await office.approvals.look("apr_" + "0" * 32, an_actor(ADA), shown="x")
+    for shown in ("", "0" * 32):
+        with pytest.raises(OutdatedCardError):
+            await office.approvals.look(approval.approval_id, an_actor(ADA), shown=shown)
+
+
+async def test_fifty_clicks_one_decision(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    clicks = [office.decide(approval, by=(ADA, BEN)[i % 2]) for i in range(50)]
+    outcomes = await asyncio.gather(*clicks, return_exceptions=True)
+    assert sum(not isinstance(o, BaseException) for o in outcomes) == 1
+    losers = [o for o in outcomes if isinstance(o, BaseException)]
+    assert all(isinstance(o, ApprovalClosedError) for o in losers)
+    winner = (await storage.approvals.get(approval.approval_id)).decision
+    assert winner is not None
+    assert all(winner.by in str(o) for o in losers)
+    assert len(office.ran) == 1
+
+
+async def test_reminder_then_expiry(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Nobody was there.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    for _ in range(3):
+        office.clock.forward(minutes=15, seconds=1)
+        await office.sweep.tick()
+        await office.queue.run()
+    assert office.notifier.reminders == [approval.approval_id] * 2
+    office.clock.forward(hours=8)
+    with pytest.raises(ApprovalClosedError):
+        await office.decide(approval)
+    await office.sweep.tick()
+    await office.queue.run()
+    card = office.notifier.cards[approval.approval_id]
+    assert card.status is Status.EXPIRED
+    told = str(office.model.inputs[-1])
+    assert "obody" in told
+    assert office.ran == []
+    assert office.shown()[-1] == "Nobody was there."
+    office.clock.forward(hours=100)
+    assert await office.sweep.tick() == 0
+
+
+async def test_no_reminder_after_a_decision(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval())
+    office.clock.forward(hours=1)
+    assert await office.sweep.tick() == 0
+    assert office.notifier.reminders == []
+
+
+async def test_another_process_goes_on_after_a_restart(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY], owner="first")
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    second = Office(storage, [say("Paid.")], owner="second", clock=first.clock)
+    await second.decide(approval)
+    assert second.ran == [("pay", ("Mia", 5, "card"))]
+    assert first.ran == []
+    assert second.shown() == ["Paid."]
+
+
+async def test_crash_after_the_message_was_stored(storage: SqliteStorage) -> None:
+    first = Office(storage, [])
+    await first.inbox.receive(an_incoming(ASK))
+    second = Office(storage, [say("Hello.")], clock=first.clock)
+    second.clock.forward(seconds=15)  # the lease of who took it is over
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.shown() == ["Hello."]
+
+
+async def test_crash_after_the_decision(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    dropped = Queue()
+    first.queue.run = dropped.run  # type: ignore[method-assign]
+    await first.decide(approval)
+    first.queue.drop()
+    second = Office(storage, [say("Paid.")], clock=first.clock)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.ran == [("pay", ("Mia", 5, "card"))]
+    assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_crash_between_checkpoint_and_record(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+
+    async def dies(*_: object, **__: object) -> frozenset[str]:
+        raise KeyboardInterrupt
+
+    add, storage.approvals.add_all = storage.approvals.add_all, dies  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        await first.hear(ASK)
+    first.queue.drop()
+    storage.approvals.add_all = add  # type: ignore[method-assign]
+    second = Office(storage, [say("Paid.")], clock=first.clock)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    approval = await second.the_approval()
+    assert second.notifier.posts == [approval.approval_id]
+    await second.decide(approval)
+    assert len(second.ran) == 1
+
+
+async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    office.notifier.lost.add("card")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert office.notifier.posts == [approval.approval_id]
+    assert (await storage.approvals.get(approval.approval_id)).card_ts == ""
+    office.notifier.lost.clear()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.notifier.posts == [approval.approval_id]
+    assert (await storage.approvals.get(approval.approval_id)).card_ts != ""
+
+
+async def test_a_deleted_card_is_posted_again(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.notifier.deleted.add(approval.approval_id)
+    await office.decide(approval)
+    assert office.notifier.posts == [approval.approval_id] * 2
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_a_failed_redraw_is_repeated(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.notifier.failing.add("update")
+    await office.decide(approval)
+    assert office.shown()[-1] == "Paid."
+    assert office.notifier.cards[approval.approval_id].status is Status.PENDING
+    office.notifier.failing.clear()
+    office.clock.forward(seconds=30)  # it was tried once more for what came of the call
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    office.notifier.failing.add("say")
+    await office.hear(ASK)
+    assert office.shown() == []
+    office.notifier.failing.clear()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+    assert office.model.calls == 1
+
+
+async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteStorage) -> None:
+    office = Office(storage, [RuntimeError("down")] * 20)
+    await office.hear(ASK)
+    for _ in range(10):
+        office.clock.forward(minutes=10)
+        await office.sweep.tick()
+        await office.queue.run()
+    assert len(office.shown()) == 1
+    assert "couldn't finish" in office.shown()[0]
+    assert "down" not in office.shown()[0]
+    thread = await storage.threads.get(THREAD_ID)
+    assert not thread.turn_open
+    assert thread.due_ms is None
+
+
+async def test_a_model_that_recovers(storage: SqliteStorage) -> None:
+    office = Office(storage, [RuntimeError("down"), say("Hello.")])
+    await office.hear(ASK)
+    office.clock.forward(minutes=10)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
+    await second.decide(approval)
+    assert second.ran == []
+    assert "nothing more will run" in second.shown()[-1]
+    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.CLOSED
+
+
+async def in_doubt(storage: SqliteStorage, *words: str) -> tuple[Office, Approval]:
+    """A process died while an approved call ran; another one took over and asks."""
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    first.dies_in_tools = True
+    with pytest.raises(KilledError):
+        await first.decide(await first.the_approval())
+    first.queue.drop()
+    second = Office(storage, [say(word) for word in words], clock=first.clock, ran=first.ran)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    doubt = await second.the_approval()
+    assert doubt.kind is Kind.DOUBT
+    assert json.loads(doubt.approved_json)["by"] == [ADA]
+    assert second.ran == []
+    return second, doubt
+
+
+async def test_a_call_in_doubt_is_run_again_when_people_say_so(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "Paid.")
+    await office.decide(doubt, Status.APPROVED, answers='{"choice": "again"}')
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert office.shown()[-1] == "Paid."
+
+
+async def test_a_call_in_doubt_that_ran_is_not_run_again(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "Good.")
+    answers = '{"choice": "ran", "result": "receipt 77"}'
+    await office.decide(doubt, Status.ANSWERED, answers=answers)
+    assert office.ran == []
+    assert "receipt 77" in str(office.model.inputs[-1])
+
+
+async def test_a_call_in_doubt_is_given_up(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "I see.")
+    await office.decide(doubt, Status.REJECTED, answers='{"choice": "give_up"}')
+    assert office.ran == []
+    assert office.shown()[-1] == "I see."
+
+
+async def test_a_call_in_doubt_expires(storage: SqliteStorage) -> None:
+    office, _ = await in_doubt(storage, "Nobody knows.")
+    office.clock.forward(hours=9)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.ran == []
+    assert office.shown()[-1] == "Nobody knows."
+
+
+async def test_one_sweep_starts_all_that_is_due(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    office.clock.forward(hours=9)
+    assert await office.sweep.tick() == 1
+    office.queue.drop()
+
+
+async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = replace(await office.the_approval(), digest="0" * 64)
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest="0" * 64)
+    with pytest.raises(OutdatedCardError):
+        await office.approvals.decide(approval, decision, surface=Surface.CARD)
+
+
+async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "x")
+    await office.decide(doubt, Status.APPROVED, answers='{"choice": "surely"}')
+    assert office.ran == []
+    assert office.shown()[-1] == "x"
+    withdrawn = await storage.approvals.get(doubt.approval_id)
+    assert withdrawn.status is Status.CANCELLED
+    assert withdrawn.decision is not None
+    assert "couldn't be used" in withdrawn.decision.reason
+    assert office.notifier.cards[doubt.approval_id].status is Status.CANCELLED
+
+
+async def test_a_lost_lease_stops_the_work(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    set_turn = storage.threads.set_turn
+
+    async def lost(*_: object, **__: object) -> bool:
+        return False
+
+    storage.threads.set_turn = lost  # type: ignore[method-assign]
+    await office.threads.work(THREAD_ID)
+    assert office.model.calls == 0
+    storage.threads.set_turn = set_turn  # type: ignore[method-assign]
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.hear(ASK)
+    await storage.posts.add(a_post("left", thread_id=THREAD_ID, text="Left behind."))
+    await storage.posts.add(a_post("grew", thread_id=THREAD_ID, text=""))
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    after = Office(storage, [], clock=office.clock, notifier=office.notifier)
+    await after.threads.work(THREAD_ID)
+    assert office.shown() == ["Hello.", "Left behind."]
+
+
+async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("One two three four five six seven.")])
+    await office.hear(ASK)
+    (stream,) = office.notifier.streams
+    assert "".join(stream.pieces) == "One two three four five six seven."
+    assert not stream.is_abandoned
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+async def test_work_ends_when_its_lease_cannot_be_kept(
+    storage: SqliteStorage, is_down: bool
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    beats = asyncio.Event()
+
+    async def refused(*_: object, **__: object) -> bool:
+        beats.set()
+        office.clock.forward(minutes=1)
+        if is_down:
+            raise StoreUnavailableError("gone")
+        return False
+
+    async def endless(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    storage.threads.extend = refused  # type: ignore[method-assign]
+    office.inbox = SimpleNamespace(sort=endless)  # type: ignore[assignment]
+    threads = replace(office.threads, inbox=office.inbox, lease=timedelta(milliseconds=3))
+    with pytest.raises(asyncio.CancelledError):
+        await threads.work(THREAD_ID)
+    assert beats.is_set()
+
+
+async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("One two three four.")])
+
+    async def dies(_: str) -> str:
+        raise KilledError
+
+    stream = office.notifier.stream
+
+    def dying(thread: object, key: str, **more: object) -> object:
+        made = stream(thread, key, **more)  # type: ignore[arg-type]
+        made.finish = dies  # type: ignore[method-assign,assignment]
+        return made
+
+    office.notifier.stream = dying  # type: ignore[method-assign,assignment]
+    with pytest.raises(KilledError):
+        await office.hear(ASK)
+    second = Office(storage, [], clock=office.clock)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.shown() == ["One two three four."]
+    assert second.notifier.looked == list(second.notifier.texts)
+    assert second.model.calls == 0
+
+
+async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStorage) -> None:
+    first = Office(storage, [[PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]])
+    await first.hear(ASK)
+    paid, other = await first.open_approvals()
+    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
+    await second.decide(paid)
+    assert second.ran == []
+    closed = await storage.approvals.get(other.approval_id)
+    assert closed.status is Status.SUPERSEDED
+    assert not closed.open
+    assert second.notifier.cards[other.approval_id].status is Status.SUPERSEDED
+
+
+async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+
+    async def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    inbox = SimpleNamespace(sort=broken, set_aside=office.inbox.set_aside)
+    office.threads = replace(office.threads, inbox=inbox)  # type: ignore[arg-type]
+    await office.hear(ASK)
+    for _ in range(10):
+        office.clock.forward(minutes=10)
+        await replace(office.sweep, threads=office.threads).tick()
+        await office.queue.run()
+    assert len(office.shown()) == 1
+    assert "wrong on my side" in office.shown()[0]
+    assert await office.sweep.tick() == 0
+
+
+async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStorage) -> None:
+    office = Office(storage, [call("pay", {"to": "x", "amount": 1}, id="c1")] * 30)
+    office.model._turns = [[RuntimeError("down")]] * 30
+    await office.hear(ASK)
+    office.notifier.failing.add("say")
+    for _ in range(8):
+        office.clock.forward(minutes=10)
+        await office.sweep.tick()
+        await office.queue.run()
+    assert office.shown() == []
+    office.notifier.failing.clear()
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.threads.work(THREAD_ID)
+    assert "couldn't finish" in office.shown()[0]
+
+
+async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [say("Hello."), PAY, say("Paid.")])
+    await office.hear("<@UBOT> hi", user_id=ROSA)
+    await office.hear(ASK, user_id=BEN, ts="1800000000.000002")
+    approval = await office.the_approval()
+    assert approval.requester_id == BEN
+    for user in (BEN, ROSA):
+        with pytest.raises(NotApproverError):
+            await office.decide(approval, by=user)
+    await office.decide(approval, by=ADA)
+    assert len(office.ran) == 1
+
+
+async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.inbox.receive(an_incoming(ASK))
+    await office.hear("<@UBOT> quickly", user_id=BEN, ts="1800000000.000002")
+    approval = await office.the_approval()
+    for user in (ROSA, BEN):
+        with pytest.raises(NotApproverError, match="your own request"):
+            await office.decide(approval, by=user)
+
+
+async def test_a_guest_who_writes_while_the_agent_works_is_refused(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [call("look", {"what": "x"}, id="c1"), say("Fine."), say("never")])
+
+    async def meanwhile(*_: object) -> str:
+        late = an_incoming("<@UBOT> pay me", user_id=GUS, ts="1800000000.000002")
+        await office.inbox.receive(late)
+        return "ts"
+
+    office.notifier.say = meanwhile  # type: ignore[method-assign,assignment]
+    stream = office.notifier.stream
+
+    def streaming(thread: object, key: str, **more: object) -> object:
+        made = stream(thread, key, **more)  # type: ignore[arg-type]
+        made.finish = meanwhile  # type: ignore[method-assign,assignment]
+        return made
+
+    office.notifier.stream = streaming  # type: ignore[method-assign,assignment]
+    await office.hear(ASK)
+    assert office.model.calls == 2
+    assert "pay me" not in str(office.model.inputs)
+    assert office.notifier.whispers[-1][0] == GUS
+
+
+async def test_a_message_older_than_the_question_is_not_its_answer(
+    storage: SqliteStorage,
+) -> None:
+    asks = call("ask_people", {"questions": ["Which account?"]}, id="q1")
+    office = Office(storage, [PAY, asks, say("Thanks."), say("Noted.")])
+    await office.hear(ASK)
+    await office.hear("please also tell Ben", ts="1800000000.000002")
+    office.clock.forward(seconds=5)
+    await office.decide(await office.the_approval())
+    question = await office.the_approval()
+    assert question.kind is Kind.QUESTION
+    office.clock.forward(seconds=5)
+    await office.hear("the green one", user_id=ADA, ts="1800000000.000003")
+    answered = (await storage.approvals.get(question.approval_id)).decision
+    assert answered is not None
+    assert "green" in answered.answer_json
+    assert "tell Ben" in str(office.model.inputs[-1])
+
+
+async def test_a_stalled_worker_does_not_end_the_turn_of_who_took_over(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    stale = await storage.threads.get(THREAD_ID)
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    taken = await storage.threads.claim(
+        THREAD_ID, owner="other", now_ms=office.clock(), until_ms=office.clock() + 9_000
+    )
+    assert taken is not None
+    await office.threads._give_up(stale, ZeroDivisionError())
+    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.PENDING
+    assert len(await office.open_approvals()) == 1
+
+
+async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("It was cancelled.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    cancelled = Decision(status=Status.CANCELLED, by="", at_ms=office.clock())
+    await storage.approvals.decide(approval.approval_id, cancelled, digest=approval.digest)
+    await storage.approvals.close(approval.approval_id)
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.threads.work(THREAD_ID)
+    assert office.ran == []
+    assert office.shown()[-1] == "It was cancelled."
+
+
+async def test_a_why_that_was_just_said_is_marked_so(storage: SqliteStorage) -> None:
+    office = Office(storage, [[say("Rosa wants Mia paid."), PAY], [PAY_BEN], say("Done.")])
+    await office.hear(ASK)
+    first = await office.the_approval()
+    assert (first.why, first.why_said) == ("Rosa wants Mia paid.", True)
+    await office.decide(first)
+    second = await office.the_approval()
+    assert (second.why, second.why_said) == ("", False)

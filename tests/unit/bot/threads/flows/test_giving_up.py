@@ -1,0 +1,496 @@
+"""Turns that cannot go on: nothing that people wrote is lost, and all are told the truth."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic_ai.exceptions import (
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRequestRejectedError,
+)
+
+from agents import AgentEvent, Cancelled, CancelToken, ResumeParams
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import (
+    AgentChangedError,
+    CheckpointConflictError,
+    ResumeDataError,
+    ResumeError,
+)
+from agents.core.messages import read_log
+from agents.models import call, say
+from agents.runs.document import OpenRun
+from bot.threads.worker import MAX_ATTEMPTS, explain
+from storage.errors import RecordRefusedError
+from storage.records import Approval, Decision, MessageStatus, Post, Status
+from storage.sqlite import SqliteStorage
+from tests.chaos.points import Fragile
+from tests.contract.builders import a_post
+from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+MORE = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+ASK = "<@UBOT> pay Mia"
+DOWN = RuntimeError("down")
+
+
+async def pass_time(office: Office, *, times: int = 8) -> None:
+    """Let the sweep find what is due, until everything was tried often enough."""
+    for _ in range(times):
+        office.clock.forward(minutes=10)
+        await office.sweep.tick()
+        await office.queue.run()
+
+
+@pytest.mark.parametrize(
+    ("quick", "status", "words"),
+    [
+        ("approve", Status.CANCELLED, "It was approved, but the decision couldn't be used"),
+        ("reject", Status.REJECTED, ""),
+        ("edit", Status.SUPERSEDED, "no longer needs this"),
+    ],
+)
+async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies(
+    storage: SqliteStorage, quick: str, status: Status, words: str
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    waits = await office.the_approval()
+    decide = storage.approvals.decide
+
+    async def somebody_is_quicker(approval_id: str, decision: Decision, *, digest: str) -> Approval:
+        storage.approvals.decide = decide  # type: ignore[method-assign]
+        if quick == "edit":
+            changed = replace(waits, digest="e" * 64, edited_by=ADA)
+            await storage.approvals.rebind(changed, digest=digest, now_ms=office.clock())
+        else:
+            said = Status.APPROVED if quick == "approve" else Status.REJECTED
+            yes = Decision(status=said, by=ADA, at_ms=office.clock(), digest=digest)
+            await decide(approval_id, yes, digest=digest)
+        return await decide(approval_id, decision, digest=digest)
+
+    storage.approvals.decide = somebody_is_quicker  # type: ignore[method-assign]
+    await office.turns.close_answered(await storage.threads.get(THREAD_ID))
+    await office.sweep.tick()
+    await office.queue.run()
+    ended = await storage.approvals.get(waits.approval_id)
+    assert (ended.status, ended.open) == (status, False)
+    assert ended.decision is not None
+    assert words in ended.decision.reason
+    assert office.notifier.cards[waits.approval_id].status is status
+    assert office.ran == []
+
+
+async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, *[DOWN] * 6, say("I read it.")])
+    await office.hear(ASK)
+    await office.hear("and tell me how it went", ts="1800000000.000002")
+    await office.decide(await office.the_approval())
+    await pass_time(office)
+    assert "couldn't finish" in office.shown()[-2]
+    assert office.shown()[-1] == "I read it."
+    assert "how it went" in str(office.model.inputs[-1])
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn, thread.turn_open, thread.due_ms) == (2, False, None)
+
+
+async def test_i4_who_was_overtaken_after_a_long_outage_ends_no_turn(
+    storage: SqliteStorage,
+) -> None:
+    """Slack was away for many attempts; then another process writes first, once."""
+    office = Office(storage, [say("I read it.")])
+    office.notifier.failing.add("say")
+    await office.hear(ASK)
+    await pass_time(office)
+    office.notifier.failing.clear()
+    assert (await storage.threads.get(THREAD_ID)).attempts >= MAX_ATTEMPTS
+    with_conflict = storage.posts.unfinished
+
+    async def overtaken(thread_id: str) -> Sequence[Post]:
+        storage.posts.unfinished = with_conflict  # type: ignore[method-assign]
+        raise CheckpointConflictError(thread_id)
+
+    storage.posts.unfinished = overtaken  # type: ignore[method-assign]
+    await pass_time(office, times=2)
+    assert office.shown() == ["I read it."]
+
+
+async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteStorage) -> None:
+    office = Office(storage, [*[DOWN] * 6, say("Sorry about that.")])
+    await office.hear("<@UBOT> pay Mia forty")
+    await pass_time(office)
+    await office.hear("<@UBOT> what happened?", ts="1800000000.000002")
+    told = str(office.model.inputs[-1])
+    assert "pay Mia forty" in told
+    assert "This turn could not be finished" in told
+    assert "may have run" in told
+    (entry,) = await storage.log.load(THREAD_ID, before_turn=2)
+    assert len(read_log([entry])) == 2
+
+
+@pytest.mark.parametrize("step", ["log.append", "threads.set_turn", "checkpoints.close", "say"])
+async def test_a_crash_while_giving_up_is_repeated(storage: SqliteStorage, step: str) -> None:
+    office = Office(storage, [PAY, *[DOWN] * 6])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval())
+    crashed = await crashing(office, step)
+    assert crashed
+    second = Office(storage, [], clock=office.clock)
+    await pass_time(second, times=2)
+    assert len([text for text in second.shown() if "couldn't finish" in text]) == 1
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
+    assert await storage.posts.unfinished(THREAD_ID) == []
+    assert len(await storage.log.load(THREAD_ID, before_turn=2)) == 1
+
+
+class Deadly:
+    """Kills the process at one of the points before and after each write, from the last word on."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.reached = number, 0
+
+    def at(self, name: str) -> None:
+        self.reached += self.reached > 0 or name == "posts.add <"
+        if self.reached == self.number:
+            raise KilledError(name)
+
+
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused answer", "model away"])
+async def test_a_turn_that_was_given_up_is_ended_whole_whatever_write_was_the_last(
+    *, is_refused: bool
+) -> None:
+    number, died = 0, True
+    while died:
+        number += 1
+        storage = SqliteStorage(None)
+        await storage.open()
+        died = await die_while_giving_up(storage, Deadly(number), is_refused=is_refused)
+        stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+        assert stored is not None
+        assert (stored.status, stored.data, stored.journal) == (CheckpointStatus.CLOSED, "", ())
+        thread = await storage.threads.get(THREAD_ID)
+        assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
+        assert await storage.posts.unfinished(THREAD_ID) == []
+        (approval,) = await storage.approvals.of_turn(f"{THREAD_ID}#1")
+        assert approval.open is False
+        assert (approval.status is Status.CANCELLED) == is_refused
+        await storage.close()
+    assert number > 15
+
+
+async def die_while_giving_up(storage: SqliteStorage, plan: Deadly, *, is_refused: bool) -> bool:
+    """Give a turn up, die, and have another process go on; whether there was such a point."""
+    fragile = Fragile(storage, plan)  # type: ignore[arg-type]
+    offices = [Office(fragile, [PAY, *[DOWN] * 9])]
+    offices.append(Office(storage, [DOWN] * 9, clock=offices[0].clock))
+    if is_refused:
+        for office in offices:
+            refusing(office, AgentChangedError("tool:pay", "review", "nothing"))
+    first, second = offices
+    await first.hear(ASK)
+    try:
+        await first.decide(await first.the_approval())
+        await pass_time(first)
+    except KilledError:
+        first.queue.drop()
+    died = plan.reached == plan.number
+    if died:
+        await pass_time(second)
+    assert len([text for text in first.shown() + second.shown() if "nothing more" in text]) >= 1
+    assert len(first.ran + second.ran) == (0 if is_refused else 1)
+    return died
+
+
+async def crashing(office: Office, step: str) -> bool:
+    """Play on until the turn is given up, and die at a step of that."""
+    storage = office.storage
+    name, _, method = step.rpartition(".")
+    place: Any = getattr(storage, name) if name else office.notifier
+    whole = getattr(place, method)
+
+    async def dies(*args: object, **more: object) -> object:
+        if await storage.posts.get(f"{THREAD_ID}#1:failed") is None:
+            return await whole(*args, **more)
+        raise KilledError
+
+    setattr(place, method, dies)
+    try:
+        await pass_time(office)
+    except KilledError:
+        return True
+    finally:
+        setattr(place, method, whole)
+        office.queue.drop()
+    return False
+
+
+async def test_the_last_word_is_repeated_until_slack_takes_it(storage: SqliteStorage) -> None:
+    office = Office(storage, [DOWN] * 6)
+    await office.hear(ASK)
+    office.notifier.failing.add("say")
+    await pass_time(office)
+    assert office.shown() == []
+    thread = await storage.threads.get(THREAD_ID)
+    assert not thread.turn_open
+    assert thread.due_ms is not None
+    office.notifier.failing.clear()
+    await pass_time(office, times=1)
+    assert len(office.shown()) == 1
+    assert (await storage.threads.get(THREAD_ID)).due_ms is None
+
+
+async def test_a_text_that_was_growing_is_ended(storage: SqliteStorage) -> None:
+    office = Office(storage, [DOWN] * 6)
+    await storage.posts.add(a_post(f"{THREAD_ID}#1:m1", thread_id=THREAD_ID, text="", ts="9.9"))
+    await storage.posts.add(a_post(f"{THREAD_ID}#1:m2", thread_id=THREAD_ID, text=""))
+    await office.hear(ASK)
+    await pass_time(office)
+    assert office.notifier.ended == ["9.9"]
+    assert await storage.posts.unfinished(THREAD_ID) == []
+
+
+async def test_messages_that_cannot_be_sorted_reach_no_agent(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    check = office.access.check_person
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    office.inbox = replace(office.inbox, access=Broken(broken))  # type: ignore[arg-type]
+    office.threads = replace(office.threads, inbox=office.inbox)
+    office.sweep = replace(office.sweep, threads=office.threads)
+    await office.hear("<@UBOT> secret words")
+    await pass_time(office)
+    assert len(office.shown()) == 1
+    assert "wrong on my side" in office.shown()[0]
+    (message,) = await storage.inbox.of_turn(THREAD_ID, -1)
+    assert message.status is MessageStatus.TAKEN
+    office.inbox = replace(office.inbox, access=Broken(check))  # type: ignore[arg-type]
+    office.threads = replace(office.threads, inbox=office.inbox)
+    await office.hear("<@UBOT> hi", ts="1800000000.000002")
+    assert office.shown()[-1] == "Hello."
+    assert "secret words" not in str(office.model.inputs)
+
+
+class Broken:
+    """Decides nothing about people but what a test says."""
+
+    def __init__(self, check_person: object) -> None:
+        self.check_person = check_person
+        self.directory = self
+
+    async def is_in(self, _: str) -> bool:
+        return True
+
+    async def locale(self, _: str) -> str:
+        return ""
+
+
+async def test_a_fault_without_anybody_waiting_is_only_logged(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.hear(ASK)
+
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    storage.posts.unfinished = broken  # type: ignore[method-assign,assignment]
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await pass_time(office)
+    assert office.shown() == ["Hello."]
+    assert (await storage.threads.get(THREAD_ID)).due_ms is None
+
+
+async def test_a_turn_that_is_too_large_is_ended_at_once(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+
+    async def too_large(*_: object, **__: object) -> None:
+        raise RecordRefusedError("17 MB")
+
+    storage.checkpoints.save = too_large  # type: ignore[method-assign,assignment]
+    await office.hear(ASK)
+    assert "too large" in office.shown()[-1]
+    assert not (await storage.threads.get(THREAD_ID)).turn_open
+
+
+def test_other_errors_say_what_happened() -> None:
+    assert "What happened" in explain(ResumeDataError("no answer"))
+
+
+# ---- answers that the run refuses ----------------------------------------------------------------
+
+
+async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteStorage) -> None:
+    office = Office(storage, [[PAY, MORE], say("One of two.")])
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    # As if another release had recorded a decision about something else than was shown.
+    other = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest="0" * 64)
+    decided = await storage.approvals.decide(first.approval_id, other, digest=first.digest)
+    office.queue.spawn(office.approvals.follow_up(decided))
+    await office.queue.run()
+
+    withdrawn = await storage.approvals.get(first.approval_id)
+    assert withdrawn.status is Status.CANCELLED
+    assert withdrawn.decision is not None
+    assert "couldn't be used" in withdrawn.decision.reason
+    assert office.notifier.cards[first.approval_id].status is Status.CANCELLED
+    assert office.ran == []
+    untouched = await storage.approvals.get(second.approval_id)
+    assert (untouched.status, untouched.revision) == (Status.PENDING, 1)
+
+    await office.decide(second, by=BEN)
+    assert office.ran == [("pay", ("Ben", 7, "card"))]
+    assert "couldn't be used" in str(office.model.inputs[-1])
+    assert office.shown()[-1] == "One of two."
+    actions = [entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=99)]
+    assert actions.count("unusable") == 1
+
+
+def refusing(office: Office, error: ResumeError, *, only: str = "") -> None:
+    """From now on the run refuses answers (or those of one tool call) before anything runs."""
+    resume = office.runner.resume_with_params
+
+    async def refuse(
+        checkpoint_id: str, params: ResumeParams, *, cancel: CancelToken, run: OpenRun
+    ) -> AsyncIterator[AgentEvent]:
+        answers = [answer for key, answer in params.targets.items() if only in ("", key)]
+        if any(not isinstance(answer, Cancelled) for answer in answers) or (answers and not only):
+            raise error
+        async for event in resume(checkpoint_id, params, cancel=cancel, run=run):
+            yield event
+
+    office.runner.resume_with_params = refuse  # type: ignore[method-assign,assignment]
+
+
+async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("It was cancelled.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    refusing(office, ResumeDataError("the tool does not take it"), only=approval.interrupt_id)
+    await office.decide(approval)
+    assert office.ran == []
+    assert office.shown()[-1] == "It was cancelled."
+    assert "the tool does not take it" in str(office.model.inputs[-1])
+    assert office.notifier.cards[approval.approval_id].status is Status.CANCELLED
+
+
+async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    refusing(office, AgentChangedError("tool:pay", "review", "nothing"))
+    await office.decide(approval)
+    assert office.ran == []
+    assert "nothing more will run" in office.shown()[-1]
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.CANCELLED
+    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.CLOSED
+
+
+async def test_an_approval_that_was_not_used_does_not_stay_approved(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [[PAY, MORE]])
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    await storage.approvals.decide(
+        first.approval_id,
+        Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=first.digest),
+        digest=first.digest,
+    )
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    claimed = await storage.threads.claim(
+        THREAD_ID, owner="x", now_ms=office.clock(), until_ms=office.clock() + 9_000
+    )
+    assert claimed is not None
+    await office.threads._give_up(claimed, ResumeDataError("broken"))
+    ends = [(first, Status.CANCELLED), (second, Status.SUPERSEDED)]
+    for approval, end in ends:
+        stored = await storage.approvals.get(approval.approval_id)
+        assert (stored.status, stored.open) == (end, False)
+    assert office.ran == []
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            ModelAuthenticationError("gpt-55", "sk-key"),
+            "rejected my key. Retrying won't help",
+        ),
+        (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” isn't available"),
+        (ModelQuotaExceededError("gpt-55", "no"), "used up its quota for the model"),
+        (ModelContextWindowExceededError("gpt-55", "no"), "can't handle a conversation this long"),
+        (ModelRequestRejectedError("gpt-55", "no"), "The model “gpt-55” rejected what I sent"),
+    ],
+)
+async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
+    storage: SqliteStorage, error: Exception, words: str
+) -> None:
+    office = Office(storage, [error, say("never")])
+    await office.hear(ASK)
+    (text,) = office.shown()
+    assert text.startswith("I couldn't finish this, and nothing more will run. ")
+    assert words in text
+    assert "sk-key" not in text
+    assert "try later" not in text
+    assert office.model.calls == 1
+    await pass_time(office)
+    assert office.model.calls == 1
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
+
+
+async def test_a_busy_model_is_asked_again(storage: SqliteStorage) -> None:
+    busy = ModelHTTPError(429, "gpt-55"), ModelHTTPError(503, "gpt-55")
+    office = Office(storage, [*busy, say("Hello.")])
+    await office.hear(ASK)
+    await pass_time(office)
+    assert office.shown() == ["Hello."]
+
+
+# ---- turns in which nothing is said --------------------------------------------------------------
+
+
+async def test_a_turn_without_a_word_says_so(storage: SqliteStorage) -> None:
+    office = Office(storage, [call("look", {"what": "x"}, id="c1"), say("  ")])
+    await office.hear(ASK)
+    assert office.shown() == ["The agent finished without a message."]
+    assert await storage.posts.unfinished(THREAD_ID) == []
+
+
+async def test_a_turn_with_a_card_needs_no_more_words(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say(" ")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval())
+    assert len(office.ran) == 1
+    assert office.shown() == []
+
+
+async def test_a_crash_before_it_is_said_changes_nothing(storage: SqliteStorage) -> None:
+    office = Office(storage, [say(" ")])
+    add = storage.posts.add
+
+    async def dies(_: Post) -> bool:
+        raise KilledError
+
+    storage.posts.add = dies  # type: ignore[method-assign,assignment]
+    with pytest.raises(KilledError):
+        await office.hear(ASK)
+    storage.posts.add = add  # type: ignore[method-assign]
+    second = Office(storage, [], clock=office.clock)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.shown() == ["The agent finished without a message."]

@@ -1,0 +1,167 @@
+"""Calls in threads under a policy: what it allows, denies and asks, on record (2.1, 3.15)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypedDict
+
+import pytest
+
+from agents import Agent
+from agents.core.asking.answers import ApprovalResult
+from agents.core.asking.infos import CallInfo, InDoubtInfo
+from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
+from agents.models import ScriptedModel, Turn, call, say
+from bot.approvals.requests import under_policy
+from bot.people.terms_of import terms_of
+from bot.policy.terms import Group, Terms
+from storage.records import Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
+from tests.support.force import forced, of_settings
+from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
+from tests.unit.bot.questions.info_samples import call_fields
+
+NOBODY = replace(RULES, approvers=())
+"""The settings beside a policy: they name nobody."""
+GROUPS = {"sre": {"users": ["UADA", "UBEN"]}}
+
+
+class State(TypedDict, total=False):
+    """The state of a graph."""
+
+    input: str
+    output: str
+
+
+LOOK: list[Turn] = [call("look", {"what": "x"}, id="c1"), say("done")]
+
+
+async def acts(office: Office) -> set[str]:
+    wanted = {"allowed", "denied", "requested", "decided", "started", "executed", "doubted"}
+    found = await office.storage.audit.of_thread(THREAD_ID, limit=100)
+    return {one.action for one in found} & wanted
+
+
+async def test_an_ungated_call_that_a_rule_allows_runs_on_record(storage: SqliteStorage) -> None:
+    office = Office(storage, LOOK, policy=forced())
+    await office.hear("<@UBOT> look")
+    assert office.ran == [("look", "x")]
+    assert await acts(office) == {"allowed", "started", "executed"}
+
+
+async def test_a_call_that_a_rule_denies_never_runs(storage: SqliteStorage) -> None:
+    office = Office(storage, LOOK, policy=forced(default={"deny": "Not here."}))
+    await office.hear("<@UBOT> look")
+    assert (office.ran, await office.open_approvals()) == ([], [])
+    assert await acts(office) == {"denied"}
+    assert "Not here." in str(office.model.inputs[-1])
+
+
+async def test_an_ungated_call_that_a_rule_asks_about_waits_for_people(
+    storage: SqliteStorage,
+) -> None:
+    force = forced(default={"ask": {"approve": [{"from": ["sre"]}]}}, groups=GROUPS)
+    office = Office(storage, LOOK, policy=force)
+    await office.hear("<@UBOT> look")
+    approval = await office.the_approval()
+    assert (approval.tool, approval.kind, office.ran) == ("look", Kind.APPROVAL, [])
+    assert approval.rule == "default"
+
+
+async def test_under_the_policy_of_the_settings_ungated_calls_are_as_they_were(
+    storage: SqliteStorage,
+) -> None:
+    force = forced(default={"deny": "must not be asked"})
+    force.is_settings = True
+    office = Office(storage, LOOK, policy=force)
+    await office.hear("<@UBOT> look")
+    assert office.ran == [("look", "x")]
+    assert await acts(office) == {"executed"}
+
+
+async def test_an_allowed_call_whose_process_died_is_a_doubt(storage: SqliteStorage) -> None:
+    pay: list[Turn] = [call("pay", {"to": "Ben", "amount": 5}, id="c1"), say("done")]
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
+    office = Office(storage, pay, policy=force, is_gated=False, dies_in_tools=True)
+    with pytest.raises(KilledError):
+        await office.hear("<@UBOT> pay")
+    office.queue.drop()
+    after = Office(storage, [say("done")], policy=force, is_gated=False, clock=office.clock)
+    after.clock.forward(minutes=1)
+    await after.sweep.tick()
+    await after.queue.run()
+    doubt = await after.the_approval()
+    assert (doubt.kind, doubt.status, after.ran) == (Kind.DOUBT, Status.PENDING, [])
+    assert {"allowed", "started"} <= await acts(after)
+
+
+def a_step(_: ScriptedModel) -> Agent:
+    """An agent of one step, which asks for approval."""
+
+    def confirm(_: State) -> State:
+        return {"output": str(node_interrupt("Go on?", response_type=ApprovalResult))}
+
+    graph = StateGraph(State).add_node("confirm", confirm)
+    return GraphAgent(graph.add_edge(START, "confirm").add_edge("confirm", END).compile(), "step")
+
+
+async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteStorage) -> None:
+    force = forced(
+        groups=GROUPS, defaults={"approve": [{"from": ["sre"], "count": 2}], "expires": "2h"}
+    )
+    office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
+    await office.hear("<@UBOT> go")
+    approval = await office.the_approval()
+    (requirement,) = terms_of(approval).stages[0].approve
+    assert (requirement.groups, requirement.count) == (("sre",), 2)
+    assert approval.expires_ms - approval.created_ms == 2 * 3_600_000
+    assert (approval.status, approval.policy_file) == (Status.PENDING, "f1")
+
+
+@pytest.mark.parametrize("is_settings", [True, False])
+async def test_a_step_of_a_graph_that_nobody_may_approve_asks_nobody(
+    storage: SqliteStorage,
+    is_settings: bool,
+) -> None:
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]} if is_settings else {})
+    force.is_settings = is_settings
+    office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
+    await office.hear("<@UBOT> go")
+    assert await office.open_approvals() == []
+
+
+async def test_the_settings_say_who_approves_a_step_of_a_graph(storage: SqliteStorage) -> None:
+    force = of_settings(APPROVERS="UADA,UBEN", EXPIRE_AFTER="2h", SELF_APPROVAL="yes")
+    office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
+    await office.hear("<@UBOT> go")
+    terms = terms_of(await office.the_approval())
+    assert terms.groups == {"approvers": Group(users=("UADA", "UBEN"))}
+    assert (terms.exclude, terms.expires_s) == ((), 7200)
+
+
+async def test_the_settings_name_people_for_steps_in_their_channels_only(
+    storage: SqliteStorage,
+) -> None:
+    force = of_settings(APPROVERS="channel", CHANNELS="C0OPS,C0PAY")
+    cards = Office(storage, [], policy=force).cards
+    assert Terms.from_text(cards.defaults("C0PAY")).groups == {"approvers": Group(here=True)}
+    assert cards.defaults("C0ANY") == ""
+
+
+async def test_the_defaults_say_who_chooses_what_a_call_does(storage: SqliteStorage) -> None:
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
+    policy = Office(storage, [], policy=force).cards
+    chosen = under_policy(an_approval(terms_json=""), CallInfo(**call_fields()), policy)
+    assert list(terms_of(chosen).requirements) == ["sre"]
+
+
+async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
+    storage: SqliteStorage,
+) -> None:
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
+    policy = Office(storage, [], policy=force).cards
+    approval = an_approval(approvers_json='["UMIA"]', terms_json="")
+    doubt = InDoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
+    for info in (CallInfo(**call_fields(approvers=("UMIA",))), doubt):
+        assert under_policy(approval, info, policy).approvers_json == '["UMIA"]'

@@ -1,0 +1,271 @@
+"""While Slack refuses the app nothing is lost: cards and texts come when it lets it in again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agents.models import call, say
+from bot.errors import REFUSALS, DeliveryError, OutdatedCardError
+from bot.slack.calls import Addresses
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.approvals.test_refusals import later
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, THREAD_ID, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+URL = "https://hooks.slack.com/actions/T1/1/secret"
+
+
+def refuse(office: Office, reason: str = "token_revoked") -> None:
+    """Slack refuses the app from here on."""
+    for method in ("card", "update", "say", "send_ephemeral", "escalate", "remind"):
+        office.notifier.failing.add(method)
+        office.notifier.faults[method] = DeliveryError(method, reason, took_no_effect=True)
+    office.notifier.is_refused = True
+
+
+def accept(office: Office) -> None:
+    office.notifier.failing.clear()
+    office.notifier.is_refused = False
+
+
+async def refused_after_decision(storage: SqliteStorage) -> tuple[Office, Approval]:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    refuse(office)
+    await office.decide(approval)
+    return office, approval
+
+
+@pytest.mark.parametrize("reason", sorted(REFUSALS))
+def test_a_refusal_of_the_app_is_not_permanent(reason: str) -> None:
+    error = DeliveryError("chat.update", reason)
+    assert error.is_refusal
+    assert not error.is_permanent
+    assert not DeliveryError("chat.update", "is_archived").is_refusal
+
+
+async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStorage) -> None:
+    office, approval = await refused_after_decision(storage)
+    assert len(office.ran) == 1
+    assert office.notifier.cards[approval.approval_id].status is Status.PENDING
+    assert office.shown() == []
+    stored = await storage.approvals.get(approval.approval_id)
+    assert stored.undeliverable == "token_revoked"
+    assert stored.due_ms is not None
+    for _ in range(20):
+        await later(office, seconds=600)
+    accept(office)
+    await later(office, seconds=400)
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+    assert office.shown() == ["Paid."]
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.undeliverable, stored.due_ms) == ("", None)
+    assert await later(office, seconds=10**6) == 0
+
+
+async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
+    storage: SqliteStorage,
+) -> None:
+    office, approval = await refused_after_decision(storage)
+    for _ in range(8):
+        await later(office, seconds=600)
+    accept(office)
+    await office.approvals.attendance.catch_up()
+    assert await office.threads.catch_up() == [THREAD_ID]
+    assert await office.threads.catch_up() == []
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Paid."]
+
+
+async def test_another_process_catches_up_when_it_starts(storage: SqliteStorage) -> None:
+    first, approval = await refused_after_decision(storage)
+    second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
+    accept(second)
+    await second.approvals.attendance.catch_up()
+    assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    refuse(office, "is_archived")
+    await office.hear(ASK)
+    accept(office)
+    await office.approvals.attendance.catch_up()
+    assert office.notifier.posts == []
+
+
+async def test_a_click_on_a_card_that_is_over_draws_it_again(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    refuse(office, "not_in_channel")
+    await office.decide(approval)
+    assert await later(office, seconds=600) == 0
+    accept(office)  # somebody has invited the bot again
+    await Counter.on(office).send(a_click(approval, "countersign:approve", BEN))
+    assert "<@UADA> was first: approved" in office.notifier.whispers[-1][1]
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await office.decide(approval)
+    before = await storage.approvals.get(approval.approval_id)
+    office.clock.forward(seconds=5)
+    await office.approvals.refresh(approval.approval_id)
+    assert await storage.approvals.get(approval.approval_id) == before
+    office.clock.forward(seconds=0.001)
+    await office.approvals.refresh(approval.approval_id)
+    after = await storage.approvals.get(approval.approval_id)
+    assert after == replace(
+        before,
+        revision=before.revision + 1,
+        drawn_revision=before.revision + 1,
+        fence=before.fence + 1,
+    )
+
+
+async def test_an_outdated_click_draws_the_card_again(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    click = a_click(replace(approval, digest="e" * 64), "countersign:approve")
+    await Counter.on(office).send(click)
+    assert "changed after you opened it" in office.notifier.whispers[-1][1]
+    assert (await storage.approvals.get(approval.approval_id)).revision == approval.revision + 1
+    assert OutdatedCardError().approval_id == ""
+
+
+async def test_a_refused_click_is_answered_by_its_own_address(storage: SqliteStorage) -> None:
+    office, approval = await refused_after_decision(storage)
+    click = {**a_click(approval, "countersign:approve", BEN), "response_url": URL}
+    await Counter.on(office).send(click)
+    ((address, text),) = office.notifier.responses
+    assert address == URL
+    assert "<@UADA> was first: approved" in text
+    assert await storage.whispers.due(now_ms=office.clock() + 10**9, limit=9) == []
+
+
+async def test_an_allowed_click_is_told_that_it_counts(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    refuse(office)
+    click = {**a_click(approval, "countersign:approve"), "response_url": URL}
+    await Counter.on(office).send(click)
+    assert len(office.ran) == 1
+    ((address, text),) = office.notifier.responses
+    assert (address, text.startswith("Your decision counts.")) == (URL, True)
+
+
+async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    click = {**a_click(await office.the_approval(), "countersign:approve"), "response_url": URL}
+    await Counter.on(office).send(click)
+    assert len(office.ran) == 1
+    assert office.notifier.responses == []
+    assert office.notifier.whispers == []
+
+
+async def test_a_form_says_that_it_counts(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("I see.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.notifier.is_refused = True
+    values = {"reason": {"reason": {"type": "plain_text_input", "value": "no"}}}
+    answer = await Counter.on(office).send(
+        a_submission(approval, "countersign:reject_modal", values)
+    )
+    assert "Your decision counts." in answer.body
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.REJECTED
+
+
+async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [])
+    office.notifier.failing.add("send_ephemeral")
+    await office.outbox.send_ephemeral(
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
+    )
+    await office.queue.run()
+    assert office.notifier.responses == []
+    office.notifier.failing.clear()
+    await later(office, seconds=60)
+    assert office.notifier.whispers == [(ADA, "No.")]
+
+
+async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    refuse(office)
+    await office.outbox.send_ephemeral(
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1"
+    )
+    await office.queue.run()
+    accept(office)
+    await later(office, seconds=60)
+    assert office.notifier.whispers == [(ADA, "No.")]
+
+
+async def test_an_address_that_fails_leaves_the_answer_to_the_token(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [])
+    refuse(office)
+    office.notifier.failing.add("respond")
+    await office.outbox.send_ephemeral(
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
+    )
+    await office.queue.run()
+    accept(office)
+    await later(office, seconds=60)
+    assert office.notifier.whispers == [(ADA, "No.")]
+
+
+@pytest.mark.parametrize(
+    ("api", "address", "is_slacks"),
+    [
+        ("https://slack.com/api/", URL, True),
+        ("https://slack-gov.com/api/", "https://hooks.slack-gov.com/actions/1", True),
+        ("http://127.0.0.1:8900/api/", "http://127.0.0.1:8900/actions/1", True),
+        ("https://slack.com/api/", "http://hooks.slack.com/actions/1", False),
+        ("https://slack.com/api/", "https://hooks.slack.com.evil.example/actions/1", False),
+        ("https://slack.com/api/", "https://hooks.slack.com@evil.example/actions/1", False),
+        ("https://slack.com/api/", "https://me@hooks.slack.com/actions/1", False),
+        ("https://slack.com/api/", "https://hooks.slack.com:8080/actions/1", False),
+        ("https://slack.com/api/", "https://hooks.slack.com:x/actions/1", False),
+        ("https://slack.com/api/", "http://169.254.169.254/latest", False),
+        ("http://127.0.0.1:8900/api/", "http://127.0.0.1:27017/", False),
+        ("https://slack.com/api/", "", False),
+        ("https://slack.com/api/", "file:///etc/passwd", False),
+    ],
+)
+def test_only_slack_is_sent_answers(api: str, address: str, is_slacks: bool) -> None:
+    assert Addresses(api).are_slacks(address) is is_slacks
+
+
+async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.drawn_revision == approval.revision
+    for method in ("card", "update"):
+        office.notifier.failing.add(method)
+    await later(office, seconds=3_600)  # the reminder
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.reminders, stored.attempts, stored.undeliverable) == (1, 0, "")

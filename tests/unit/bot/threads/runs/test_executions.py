@@ -1,0 +1,117 @@
+"""What a witness puts on record of calls, as the runtime tells of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from agents import ToolOutcome
+from agents.core.observers import CallFinished, WorkStarted
+from agents.models import call
+from bot.approvals.disclosure import Surface
+from bot.threads.runs.executions import ExecutionRecorder
+from storage.errors import StoreUnavailableError
+from storage.records import Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, THREAD_ID, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+
+
+@dataclass
+class Marks:
+    """An approval store that notes each state which is put on record."""
+
+    store: Any
+    states: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.store, name)
+
+    async def mark_run(self, approval_id: str, *, run_json: str, **more: Any) -> object:
+        self.states.append(json.loads(run_json)["state"])
+        return await self.store.mark_run(approval_id, run_json=run_json, **more)
+
+
+async def marked(office: Office, quick: timedelta) -> tuple[ExecutionRecorder, Marks, str]:
+    """A witness of a call that people have let run; with its address."""
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    decided = await office.approvals.decide(
+        approval,
+        Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),
+        surface=Surface.CARD,
+    )
+    marks: Any = Marks(office.storage.approvals)
+    witness = ExecutionRecorder(
+        marks, office.storage.audit, office.clock, lambda _: None, quick=quick
+    )
+    await witness.watch(approval.checkpoint_id, known=[decided])
+    return witness, marks, approval.address
+
+
+TURN = f"{THREAD_ID}#1"
+
+
+def started(at: str, *, is_news: bool = True) -> WorkStarted:
+    return WorkStarted(checkpoint_id=TURN, address=at, is_news=is_news)
+
+
+def finished(at: str) -> CallFinished:
+    return CallFinished(checkpoint_id=TURN, address=at, outcome=ToolOutcome.RAN, text="paid")
+
+
+async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    (approval,) = witness.watched(TURN)
+    await witness.noted(started(at))
+    assert marks.states == []
+    await witness.noted(finished(at))
+    assert marks.states == ["ran"]
+    (newest,) = witness.watched(approval.checkpoint_id)
+    assert newest == await storage.approvals.get(approval.approval_id)
+
+
+async def test_of_a_slow_call_it_is_told_that_it_runs(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
+    await witness.noted(started(at))
+    async with asyncio.timeout(10):
+        await asyncio.wait(list(witness._turns[TURN].starting.values()))
+    await witness.noted(finished(at))
+    assert marks.states == ["running", "ran"]
+
+
+async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    await witness.noted(started(at, is_news=False))
+    assert marks.states == ["running"]
+
+
+async def test_nothing_is_told_any_more_of_a_turn_that_is_forgotten(
+    storage: SqliteStorage,
+) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
+    await witness.noted(started(at))
+    (task,) = witness._turns[TURN].starting.values()
+    witness.forget(TURN)
+    await asyncio.wait([task])
+    assert marks.states == []
+
+
+async def test_a_database_that_is_away_keeps_no_call_from_running(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
+
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("away")
+
+    store, marks.store = marks.store, SimpleNamespace(mark_run=away)
+    await witness.noted(started(at))
+    await asyncio.wait(list(witness._turns[TURN].starting.values()))
+    marks.store = store
+    await witness.noted(finished(at))
+    assert marks.states == ["running", "ran"]

@@ -1,0 +1,390 @@
+"""I13: a decision starts its call in time, and while its person still may decide (F3, F7)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.core.scope import AskAgain, StartingCall
+from agents.gates import approval_gate, guard
+from agents.models import call, say
+from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
+from bot.approvals.execution import Run, RunState, run_of
+from bot.audit.report import story
+from bot.errors import NotApproverError
+from bot.questions.record import deciders_from
+from bot.threads.runs.preflight import StartCheck
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeClock, FakeDirectory
+from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
+from tests.unit.bot.slack.cards.samples import an_approval
+
+PAY = call("pay", {"amount": 5}, id="c1")
+ASK = "<@UBOT> pay"
+BEN_DECIDES = RulePolicy(
+    rules=(Rule(then=Ask(rule="treasury", approvers=(BEN,))),), default=Allow()
+)
+RAN: list[int] = []
+
+
+def paying(policy: Policy, *, dies: bool = False) -> Callable[[ScriptedModel], Agent]:
+    RAN.clear()
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        RAN.append(amount)
+        if dies:
+            raise KilledError
+        return "paid"
+
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[guard(pay, policy)])
+
+
+async def in_doubt(storage: SqliteStorage, policy: Policy, decider: str = "") -> Office:
+    """A call was cut off, and another process asks what became of it."""
+    first = Office(storage, [PAY], make_agent=paying(policy, dies=True))
+    try:
+        await first.hear(ASK)
+        await first.decide(await first.the_approval(), by=decider)
+    except KilledError:
+        first.queue.drop()
+    second = Office(storage, [say("Well.")], clock=first.clock, make_agent=paying(policy))
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    return second
+
+
+async def test_f3_doubt_is_decided_by_the_people_of_the_call(storage: SqliteStorage) -> None:
+    office = await in_doubt(storage, BEN_DECIDES, BEN)
+    doubt = await office.the_approval()
+    assert doubt.kind is Kind.DOUBT
+    assert json.loads(doubt.approvers_json) == [BEN, f"!{ROSA}"]
+    for name in (ADA, ROSA):
+        with pytest.raises(NotApproverError):
+            await office.decide(doubt, answers='{"choice": "again"}', by=name)
+    assert RAN == []
+    await office.decide(doubt, answers='{"choice": "again"}', by=BEN)
+    assert RAN == [5]
+
+
+async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_settings(
+    storage: SqliteStorage,
+) -> None:
+    office = await in_doubt(storage, RulePolicy(rules=(), default=Allow()))
+    doubt = await office.the_approval()
+    assert json.loads(doubt.approvers_json) == ["channel", f"!{ROSA}"]
+    with pytest.raises(NotApproverError):
+        await office.decide(doubt, answers='{"choice": "again"}', by=ROSA)
+
+
+async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
+    storage: SqliteStorage,
+) -> None:
+    def make(model: ScriptedModel, *, dies: bool) -> Agent:
+        @tool
+        def pay(amount: int) -> str:
+            """Pay."""
+            raise KilledError
+
+        return ChatModelAgent(name="A", model=model, tools=[guard(approval_gate(pay), BEN_DECIDES)])
+
+    first = Office(storage, [PAY], make_agent=lambda model: make(model, dies=True))
+    await first.hear(ASK)
+    await first.decide(await first.the_approval(), by=BEN)
+    with pytest.raises(KilledError):
+        await first.decide(await first.the_approval(), by=ADA)
+    first.queue.drop()
+    second = Office(
+        storage, [], clock=first.clock, make_agent=lambda model: make(model, dies=False)
+    )
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert json.loads((await second.the_approval()).approvers_json)[0] == BEN
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [{}, {"approvers": "[]"}, {"approvers": 5, "backups": "[]", "members": "", "requesters": "[]"}],
+)
+def test_f3_damaged_note_leaves_a_doubt_with_the_settings(frozen: dict[str, Any]) -> None:
+    assert deciders_from(an_approval(), frozen) == an_approval()
+
+
+def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
+    frozen: dict[str, Any] = {
+        "approvers": '["UBEN"]',
+        "backups": '["UMIA"]',
+        "members": "",
+        "requesters": '["UGUS"]',
+        "self_approval": True,
+    }
+    doubt = deciders_from(replace(an_approval(), escalate_ms=5), frozen)
+    assert {"UGUS", an_approval().requester_id} <= {*json.loads(doubt.requesters_json)}
+    assert (doubt.self_approval, doubt.escalate_ms) == (True, 5)
+    assert deciders_from(doubt, {**frozen, "backups": "[]"}).escalate_ms is None
+
+
+# ---- age -----------------------------------------------------------------------------------------
+
+
+class Desk:
+    """The start of one call whose decisions are on record."""
+
+    def __init__(self, storage: SqliteStorage) -> None:
+        self.storage = storage
+        self.clock = FakeClock()
+        self.directory = FakeDirectory()
+        self.attended: list[str] = []
+        self.slept: list[float] = []
+        self.comes_back_after: float | None = None
+        office = Office(storage, [], clock=self.clock, directory=self.directory)
+        self.starts = StartCheck(
+            storage=storage,
+            audit=storage.audit,
+            votes=lambda: office.approvals.votes,
+            clock=self.clock,
+            max_age=RULES.max_age,
+            known=lambda _: (),
+            attend=self.attended.append,
+            sleep=self._sleep,
+        )
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.clock.forward(seconds=seconds)
+        if self.comes_back_after is not None and sum(self.slept) >= self.comes_back_after:
+            self.directory.is_down = False
+
+    async def decided(self, number: int, **changes: Any) -> str:
+        """Put a decided approval on record; the id of its interrupt."""
+        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=self.clock())
+        fields = {
+            "approval_id": f"apr_{number:032x}",
+            "approvers_json": json.dumps([ADA, BEN]),
+            "requester_id": ROSA,
+            "team_id": "T1",
+            "status": Status.APPROVED,
+            "decision": decision,
+            **changes,
+        }
+        await self.storage.approvals.add(replace(an_approval(), **fields))
+        return f"00000000-0000-0000-0000-{number:012x}"
+
+    async def start(self, *decisions: str, goes_on: bool = False) -> object:
+        call = StartingCall(
+            checkpoint_id=f"{THREAD_ID}#1",
+            address="agent:A;tool:pay:c1",
+            tool="pay",
+            arguments={},
+            decisions=decisions,
+            goes_on=goes_on,
+        )
+        return await self.starts(call)
+
+    async def record(self, number: int) -> Approval:
+        return await self.storage.approvals.get(f"apr_{number:032x}")
+
+
+@pytest.fixture
+def desk(storage: SqliteStorage) -> Desk:
+    return Desk(storage)
+
+
+@pytest.mark.parametrize(("seconds", "starts"), [(0, True), (900, True), (900.001, False)])
+async def test_f7_decision_ages(desk: Desk, seconds: float, starts: bool) -> None:
+    first = await desk.decided(1)
+    desk.clock.forward(seconds=seconds)
+    said = await desk.start(first)
+    if starts:
+        assert isinstance(said, dict)
+        assert json.loads(said["approvers"]) == [ADA, BEN]
+        assert (desk.attended, run_of(await desk.record(1))) == ([], None)
+        return
+    assert said == AskAgain("it didn't start within 15m of the decision")
+    run = run_of(await desk.record(1))
+    assert run is not None
+    assert (run.state, "didn't start" in run.text) == ("stopped", True)
+    assert desk.attended == [f"apr_{1:032x}"]
+    found = await story(desk.storage, approval_id=f"apr_{1:032x}")
+    assert "lapsed" in [entry.action for entry in found]
+
+
+@pytest.mark.parametrize(("seconds", "starts"), [(60, True), (61, False)])
+async def test_f7_person_is_looked_up_again(desk: Desk, seconds: int, starts: bool) -> None:
+    first = await desk.decided(1)
+    desk.directory.add(ADA, is_deleted=True)
+    desk.clock.forward(seconds=seconds)
+    said = await desk.start(first)
+    assert isinstance(said, dict) is starts
+    assert starts or said == AskAgain("someone who approved it can no longer approve it")
+
+
+@pytest.mark.parametrize(("state", "starts"), [("running", True), ("failed", True), ("ran", False)])
+async def test_i5_decision_whose_call_has_run_starts_nothing(
+    desk: Desk, state: str, starts: bool
+) -> None:
+    run = Run(state=RunState(state), at_ms=desk.clock()).to_text()
+    said = await desk.start(await desk.decided(1, run_json=run))
+    assert isinstance(said, dict) is starts
+    assert starts or said == AskAgain("it already ran once with that decision")
+    assert (await desk.record(1)).run_json == run
+
+
+@pytest.mark.parametrize(("seconds", "starts"), [(900, True), (901, False)])
+async def test_f7_decision_of_a_clock_that_was_ahead_is_not_young(
+    desk: Desk, seconds: int, starts: bool
+) -> None:
+    ahead = Decision(status=Status.APPROVED, by=ADA, at_ms=desk.clock() + seconds * 1_000)
+    desk.directory.add(ADA)
+    first = await desk.decided(1, decision=ahead)
+    assert isinstance(await desk.start(first), dict) is starts
+    desk.directory.add(ADA, is_deleted=True)
+    assert isinstance(await desk.start(first), AskAgain)
+
+
+async def test_f7_call_that_goes_on_is_not_stopped_by_its_age(desk: Desk) -> None:
+    first = await desk.decided(1)
+    desk.clock.forward(minutes=43_200)
+    said = await desk.start(first, goes_on=True)
+    assert isinstance(said, dict)
+    assert json.loads(said["approvers"]) == [ADA, BEN]
+    assert (desk.attended, run_of(await desk.record(1))) == ([], None)
+    assert await desk.start("00000000-0000-0000-0000-000000000009", goes_on=True) == {}
+
+
+async def test_f7_age_counts_from_the_last_decision_and_everybody_is_looked_up(desk: Desk) -> None:
+    first = await desk.decided(1)
+    desk.clock.forward(minutes=60)
+    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=desk.clock())
+    second = await desk.decided(2, decision=decision)
+    assert isinstance(await desk.start(first, second), dict)
+    desk.directory.add(ADA, is_guest=True)
+    assert isinstance(await desk.start(first, second), AskAgain)
+    assert len(desk.attended) == 2
+
+
+async def test_f7_who_filled_in_is_no_approver(desk: Desk) -> None:
+    first = await desk.decided(1, kind=Kind.QUESTION, status=Status.ANSWERED)
+    second = await desk.decided(2)
+    desk.directory.add(ADA)
+    desk.clock.forward(minutes=10)
+    assert isinstance(await desk.start(first, second), dict)
+
+
+async def test_f7_look_up_that_fails_makes_the_start_wait(desk: Desk) -> None:
+    first = await desk.decided(1)
+    desk.directory.is_down, desk.comes_back_after = True, 30
+    desk.clock.forward(minutes=2)
+    assert isinstance(await desk.start(first), dict)
+    assert desk.slept == [5, 10, 20]
+
+
+async def test_f7_look_up_that_keeps_failing_lets_it_lapse(desk: Desk) -> None:
+    first = await desk.decided(1)
+    desk.directory.is_down = True
+    desk.clock.forward(minutes=2)
+    assert isinstance(await desk.start(first), AskAgain)
+    assert sum(desk.slept) <= timedelta(minutes=14).total_seconds()
+    assert max(desk.slept) == 60
+
+
+async def test_f7_rules_that_cannot_be_asked_make_the_start_wait_while_it_may_begin(
+    desk: Desk,
+) -> None:
+    name = await desk.decided(1)
+    tries = 0
+    while await desk.starts.wait((name,), tries):
+        tries += 1
+    assert desk.slept[:5] == [5, 10, 20, 40, 60]
+    assert {*desk.slept[5:]} == {60}
+    assert sum(desk.slept[:-1]) <= RULES.max_age.total_seconds() < sum(desk.slept)
+
+
+async def test_f7_nothing_waits_for_a_decision_that_is_not_on_record(desk: Desk) -> None:
+    pending = await desk.decided(2, status=Status.PENDING, decision=None)
+    for decisions in [(), ("00000000-0000-0000-0000-000000000009",), (pending,)]:
+        assert not await desk.starts.wait(decisions, 0)
+    assert desk.slept == []
+
+
+async def test_f7_decision_without_a_record_starts_nothing(desk: Desk) -> None:
+    missing = AskAgain("there's no record that it was approved")
+    assert await desk.start("00000000-0000-0000-0000-000000000009") == missing
+    rejected = await desk.decided(1, status=Status.REJECTED)
+    assert await desk.start(rejected) == missing
+    assert desk.attended == []
+    undecided = await desk.decided(2, decision=None)
+    assert await desk.start(undecided) == missing
+
+
+async def test_call_that_a_rule_allows_has_nothing_frozen(desk: Desk) -> None:
+    assert await desk.start() == {}
+
+
+@pytest.mark.parametrize("ruling", ["", "{", "[]", '{"approvers":[]}'])
+async def test_of_two_gates_those_are_frozen_whom_a_rule_names(desk: Desk, ruling: str) -> None:
+    named = await desk.decided(1, approvers_json='["UBEN"]', ruling_json='{"approvers":["UBEN"]}')
+    other = await desk.decided(2, ruling_json=ruling)
+    said = await desk.start(named, other)
+    assert isinstance(said, dict)
+    assert said["approvers"] == '["UBEN"]'
+
+
+async def test_doubt_that_runs_again_keeps_its_people(desk: Desk) -> None:
+    again = await desk.decided(1, kind=Kind.DOUBT, approvers_json='["UBEN"]')
+    said = await desk.start(again)
+    assert isinstance(said, dict)
+    assert said["approvers"] == '["UBEN"]'
+
+
+async def test_f7_who_has_left_the_workspace_lets_it_lapse(desk: Desk) -> None:
+    first = await desk.decided(1)
+    desk.directory.add(ADA, team_id="T2", is_external=True)
+    desk.clock.forward(minutes=2)
+    assert isinstance(await desk.start(first), AskAgain)
+
+
+# ---- errors before the start ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [StoreUnavailableError("connection reset"), ValueError("ours")])
+async def test_an_error_before_the_start_keeps_the_decision(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """R3: nothing runs, nothing has failed, and the same decision lets the call run later."""
+    first = Office(storage, [PAY], make_agent=paying(BEN_DECIDES))
+    await first.hear(ASK)
+    await first.decide_meanwhile(await first.the_approval(), by=BEN)
+    first.queue.drop()
+    second = Office(storage, [say("Paid.")], clock=first.clock, make_agent=paying(BEN_DECIDES))
+    second.clock.forward(seconds=90)
+    faults, current = [fault], storage.delegations.current
+
+    async def once(*args: Any, **kwargs: Any) -> Any:
+        if faults and any(frame.function == "_gone" for frame in inspect.stack()):
+            raise faults.pop()
+        return await current(*args, **kwargs)
+
+    monkeypatch.setattr(storage.delegations, "current", once)
+    for _ in range(4):
+        await second.sweep.tick()
+        with suppress(StoreUnavailableError):
+            await second.queue.run()
+        second.clock.forward(seconds=20)
+
+    assert faults == []
+    assert RAN == [5]
+    assert second.shown()[-1] == "Paid."

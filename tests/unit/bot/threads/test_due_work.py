@@ -1,0 +1,178 @@
+"""What an attendance hands on: ids to the log, the card to a reminder, look-ups only when due."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from agents.models import call, say
+from bot.approvals.disclosure import Surface
+from bot.audit.acts import Act
+from bot.audit.report import story
+from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
+from bot.observability.context import context
+from bot.ports.notifier import Newest
+from bot.ports.people import Person
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeDirectory, FakeNotifier
+from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+ARCHIVED = DeliveryError("card", "is_archived", took_no_effect=True)
+
+
+@dataclass
+class AttentiveNotifier(FakeNotifier):
+    """Notes where reminders point, and what the log would say of who draws."""
+
+    links: list[str] = field(default_factory=list)
+    contexts: list[Mapping[str, str]] = field(default_factory=list)
+
+    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+        self.contexts.append(context())
+        return await super().post_card(approval, look_first=look_first, newest=newest)
+
+    async def remind(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> str:
+        self.links.append(approval.card_ts)
+        return await super().remind(approval, look_first=look_first, go=go)
+
+
+@dataclass
+class CuriousDirectory(FakeDirectory):
+    """Notes who is looked up."""
+
+    looked: list[str] = field(default_factory=list)
+
+    async def person(self, user_id: str) -> Person:
+        self.looked.append(user_id)
+        return await super().person(user_id)
+
+
+async def refusals(storage: SqliteStorage) -> list[tuple[str, object]]:
+    return [
+        (one.actor_id, one.detail.get("why"))
+        for one in await story(storage, thread_id=THREAD_ID)
+        if one.action == Act.REFUSED
+    ]
+
+
+async def minutes_later(office: Office, minutes: float) -> None:
+    office.clock.forward(minutes=minutes)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(
+    storage: SqliteStorage,
+) -> None:
+    notifier = AttentiveNotifier()
+    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    (ids,) = notifier.contexts
+    assert ids == {
+        **ids,
+        "thread_id": THREAD_ID,
+        "approval_id": approval.approval_id,
+        "interrupt_id": approval.interrupt_id,
+    }
+    assert approval.interrupt_id
+
+
+async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: SqliteStorage) -> None:
+    notifier = AttentiveNotifier(failing={"card"}, faults={"card": ARCHIVED})
+    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
+    await office.hear(ASK)
+    assert (await office.the_approval()).card_ts == ""
+    notifier.failing.clear()
+    await minutes_later(office, 15)
+    assert notifier.links == [(await office.the_approval()).card_ts]
+    assert notifier.links != [""]
+
+
+async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
+    storage: SqliteStorage,
+) -> None:
+    directory = CuriousDirectory()
+    office = Office(storage, [PAY, say("Paid.")], directory=directory)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    directory.looked.clear()
+    assert await storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+    await minutes_later(office, 1)
+    assert directory.looked == []
+    await minutes_later(office, 14)
+    assert directory.looked != []
+
+
+async def test_nobody_is_looked_up_for_a_question(storage: SqliteStorage) -> None:
+    directory = CuriousDirectory()
+    ask = call("ask_people", {"questions": ["Which Mia?"]}, id="c1")
+    office = Office(storage, [ask, say("Fine.")], directory=directory)
+    await office.hear(ASK)
+    await office.the_approval()
+    directory.looked.clear()
+    await minutes_later(office, 15)
+    assert (len(office.notifier.reminders), directory.looked) == (1, [])
+
+
+async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    changed = replace(approval, digest="d" * 64)
+    counted = replace(approval, counted_json=f'["{ADA}"]')
+    with pytest.raises(NotApproverError) as refused:
+        await office.approvals.check_editor(counted, an_actor(ADA))
+    outdated = replace(approval, digest="e" * 64)
+    with pytest.raises(OutdatedCardError) as late:
+        await office.approvals.rebind(outdated, changed, actor=an_actor(BEN))
+    assert await refusals(storage) == [(ADA, str(refused.value)), (BEN, str(late.value))]
+    assert late.value.approval_id == approval.approval_id
+
+
+async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    name, shown = approval.approval_id, approval.digest
+    office.clock.forward(seconds=(approval.expires_ms - office.clock() - 1) / 1000)
+    await office.approvals.look(name, an_actor(ADA), shown=shown)
+    office.clock.forward(seconds=0.001)
+    assert office.clock() == approval.expires_ms
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.look(name, an_actor(ADA), shown=shown)
+
+
+async def test_a_decision_wakes_its_thread_once(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    before = (await storage.threads.get(THREAD_ID)).wakes
+    decision = Decision(status=Status.REJECTED, by=ADA, at_ms=office.clock())
+    await office.approvals.follow_up(
+        await office.approvals.decide(approval, decision, surface=Surface.CARD)
+    )
+    assert (await storage.threads.get(THREAD_ID)).wakes == before + 1
+
+
+async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
+    storage: SqliteStorage,
+) -> None:
+    notifier = AttentiveNotifier()
+    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.clock.forward(minutes=15)
+    assert await storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+    await minutes_later(office, 0)
+    assert notifier.links == [approval.card_ts]
+    assert notifier.links != [""]
