@@ -23,6 +23,9 @@ ROOMS = (
     "bot/maintenance",
     "bot/notifications",
     "bot/threads",
+    "bot/leases.py",
+    "bot/scheduler.py",
+    "bot/tasks.py",
 )
 ONLY_FOR_OPERATORS = {
     "bot/threads/named_agents.py",
