@@ -1,4 +1,4 @@
-"""The agent that asks a model: its loop, its state, and its instruction."""
+"""The chat model agent: its model loop, its state, and its instruction."""
 
 from agents.chat.agent import ChatInterruptInfo, ChatModelAgent, ChatResumeData
 from agents.chat.explaining import Explains

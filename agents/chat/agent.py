@@ -1,4 +1,4 @@
-"""The chat model agent: a model, its tools, and the loop between them."""
+"""The chat model agent: a loop of model calls and tool calls."""
 
 from __future__ import annotations
 
@@ -91,20 +91,20 @@ class ChatModelAgent:
     Args:
         name: Unique among its siblings; part of addresses.
         model: The model.
-        instruction: What the model is told before everything else; a text, in which `{name}` stands
-            for a session value, or a function of the session values. Worked out once per run.
-        tools: What the model may call; wrapped in gates where people must agree.
+        instruction: System prompt: a text, in which `{name}` stands for a session value, or a
+            function of the session values. Evaluated once per run.
+        tools: Tools that the model may call, wrapped in gates where calls need approval.
         description: What the agent is good at, for models that may call it.
-        max_iterations: How often the model may be asked in a run; a resume does not start again.
+        max_iterations: Maximum number of model calls in a run, resumes included.
         sequential_tools: Whether the calls of one answer run one after the other.
-        middlewares: What stands around the model and the tools; the first is the outermost.
-        return_directly: Names of tools whose result is the final answer, also when people rejected
-            the call; after an error the model is asked all the same.
-        output_key: The session value that gets the final answer; empty for none.
+        middlewares: Hooks around the model and the tools, the outermost first.
+        return_directly: Names of tools whose result is the final answer, also if people rejected
+            the call. After an error the model is called again.
+        output_key: The session value that stores the final answer; empty for none.
         history_modifier: Changes what the model reads; the innermost middleware.
 
     Raises:
-        AgentConfigError: Two tools have one name, or a tool that is named does not exist.
+        AgentConfigError: Two tools share a name, or a named tool does not exist.
     """
 
     def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
@@ -136,10 +136,10 @@ class ChatModelAgent:
         self._output_key = output_key
 
     def with_tools(self, *tools: Tool) -> ChatModelAgent:
-        """The same agent with more tools, behind the same middlewares; this one stays as it is.
+        """Return a copy of the agent with more tools behind the same middlewares.
 
         Raises:
-            DuplicateNameError: It has a tool of that name.
+            DuplicateNameError: The agent already has a tool of that name.
         """
         found, more = list(self._tools.values()), self._chain.wrap_more(tools)
         other = copy(self)
@@ -148,25 +148,27 @@ class ChatModelAgent:
         return other
 
     def components(self) -> Mapping[Key, Component]:
-        """Its tools; see `agents.runs.topology`."""
+        """The tools; see `agents.runs.topology`."""
         if self._components is None:
             self._components = dict(tool_component(tool) for tool in self._tools.values())
         return self._components
 
     @property
     def idempotent(self) -> bool:
-        """It acts on no answer itself: its hooks and calls are noted one by one; see `Agent`."""
+        """True: hooks and calls are journaled one by one; see `Agent`."""
         return True
 
     def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Bring arguments that a person edited into the tool's canonical form; runs nothing.
+        """Validate edited arguments and return them in the tool's canonical form.
+
+        The tool does not run.
 
         Args:
             tool: Name of the tool.
             arguments: All of its arguments.
 
         Raises:
-            InvalidArgumentsError: They do not fit, or there is no such tool.
+            InvalidArgumentsError: The arguments are invalid, or the tool is unknown.
         """
         found = self._tools.get(tool)
         if found is None:
@@ -174,7 +176,7 @@ class ChatModelAgent:
         return found.validate(arguments)
 
     async def explain(self, about: str, question: str) -> str:
-        """Answer a question about a call that waits, without any tool; see `Explains`."""
+        """Answer a question about a pending call, without any tool; see `Explains`."""
         return await explain(
             self.name, self._model, self._instruction, about=about, question=question
         )
@@ -184,7 +186,7 @@ class ChatModelAgent:
         return self._work(input, ChatRun)
 
     def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with the calls that were answered; see `Agent.resume`."""
+        """Resume the calls that were answered; see `Agent.resume`."""
         return self._work(input, self._thawed)
 
     def _thawed(self) -> ChatRun:
@@ -228,7 +230,7 @@ class ChatModelAgent:
 
     @contextmanager
     def _keeping(self, work: ChatRun) -> Iterator[None]:
-        """When a hook asks people in here, keep what there is so far."""
+        """Store the progress of the run if a hook interrupts in the body."""
         address = current_scope("ChatModelAgent").address
         try:
             yield
@@ -245,7 +247,7 @@ class ChatModelAgent:
         publish(*work.messages)
 
     async def _ask(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Ask the model, or read in the journal what it answered."""
+        """Call the model, or read its answer from the journal."""
         scope = current_scope("ChatModelAgent")
         journal, number = scope.run.journal, work.rounds + 1
         at, key = f"{scope.address}#{number}", f"{scope.address}/m{number}"
@@ -259,7 +261,8 @@ class ChatModelAgent:
                         yield delta
             draft = cast("ModelResponse", work.draft)
             answer = await self._chain.after_model(draft)
-            # The draft is repaired; what a hook made of it, perhaps in place, is not.
+            # Only the original draft is repaired; a hook may have replaced it or changed it in
+            # place.
             work.take(answer, is_repaired=not self._chain.has("after_model"))
             if journal.every_step:
                 await journal.append(MODEL, at, work.note(scope.run.session))
@@ -283,7 +286,7 @@ class ChatModelAgent:
         key: str,
         work: ChatRun,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Ask the model, in a task that can be given up; its answer becomes the draft."""
+        """Call the model in a cancellable task, and store its answer as the draft."""
         run = current_scope("ChatModelAgent").run
         if work.rounds >= self._max_iterations:
             raise StepLimitError(self.name, self._max_iterations)
@@ -349,7 +352,7 @@ class ChatModelAgent:
             yield MessageEvent(**header(f"{address}/d{work.rounds}"), text=ending.text)
 
     def _ending(self, calls: list[PlannedCall], work: ChatRun) -> tuple[Ending | None, bool]:
-        """Whether these results end the agent, and whether one of them is the final answer."""
+        """Return the ending that results cause, and whether a result is the final answer."""
         done = [(planned.call.name, work.results[planned.call.id]) for planned in calls]
         ran = [one for _, one in done if one.action and one.outcome is ToolOutcome.RAN]
         direct = [
@@ -374,7 +377,7 @@ class ChatModelAgent:
         return list(tool.definition.gates) if tool else ["(no such tool)"]
 
     def _check_unchanged(self, work: ChatRun) -> None:
-        """Refuse to go on without what asked: gates of a call, or a middleware."""
+        """Refuse to resume if the gate or the middleware that interrupted is gone."""
         scope = current_scope("ChatModelAgent")
         calls = planned_calls(work.answer) if work.answer else []
         gates = {name: self._gates_of(name) for name in {one.call.name for one in calls}}
@@ -393,7 +396,6 @@ class ChatModelAgent:
                 keep_waiting(AgentChangedError(str(child.address), was, "no such hook"))
 
     def _offer(self, work: ChatRun) -> ModelRequestParameters:
-        """Return the model's instruction and tools."""
         definitions = [
             ToolDefinition(
                 name=tool.definition.name,
@@ -429,7 +431,7 @@ def _known(agent_name: str, names: Collection[str], tools: Mapping[str, Tool]) -
 
 
 def _kept_waiting(work: ChatRun) -> Iterator[InterruptSignal]:
-    """Calls that wait while a hook asks: all stay as they are; their answers come too early."""
+    """Return the interrupts of pending calls, unchanged, while a hook interrupts."""
     run = current_scope("ChatModelAgent").run
     for planned in planned_calls(work.answer) if work.answer else ():
         point = run.topmost(call_address(planned.call))

@@ -1,4 +1,4 @@
-"""Questions of people about what waits, put to a model that can do nothing."""
+"""Answers people's questions about a pending call, from the model, without tools."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LONGEST = 1_000
 
 @runtime_checkable
 class Explains(Protocol):
-    """An agent that answers questions about a call of its own that waits."""
+    """An agent that answers questions about its own pending calls."""
 
     async def explain(self, about: str, question: str) -> str:
-        """Answer in a few plain sentences; nothing runs, and nothing is stored.
+        """Answer in a few plain sentences. Nothing runs, and nothing is stored.
 
         Args:
-            about: What people are shown of the call, and what was said before.
-            question: What somebody wants to know.
+            about: The call as people see it, and the conversation about it so far.
+            question: A person's question.
 
         Returns:
             The answer; may be empty.
@@ -47,18 +47,18 @@ class Explains(Protocol):
 async def explain(
     name: str, model: Model, instruction: Instruction, *, about: str, question: str
 ) -> str:
-    """Ask a model about a call that waits; it is offered no tools, and reads no checkpoint.
+    """Ask a model about a pending call, without tools and without the checkpoint.
 
     Args:
-        name: Of the agent, for the error.
+        name: Name of the agent, for the error.
         model: The model.
-        instruction: Of the agent; left out where it is made of session values, which are in the
-            checkpoint.
+        instruction: The agent's instruction. It is left out if it depends on session values, which
+            are in the checkpoint.
         about: See `Explains`.
         question: See `Explains`.
 
     Raises:
-        ModelError: It does not answer.
+        ModelError: The model does not answer.
     """
     own = fixed(instruction)
     request = ModelRequest(
@@ -77,6 +77,6 @@ async def explain(
 
 
 def is_explaining(messages: Sequence[ModelMessage]) -> bool:
-    """Whether a model is asked what `explain` asks. For models that follow rules."""
+    """Whether the messages come from `explain`. For scripted models."""
     last = messages[-1] if messages else None
     return isinstance(last, ModelRequest) and (last.instructions or "").endswith(EXPLAIN)

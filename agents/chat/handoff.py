@@ -1,7 +1,7 @@
-"""The words and deeds of one agent, retold to another.
+"""Notes of what one agent said and did, retold to the next agent.
 
-Agents around others keep notes of the events that pass through them. Whoever comes next is told of
-them beside the input: its own words as its own, those of others as what a user says, in the form
+Workflow agents keep notes of the events that pass through them. The next agent reads the notes
+after its input: its own words as its own, and the words of other agents as a user's, in the form
 `For context: [Reviewer] said: shorter.`
 """
 
@@ -39,12 +39,12 @@ class Note:
     """One thing that an agent said or did. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Who.
-        text: What it said, or what its tool gave back.
-        calls: What it called.
-        result_of: Of which call the text is the result; None for its own words.
-        outcome: What came of that call.
-        action: What it wanted to happen next, and nobody has done yet.
+        agent_name: The agent.
+        text: The agent's text, or the result of a tool.
+        calls: Tool calls that the agent requested.
+        result_of: The call whose result `text` is; None for the agent's own words.
+        outcome: Outcome of that call.
+        action: Requested action that has not been carried out.
         branches: See `Event.branches`.
     """
 
@@ -58,11 +58,11 @@ class Note:
 
     @property
     def is_message(self) -> bool:
-        """Whether it is the agent's own words."""
+        """Whether the note holds the agent's own words."""
         return self.result_of is None and self.action is None
 
     def to_json(self) -> Json:
-        """Write it; what it has not is left out."""
+        """Serialize the note without empty fields."""
         fields: dict[str, Json] = {"by": self.agent_name}
         if self.text:
             fields["text"] = self.text
@@ -80,10 +80,10 @@ class Note:
 
     @classmethod
     def from_json(cls, data: Json) -> Note:
-        """Read what `to_json` wrote.
+        """Parse what `to_json` wrote.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
+            CheckpointDecodeError: The data is damaged.
         """
         try:
             fields = cast("dict[str, Json]", data)
@@ -104,10 +104,10 @@ class Note:
 
 @dataclass(slots=True)
 class Notes:
-    """The words of agents so far, in the order in which they came.
+    """The notes of a run, in order of arrival.
 
     Attributes:
-        all: One by one.
+        all: The notes.
     """
 
     all: list[Note] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Notes:
         return len(self.all)
 
     def take(self, event: AgentEvent) -> None:
-        """Note an event, if others need to know of it."""
+        """Add a note of an event if other agents need it."""
         if event.is_inner:
             return
         note = Note(agent_name=event.agent_name, branches=event.branches)
@@ -131,37 +131,37 @@ class Notes:
                 pass
 
     def action(self, since: int = 0) -> Action | None:
-        """Return the action to take next: an exit goes before all else, then the first in order.
+        """Return the next action: the first exit, else the first action in order.
 
         Args:
-            since: How many of the notes are too old to count.
+            since: Number of old notes to skip.
         """
         actions = [note.action for note in in_order(self.all[since:]) if note.action is not None]
         found = next((action for action in actions if isinstance(action, Exit)), None)
         return found or next(iter(actions), None)
 
     def to_json(self) -> list[Json]:
-        """Write them."""
+        """Serialize the notes."""
         return [note.to_json() for note in self.all]
 
     @classmethod
     def from_json(cls, data: list[Json]) -> Notes:
-        """Read what `to_json` wrote.
+        """Parse what `to_json` wrote.
 
         Raises:
-            CheckpointDecodeError: They are damaged.
+            CheckpointDecodeError: The data is damaged.
         """
         return cls([Note.from_json(note) for note in data])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The origin of an input's messages, so that they can be made anew for another agent.
+    """The origin of an input's messages, to rebuild them for another agent.
 
     Attributes:
-        given: What all agents work on.
-        notes: What was said since.
-        messages: The input's messages; an input with others has another origin.
+        given: Messages that all agents work on.
+        notes: Notes taken since.
+        messages: The messages of the input that this origin describes.
     """
 
     given: tuple[ModelMessage, ...]
@@ -170,12 +170,12 @@ class Origin:
 
 
 def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
-    """Make the input of an agent that comes after others.
+    """Build the input of an agent that runs after other agents.
 
     Args:
-        name: Of the agent.
-        given: What the agent around it works on.
-        notes: What was said since; empty for the first.
+        name: Name of the agent.
+        given: Input of the enclosing agent.
+        notes: Notes taken since; empty for the first agent.
     """
     origin = given.origin
     if not isinstance(origin, Origin) or origin.messages is not given.messages:
@@ -183,7 +183,7 @@ def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
     heard = (*origin.notes, *notes)
     retelling = shown_to(name, heard)
     if retelling and isinstance(retelling[-1], ModelResponse):
-        # Most models answer only to somebody else's words.
+        # Most models answer only if the last message is not their own.
         retelling.append(ModelRequest(parts=[UserPromptPart(_YOUR_TURN)]))
     messages = (*origin.given, *retelling)
     origin = Origin(given=origin.given, notes=heard, messages=messages)
@@ -191,7 +191,7 @@ def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
 
 
 def shown_to(name: str, notes: Sequence[Note]) -> list[ModelMessage]:
-    """Make messages for an agent's model of what was said."""
+    """Convert notes to messages for an agent's model."""
     messages: list[ModelMessage] = []
     begun = 0
     for is_own, group in groupby(in_order(notes), key=lambda note: note.agent_name == name):
@@ -211,27 +211,27 @@ _conversation: ContextVar[_Said] = ContextVar("agents_conversation", default=(()
 
 
 def share_conversation(given: Sequence[ModelMessage], said: Sequence[ModelMessage]) -> None:
-    """Let the tools of the current agent know what is said to and by its model.
+    """Make the conversation of the current agent available to its tools.
 
     Args:
-        given: What it works on.
-        said: What it and its tools have said; may grow while it runs.
+        given: The messages of the agent's input.
+        said: The messages of this run, of the agent and its tools. May grow during the run.
     """
     _conversation.set((given, said))
 
 
 def conversation() -> tuple[ModelMessage, ...]:
-    """Return the messages to and from the model of the agent that called this tool, or none."""
+    """Return the model messages of the agent that called this tool, or none."""
     given, said = _conversation.get()
     return (*given, *said)
 
 
 def retold(name: str, messages: Iterable[ModelMessage]) -> list[ModelMessage]:
-    """Tell one agent's conversation to another.
+    """Retell the messages of one agent to another agent.
 
     Args:
-        name: Whose conversation it is.
-        messages: What was said to and by its model; what users said stays as it is.
+        name: Name of the agent that the messages belong to.
+        messages: Messages to and from its model. Messages of users stay unchanged.
     """
     parts: list[UserPromptPart] = []
     for message in messages:
@@ -251,11 +251,11 @@ def retold(name: str, messages: Iterable[ModelMessage]) -> list[ModelMessage]:
 
 
 def in_order(notes: Iterable[Note], depth: int = 0) -> list[Note]:
-    """Sort what was told as it happened: by branch, and results by call.
+    """Sort notes as the events happened: by branch, and results by call.
 
     Args:
-        notes: As they were told.
-        depth: How many of their branches are the same for all of them.
+        notes: In order of arrival.
+        depth: Number of leading branches that all notes share.
     """
     found: list[Note] = []
     for at, group in groupby(notes, key=lambda note: _branching(note, depth)):
@@ -269,7 +269,7 @@ def in_order(notes: Iterable[Note], depth: int = 0) -> list[Note]:
 
 
 def final_text(notes: Iterable[Note]) -> str:
-    """Return the last words; of several branches, the last words of each."""
+    """Return the final text; for parallel branches, the final texts of each."""
     return _final_text([note for note in in_order(notes) if note.action is None], 0)
 
 
@@ -296,12 +296,12 @@ def _trailing(notes: list[Note], fits: Callable[[Note], bool]) -> list[Note]:
 
 
 def _branching(note: Note, depth: int) -> str | None:
-    """Return the place of the agents that run this and others side by side."""
+    """Return the address of the parallel agent at this depth, if any."""
     return note.branches[depth][0] if len(note.branches) > depth else None
 
 
 def _results_in_order(notes: list[Note]) -> list[Note]:
-    """Put results that follow a message into the order of its calls."""
+    """Sort the results after a message in the order of the message's calls."""
     found: list[Note] = []
     order: dict[str, int] = {}
     for are_results, group in groupby(notes, key=lambda note: note.result_of is not None):
@@ -314,9 +314,9 @@ def _results_in_order(notes: list[Note]) -> list[Note]:
 
 
 def _own(notes: list[Note], begun: int) -> list[ModelMessage]:
-    """Return the earlier messages of an agent's model, as it said them.
+    """Return the earlier messages of an agent's model.
 
-    Its calls get new ids: some models give the same ones in each run.
+    The calls get new ids, because some models reuse ids in each run.
     """
     messages: list[ModelMessage] = []
     for at, note in enumerate(notes):

@@ -1,4 +1,4 @@
-"""The instruction of an agent: a text, a template for session values, or a function."""
+"""An agent's instruction: a text, a template of session values, or a function."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError, CheckpointDecodeError
 
 Instruction: TypeAlias = str | Callable[[Mapping[str, object]], str | Awaitable[str]]
-"""An agent's instruction: its model reads it before everything else.
+"""An agent's instruction, which its model reads first.
 
 In a text, `{name}` stands for the session value of that name; `{{name}}` is written `{name}`, and
-all other braces are left alone. A function gets the session values. Either is worked out once, when
-a run begins, and kept over its resumes.
+all other braces stay. A function receives the session values. Either is evaluated once, when a run
+begins, and kept over its resumes.
 """
 
 _NAME = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}")
 
 
 async def settle(agent_name: str, instruction: Instruction, session: Mapping[str, object]) -> Json:
-    """Work out what an instruction depends on, when a run begins.
+    """Evaluate what an instruction depends on, when a run begins.
 
     Args:
         agent_name: For the error.
@@ -30,8 +30,8 @@ async def settle(agent_name: str, instruction: Instruction, session: Mapping[str
         session: The session values.
 
     Returns:
-        What `render` needs, also after a resume: the values that a text names, or the text of a
-        function. A long text itself need not be stored.
+        Data for `render`, also after a resume: the session values that a text names, or the text
+        that a function returned. A long template is not stored.
 
     Raises:
         AgentConfigError: The text names a session value that does not exist.
@@ -43,14 +43,14 @@ async def settle(agent_name: str, instruction: Instruction, session: Mapping[str
 
 
 def render(instruction: Instruction, settled: Json) -> str:
-    """Write the instruction out.
+    """Return the text of an instruction.
 
     Args:
         instruction: The instruction.
-        settled: What `settle` gave when the run began.
+        settled: Result of `settle` at the start of the run.
 
     Raises:
-        CheckpointDecodeError: It belongs to another instruction, which names other values.
+        CheckpointDecodeError: `settled` belongs to an instruction with other values.
     """
     if not isinstance(instruction, str):
         return settled if isinstance(settled, str) else ""
@@ -60,7 +60,7 @@ def render(instruction: Instruction, settled: Json) -> str:
         raise CheckpointDecodeError(
             f"the instruction has changed since this run began: {missing[0]!r} was not kept"
         )
-    # In one pass: braces in a value are never read as names.
+    # One pass: braces inside of a value are never read as names.
     return _NAME.sub(
         lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]],
         instruction,
@@ -68,7 +68,7 @@ def render(instruction: Instruction, settled: Json) -> str:
 
 
 def fixed(instruction: Instruction) -> str:
-    """Return the instruction where it depends on no session value; else nothing."""
+    """Return an instruction's text, or an empty text if it depends on session values."""
     is_fixed = isinstance(instruction, str) and not _names(instruction)
     return render(instruction, {}) if is_fixed else ""
 

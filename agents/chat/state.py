@@ -1,4 +1,4 @@
-"""The state of an interrupted chat model agent, and the info that people see of it."""
+"""The stored state of a chat model agent, and what people see of its interrupts."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _MODEL_VIEW: dict[ToolOutcome, Literal["success", "failed", "denied"]] = {
 @register("countersign.chat-data/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResumeData:
-    """People's words to an agent while its tool calls waited; an answer for the agent itself.
+    """Messages of people to an agent whose tool calls are pending.
 
     Attributes:
-        messages: The model reads them after the results of the calls that wait.
+        messages: The model reads them after the results of the pending calls.
     """
 
     messages: tuple[str, ...]
@@ -57,10 +57,12 @@ class ChatResumeData:
 @register("countersign.chat-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatInterruptInfo:
-    """Tool calls or a middleware of an agent wait. Stored: version 1, must stay readable.
+    """Info of an agent's pending calls and hooks.
+
+    Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Which agent.
+        agent_name: Name of the agent.
     """
 
     agent_name: str
@@ -69,10 +71,10 @@ class ChatInterruptInfo:
         return f"Agent {self.agent_name!r} interrupted"
 
     def check_answer(self, answer: object) -> None:
-        """Take messages for the model; the calls are answered one by one.
+        """Accept messages for the model only; each call has an interrupt of its own.
 
         Raises:
-            ResumeDataError: It is something else.
+            ResumeDataError: The answer is not `ChatResumeData`.
         """
         if not isinstance(answer, ChatResumeData):
             raise ResumeDataError(
@@ -87,14 +89,14 @@ class ChatState:
     """The state of an interrupted agent. Stored: version 1, must stay readable.
 
     Attributes:
-        messages: What the agent and its tools said in this run.
-        rounds: How often the model was asked.
-        results: Text, outcome and, when there are any, action and files of finished calls of the
-            last answer, by call id.
-        gates: Names of the gates around each waiting call, by call id.
-        said: What people said meanwhile.
-        draft: An answer of the model that the middlewares have not passed yet.
-        ending: The final text and what shall happen next, when only hooks are left to run.
+        messages: Messages of the agent and its tools in this run.
+        rounds: Number of model calls.
+        results: Text, outcome and, if any, action and files of finished calls of the last answer,
+            by call id.
+        gates: Names of the gates around each pending call, by call id.
+        said: Messages of people during the interrupt.
+        draft: An answer of the model that has not passed the middlewares.
+        ending: The final text and next action, when only hooks are left to run.
         instruction: See `agents.chat.instruction.settle`; None before the run has begun.
         values: The run's local values.
         hooks: See `HookAnswers`.
@@ -114,11 +116,11 @@ class ChatState:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The ending of an agent's run.
+    """The end of an agent's run.
 
     Attributes:
         text: The final answer; may be empty.
-        action: What shall happen next.
+        action: The next action.
     """
 
     text: str
@@ -127,19 +129,11 @@ class Ending:
 
 @dataclass(slots=True)
 class ChatRun:
-    """A run of the agent, as far as it has come. For `ChatModelAgent`.
+    """The progress of one run. Its attributes are described at `ChatState`.
 
     Attributes:
-        messages: See `ChatState`; new ones are only added.
-        rounds: See `ChatState`.
-        results: What is finished, by call id.
-        gates: See `ChatState`.
-        said: See `ChatState`.
-        draft: See `ChatState`.
-        ending: See `ChatState`.
-        instruction: See `ChatState`.
-        values: See `ChatState`.
-        hooks: See `ChatState`.
+        messages: Append-only.
+        results: Finished calls, by call id.
     """
 
     messages: list[ModelMessage] = field(default_factory=list)
@@ -156,26 +150,26 @@ class ChatRun:
 
     @property
     def answer(self) -> ModelResponse | None:
-        """The model's answer, when nothing has come after it."""
+        """The model's answer, if it is the last message."""
         last = self.messages[-1] if self.messages else None
         return last if isinstance(last, ModelResponse) else None
 
     def take(self, answer: ModelResponse, *, is_repaired: bool = False) -> None:
-        """Add an answer that the middlewares have passed."""
+        """Add an answer that has passed the middlewares."""
         fit = answer if is_repaired else repaired(answer, call_ids(self.messages))
         self.messages.append(fit)
         self.draft = None
         self.rounds += 1
 
     def note(self, session: SessionValues) -> dict[str, Json]:
-        """Write the last answer, and what hooks changed meanwhile, for the journal."""
+        """Return the last answer and the values that hooks changed, for the journal."""
         note: dict[str, Json] = {"messages": self._dump()[-1:]}
         changes = {"session": session.take_changes(), "values": self.values.take_changes()}
         note.update({key: cast("Json", found) for key, found in changes.items() if found})
         return note
 
     def recall(self, note: Mapping[str, Json], session: SessionValues) -> None:
-        """Repeat what `note` wrote."""
+        """Restore what `note` wrote."""
         self.messages += load_messages(note["messages"])
         self.draft = None
         self.rounds += 1
@@ -183,16 +177,16 @@ class ChatRun:
         self.values.apply_changes(cast("dict[str, Json]", note.get("values", {})))
 
     def told(self, message: ModelMessage) -> None:
-        """Add the results of all calls: with them the answer is done with."""
+        """Add the results of all calls, which completes the answer."""
         self.messages.append(message)
         self.results, self.gates, self.said = {}, {}, []
 
     @classmethod
     def thaw(cls, state: ChatState) -> ChatRun:
-        """Go on from a stored state.
+        """Restore a run from its stored state.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
+            CheckpointDecodeError: The state is damaged.
         """
         draft = load_messages([state.draft]) if state.draft is not None else []
         work = cls(
@@ -208,12 +202,12 @@ class ChatRun:
             hooks=HookAnswers.from_json(state.hooks),
         )
         work.values.take_changes()
-        # What was stored is stored again as it is: only new messages cost anything.
+        # Stored messages are reused as they are, so only new messages are serialized.
         work._dumped = list(state.messages)
         return work
 
     def freeze(self) -> ChatState:
-        """Make a state to store."""
+        """Return the state to store."""
         ending = self.ending
         return ChatState(
             messages=self._dump(),
@@ -237,13 +231,13 @@ _values: ContextVar[SessionValues] = ContextVar("agents_run_local_values")
 
 
 def run_local_values() -> SessionValues:
-    """Values of the chat model agent that runs now; only its own hooks and tools share them.
+    """Return values shared by the hooks and tools of the current chat model agent.
 
-    They survive interrupts and are gone when the agent has ended. Use `session_values` for what
-    other agents should know, or what a tool must not lose when the process dies.
+    They survive interrupts and are deleted when the agent ends. Use `session_values` for values
+    that other agents need, or that a tool must keep over a crash.
 
     Raises:
-        OutsideRunError: No chat model agent runs here.
+        OutsideRunError: No chat model agent is running.
     """
     try:
         return _values.get()
@@ -252,12 +246,12 @@ def run_local_values() -> SessionValues:
 
 
 def use_values(values: SessionValues) -> None:
-    """Make these the local values of what runs in this task from now on. For `ChatModelAgent`."""
+    """Set the local values of the current task."""
     _values.set(values)
 
 
 def results_message(calls: Sequence[PlannedCall], work: ChatRun) -> ModelRequest:
-    """Say what the tools gave back, in the order of the calls, and what people said meanwhile."""
+    """Build the message with the results in call order, and with people's messages."""
     parts: list[ModelRequestPart] = [
         tool_return(planned, work.results[planned.call.id]) for planned in calls
     ]
@@ -266,7 +260,7 @@ def results_message(calls: Sequence[PlannedCall], work: ChatRun) -> ModelRequest
 
 
 def tool_return(planned: PlannedCall, done: ToolReturn) -> ToolReturnPart:
-    """Say what one call gave back, as the model reads it."""
+    """Convert the result of one call to the part that the model reads."""
     return ToolReturnPart(
         tool_name=planned.call.name,
         content=[well_formed(done.text), *done.files] if done.files else well_formed(done.text),
@@ -276,7 +270,7 @@ def tool_return(planned: PlannedCall, done: ToolReturn) -> ToolReturnPart:
 
 
 def dump_result(done: ToolReturn) -> list[object]:
-    """Write the result of a call; the form of `ChatState.results`."""
+    """Serialize the result of a call for `ChatState.results`."""
     entry: list[object] = [done.text, str(done.outcome)]
     if done.files:
         return [*entry, done.action, dump_files(done.files)]
@@ -284,10 +278,10 @@ def dump_result(done: ToolReturn) -> list[object]:
 
 
 def load_result(entry: Sequence[object]) -> ToolReturn:
-    """Read what `dump_result` wrote.
+    """Parse what `dump_result` wrote.
 
     Raises:
-        CheckpointDecodeError: It is damaged.
+        CheckpointDecodeError: The data is damaged.
     """
     try:
         text, outcome, *rest = entry

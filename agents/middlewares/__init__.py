@@ -1,4 +1,4 @@
-"""Middlewares: what stands around the model and the tools of a chat model agent."""
+"""Middlewares: hooks around the model and the tools of a chat model agent."""
 
 from agents.middlewares.base import CallNext, Middleware, ModelCall, TextStream
 from agents.middlewares.failover import ModelFallbackMiddleware

@@ -1,4 +1,4 @@
-"""The base of a middleware, and the call of a model that it may change."""
+"""The base class of middlewares, and the model call that a middleware may change."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from agents.tools.base import Tool
 
 @dataclass(slots=True)
 class TextStream:
-    """Shows text to people while a model speaks.
+    """Streams the text of a model's answer to people.
 
     Attributes:
-        put: Takes a piece.
-        has_shown: Whether people have seen any.
+        put: Sends one piece of text.
+        has_shown: Whether people have seen a piece.
     """
 
     put: Callable[[str], None]
     has_shown: bool = False
 
     def show(self, text: str) -> None:
-        """Show a piece; it cannot be taken back."""
+        """Show a piece of text. It cannot be withdrawn."""
         self.has_shown = True
         self.put(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """A question to a model; change it with `dataclasses.replace`.
+    """One request to a model. Change it with `dataclasses.replace`.
 
     Attributes:
-        model: Which.
-        messages: Everything that was said.
-        parameters: Its instruction and its tools.
-        settings: Such as its temperature; None leaves them to the model.
-        stream: Shows the text while it comes; None when nobody wants that.
+        model: The model.
+        messages: The whole conversation.
+        parameters: The instruction and the tools.
+        settings: For example the temperature. None leaves the settings to the model.
+        stream: Shows the answer's text as it arrives. None if the caller does not stream.
     """
 
     model: Model
@@ -67,92 +67,95 @@ class ModelCall:
 
     @property
     def has_shown(self) -> bool:
-        """Whether people have seen a part of an answer: then it must not be asked for again."""
+        """Whether people have seen a part of the answer. A retry would then repeat text."""
         return self.stream is not None and self.stream.has_shown
 
 
 CallNext: TypeAlias = Callable[[ModelCall], Awaitable[ModelResponse]]
-"""Asks what is inside: the next middleware, or the model."""
+"""Calls the next inner middleware, or the model."""
 
 
 class Middleware:
-    """Something around an agent's model and tools. Override what you need.
+    """Base class of middlewares: hooks around an agent's model and tools.
 
-    The first middleware of an agent is the outermost: it comes first with what is `before` and
-    `around` something and wraps the tools last, and it comes last with what is `after`.
+    The first middleware of an agent is the outermost: its `before` and `around` hooks run first,
+    its `after` hooks run last, and its tool wrapper encloses the wrappers of the others.
 
-    Each hook may interrupt (`interrupt`, `stateful_interrupt`): each hook of each middleware has a
-    state slot of its own. After the answer the agent is at the same place again; the hooks of that
-    place run once more, and each that has asked there finds its state and its answer
-    (`get_interrupt_state`, `get_resume_context`), as often as it runs until the place is passed:
-    before and around the model until it has answered, before the agent until that ends. So several
-    hooks may ask at one place. What a hook does after its answer may run again with it: do there
-    what may happen twice. After a crash while it had just got its answer, people are asked whether
-    it ran, unless it is `idempotent`. For values that live longer there are `run_local_values` and
-    `session_values`.
+    Each hook may interrupt (`interrupt`, `stateful_interrupt`), and each hook of each middleware
+    has a state slot of its own. On resume the agent repeats the interrupted step. The hooks of that
+    step run again, and each hook that interrupted finds its state and its answer
+    (`get_interrupt_state`, `get_resume_context`) until the step is complete: before and around the
+    model until the model has answered, before the agent until the agent ends. Several hooks may
+    therefore interrupt in one step. What a hook does after its answer may run again with the hook,
+    so it must be idempotent. After a crash while a hook acted on a new answer, people are asked
+    whether the hook ran, unless the middleware is `idempotent`. Use `run_local_values` and
+    `session_values` for values that live longer.
     """
 
     @property
     def name(self) -> str:
-        """Part of where its states are kept: never change it while runs are pending."""
+        """Name under which hook states are stored. Never change it while runs are pending."""
         return type(self).__name__
 
     @property
     def idempotent(self) -> bool:
-        """Whether its hooks may run again with an answer after a crash; else people are asked."""
+        """Whether hooks may run again with the same answer after a crash.
+
+        If not, people are asked whether the hook ran.
+        """
         return False
 
     def check_tools(self, names: Collection[str]) -> None:
-        """Look at the names of the agent's tools, when the agent is made.
+        """Check the names of the agent's tools when the agent is created.
 
         Raises:
-            AgentConfigError: One that this middleware needs is not there.
+            AgentConfigError: A tool that this middleware needs is missing.
         """
 
     def check_tags(self, tags: Collection[str]) -> None:
-        """Look at the tags that the agent's tools have, when the agent is made.
+        """Check the tags of the agent's tools when the agent is created.
 
         Raises:
-            AgentConfigError: No tool has one that this middleware needs.
+            AgentConfigError: No tool has a tag that this middleware needs.
         """
 
     def wrap_tool(self, tool: Tool) -> Tool:
-        """Put something around a tool, such as a gate; the tool itself leaves it as it is."""
+        """Return the tool in a wrapper, such as a gate. By default the tool is unchanged."""
         return tool
 
     async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
-        """Begin: with each run, and again with each resume.
+        """Change the agent's input. Runs at the start of each run and of each resume.
 
         Returns:
-            What the agent works on; the same for the same input.
+            The input that the agent works on; always the same for the same input.
         """
         return input
 
     async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        """Change what the model reads this time; what is kept stays as it is.
+        """Change the messages of one model call. The stored messages stay unchanged.
 
         Args:
-            messages: All of them: of earlier turns, of this turn, and of this run.
+            messages: The messages of earlier turns, of this turn, and of this run.
         """
         return messages
 
     async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-        """Ask the model: not at all, once, or several times, or another one."""
+        """Call the model once, several times, or not at all; or call another model."""
         return await call_next(call)
 
     async def after_model(self, response: ModelResponse) -> ModelResponse:
-        """Change what the model said, before people and tools see it; this is kept.
+        """Change the model's answer before people and tools see it. The change is stored.
 
-        Text that was streamed has been seen already.
+        Streamed text has already been shown.
         """
         return response
 
     async def after_tools(self, message: ModelRequest) -> ModelRequest:
-        """Change what the model will read of a batch of finished calls; this is kept."""
+        """Change the tool results that the model will read. The change is stored."""
         return message
 
     async def after_agent(self, text: str) -> None:
-        """End: once, when the agent has really come to its end.
+        """Run once, when the agent has ended.
 
         Args:
             text: The final answer; may be empty.
@@ -160,11 +163,11 @@ class Middleware:
 
 
 async def ask_model(call: ModelCall) -> ModelResponse:
-    """Ask the model itself; its text is shown while it comes.
+    """Call the model and stream its text.
 
     Raises:
-        ModelTimeoutError: Nothing came for as long as the run waits.
-        ModelRefusedError: It declines to answer.
+        ModelTimeoutError: The model made no progress within the run's time limit.
+        ModelRefusedError: The model declined to answer.
     """
     async with _in_time(current_scope("ask_model()").run.model_timeout) as progress:
         if call.stream is None:
@@ -193,7 +196,7 @@ async def ask_model(call: ModelCall) -> ModelResponse:
 
 @asynccontextmanager
 async def _in_time(limit: timedelta | None) -> AsyncIterator[Callable[[], None]]:
-    """Give up what makes no progress for a time; None waits for ever."""
+    """Cancel the body if it reports no progress within the limit. None means no limit."""
     if limit is None:
         yield lambda: None
         return
@@ -209,7 +212,6 @@ async def _in_time(limit: timedelta | None) -> AsyncIterator[Callable[[], None]]
 
 
 def _text(piece: object, *, begun: bool) -> str:
-    """The text in a piece of a stream; together they are what `text_of` gives."""
     match piece:
         case PartStartEvent(part=TextPart(content=text)):
             return f"\n\n{text}" if begun else text

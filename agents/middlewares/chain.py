@@ -1,4 +1,4 @@
-"""All middlewares of one agent, in their order."""
+"""The chain of an agent's middlewares: runs their hooks in order."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _HOOKS = (
 
 
 class Chain:
-    """Runs the hooks of several middlewares, each in its own state slot. For `ChatModelAgent`.
+    """Runs the hooks of several middlewares, each hook in its own state slot.
 
     Args:
         middlewares: The outermost first.
 
     Attributes:
-        slots: Of all hooks: what waits in another slot belongs to a middleware that is gone.
-        doubt_slots: Of the questions whether a hook ran.
+        slots: Slots of all hooks. Another slot in a stored state belongs to a removed middleware.
+        doubt_slots: Slots of the questions whether a hook ran.
     """
 
     def __init__(self, middlewares: Sequence[Middleware]) -> None:
@@ -55,14 +55,14 @@ class Chain:
         self.doubt_slots = {_doubt_of(slot) for slot in self.slots}
 
     def has(self, hook: str) -> bool:
-        """Whether a middleware has this hook."""
+        """Whether a middleware overrides this hook."""
         return bool(self._hooks[hook])
 
     def wrap(self, tools: Iterable[Tool]) -> list[Tool]:
-        """Put all middlewares around each tool.
+        """Wrap each tool in all middlewares.
 
         Raises:
-            AgentConfigError: A middleware names a tool that is not there.
+            AgentConfigError: A middleware names an unknown tool.
         """
         found = list(tools)
         names = {tool.definition.name for tool in found}
@@ -73,7 +73,7 @@ class Chain:
         return self.wrap_more(found)
 
     def wrap_more(self, tools: Iterable[Tool]) -> list[Tool]:
-        """Put all middlewares around tools that are added to those that are there already."""
+        """Wrap additional tools in all middlewares."""
         return [self._wrapped(tool) for tool in tools]
 
     async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
@@ -131,7 +131,7 @@ class Chain:
 
 @contextmanager
 def _hook(slot: str) -> Iterator[None]:
-    """Run a hook in its slot; what it was answered at this place, it finds there again."""
+    """Run a hook in its state slot. A repeated hook finds its answer there again."""
     with hook_answers().found_again(slot), state_slot(slot), ungrouped(), contained():
         yield
 
@@ -144,7 +144,10 @@ async def _around(slot: str, one: Middleware, ask: CallNext, call: ModelCall) ->
 
 
 async def _begins(slot: str, one: Middleware) -> bool:
-    """Note that a hook starts with a new answer; False when people say that it ran."""
+    """Record that a hook starts with a new answer.
+
+    Returns False if people say that the hook ran before a crash.
+    """
     if one.idempotent:
         return True
     scope = current_scope("a hook")
@@ -164,7 +167,7 @@ def _doubt_of(slot: str) -> str:
 
 
 def _checked(slot: str, value: object, kind: type[T]) -> T:
-    """Refuse what a hook gives back when it has forgotten its `return`."""
+    """Refuse a hook's result of the wrong type, such as after a forgotten `return`."""
     if not isinstance(value, kind):
         hook, name = slot.split(":", 1)
         raise AgentConfigError(
@@ -175,7 +178,7 @@ def _checked(slot: str, value: object, kind: type[T]) -> T:
 
 
 def _names(middlewares: Sequence[Middleware]) -> list[str]:
-    """A name for each; several of one name are numbered."""
+    """Return a unique name for each middleware, numbered where several share a name."""
     seen: Counter[str] = Counter()
     found = []
     for one in middlewares:

@@ -1,4 +1,4 @@
-"""Other models, when one fails."""
+"""Middleware that asks other models when the agent's model fails."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ logger = logging.getLogger(__name__)
 class ModelFallbackMiddleware(Middleware):
     """Asks other models, one after the other, when the agent's model fails.
 
-    Interrupts, cancellation and mistakes in the program pass through at once. So does the failure
-    of an answer of which people have seen a part. With `ModelRetryMiddleware` behind (inside) it,
-    each model is tried several times.
+    Interrupts, cancellation and programming errors are raised at once. So is a failure after people
+    have seen a part of the answer. To try each model several times, put `ModelRetryMiddleware`
+    behind (inside) this middleware.
 
     Args:
         models: In the order in which they are asked.
 
     Raises:
-        AgentConfigError: There is none.
+        AgentConfigError: No model is given.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:

@@ -1,4 +1,4 @@
-"""Gates as middlewares: which tools run only after people have agreed, in one place."""
+"""Middlewares that put gates around tools: approval, review, or a policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agents.tools.base import Tool
 
 
 class GateMiddleware(Middleware):
-    """Puts a gate around some tools. Made by `approval_middleware` and `review_middleware`.
+    """Puts a gate around chosen tools. See `approval_middleware`, `review_middleware`.
 
     Args:
         kind: Name of the gate, as in `ToolSpec.gates`.
-        choice: Around which tools.
-        gate: Makes the gate.
+        choice: The tools to wrap.
+        gate: Wraps a tool in the gate.
     """
 
     def __init__(self, kind: str, choice: ToolChoice, gate: Callable[[Tool], Tool]) -> None:
@@ -41,19 +41,14 @@ class GateMiddleware(Middleware):
         """See `Middleware.wrap_tool`."""
         if not self._choice.has(tool.definition):
             return tool
-        # "All tools" does not mean that people are asked the same thing twice.
+        # `*` must not add a second gate of the same kind: people would be asked twice.
         if self._kind in tool.definition.gates and not self._choice.is_by_name:
             return tool
         return self._gate(tool)
 
 
 class PolicyMiddleware(Middleware):
-    """Has a policy judge each call of each tool. Made by `policy_middleware`.
-
-    Args:
-        policy: See `policy_middleware`.
-        time_limit: See `policy_middleware`.
-    """
+    """Puts a policy gate around each tool. See `policy_middleware`."""
 
     def __init__(self, policy: Policy, time_limit: float) -> None:
         self._policy = policy
@@ -80,15 +75,15 @@ class PolicyMiddleware(Middleware):
 def approval_middleware(
     tools: Tools = ALL, *, except_for: Iterable[str] = (), rule: str = DEFAULT_RULE
 ) -> Middleware:
-    """Let tools run only after a person has approved each call; see `approval_gate`.
+    """Require a person's approval for each call of the tools; see `approval_gate`.
 
     Args:
-        tools: Which; all, when it is left out. A function is asked about each tool.
-        except_for: Names of tools that need nobody, such as those that only read.
+        tools: The tools to guard; all by default. A function is called with each tool.
+        except_for: Names of tools that need no approval, such as read-only tools.
         rule: Name of the rule that asks.
 
     Raises:
-        AgentConfigError: No tool is named; or, when the agent is made, a name is that of no tool.
+        AgentConfigError: No tool is named; or, when the agent is created, a tool is unknown.
     """
     choice = ToolChoice("approval_middleware", tools, except_for)
     return GateMiddleware("approval", choice, lambda tool: approval_gate(tool, rule=rule))
@@ -97,34 +92,33 @@ def approval_middleware(
 def review_middleware(
     tools: Tools = ALL, *, except_for: Iterable[str] = (), rule: str = DEFAULT_RULE
 ) -> Middleware:
-    """Let tools run only after a person has approved or edited each call; see `review_edit_gate`.
+    """Require a person to approve or edit each call; see `review_edit_gate`.
 
     Args:
-        tools: Which; all, when it is left out. A function is asked about each tool.
-        except_for: Names of tools that need nobody, such as those that only read.
+        tools: The tools to guard; all by default. A function is called with each tool.
+        except_for: Names of tools that need no approval, such as read-only tools.
         rule: Name of the rule that asks.
 
     Raises:
-        AgentConfigError: No tool is named; or, when the agent is made, a name is that of no tool.
+        AgentConfigError: No tool is named; or, when the agent is created, a tool is unknown.
     """
     choice = ToolChoice("review_middleware", tools, except_for)
     return GateMiddleware("review", choice, lambda tool: review_edit_gate(tool, rule=rule))
 
 
 def policy_middleware(policy: Policy, *, time_limit: float = TIME_LIMIT) -> Middleware:
-    """Have a policy judge each call of each tool; see `policy_gate`.
+    """Evaluate a policy for each call of each tool; see `policy_gate`.
 
-    Gates that a tool has of its own stay: what the policy allows, they may still ask about.
+    Gates that a tool already has stay: they may require approval of a call that the policy allows.
 
     Args:
-        policy: Asked once for each call; see `Policy.evaluate`. The tools that it names must be
-            tools of the agent, the tags those of some of them, and the arguments those of each
-            tool that a rule is about.
-        time_limit: How long it may take for a call, in seconds; more than 0.
+        policy: Evaluated once per call; see `Policy.evaluate`. The agent must have the tools that
+            the policy names, a tool with each of its tags, and the arguments that its rules use.
+        time_limit: Longest time to evaluate one call, in seconds; more than 0.
 
     Raises:
-        AgentConfigError: It is no policy, or has no time; or, when the agent is made, it names a
-            tool, a tag or an argument that is not there.
+        AgentConfigError: `policy` is not a policy, or the time limit is not positive. Or, when the
+            agent is created, the policy names an unknown tool, tag or argument.
     """
     if not callable(getattr(policy, "evaluate", None)):
         raise AgentConfigError(f"{policy!r} is no policy: it has no method `evaluate`")

@@ -1,4 +1,4 @@
-"""Functions that change what the model reads."""
+"""Middleware that changes what the model reads, by plain functions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class HistoryProcessor(Middleware):
     """Changes what the model reads, by plain functions.
 
     Args:
-        before_model: Gets all messages before each call of the model, and gives back those that
-            it shall read; what is kept stays as it is.
-        after_tools: Gets the results of a batch of calls, and gives back what the model shall read
-            of them; this is kept.
+        before_model: Receives all messages before each model call and returns those that the model
+            reads. The stored messages stay unchanged.
+        after_tools: Receives the results of a batch of calls and returns those that the model
+            reads. The change is stored.
     """
 
     def __init__(

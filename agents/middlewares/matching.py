@@ -1,4 +1,4 @@
-"""The choice of the tools that a middleware is for."""
+"""Selection of the tools that a middleware applies to."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from agents.core.errors import AgentConfigError
 from agents.tools.base import ToolSpec
 
 Tools: TypeAlias = str | Iterable[str] | Callable[[ToolSpec], bool]
-"""One name, several names, `*` for all, or a function that is asked about each tool."""
+"""A name, several names, `*` for all tools, or a function that tests each tool."""
 
 ALL = "*"
 
 
 class ToolChoice:
-    """Some of an agent's tools.
+    """A selection of an agent's tools.
 
     Args:
-        owner: Who chooses, for errors.
-        tools: Which.
-        except_for: Names of tools that are left out all the same.
+        owner: Function that selects, named in errors.
+        tools: The selected tools.
+        except_for: Names of tools to leave out.
 
     Raises:
-        AgentConfigError: Nothing is chosen.
+        AgentConfigError: The selection is empty.
     """
 
     def __init__(self, owner: str, tools: Tools, except_for: Iterable[str] = ()) -> None:
@@ -36,14 +36,14 @@ class ToolChoice:
 
     @property
     def is_by_name(self) -> bool:
-        """Whether each tool was named one by one."""
+        """Whether the tools were listed by name."""
         return self._rule is None and ALL not in self._names
 
     def check(self, names: Iterable[str]) -> None:
-        """Make sure that each name is that of a tool.
+        """Check that each name is the name of a tool.
 
         Raises:
-            AgentConfigError: One is not: it may be misspelled.
+            AgentConfigError: A name is unknown; it may be misspelled.
         """
         known = set(names)
         unknown = sorted((self._names | self._without) - known - {ALL})
@@ -54,7 +54,7 @@ class ToolChoice:
             )
 
     def has(self, spec: ToolSpec) -> bool:
-        """Whether a tool is one of them."""
+        """Whether a tool is selected."""
         if spec.name in self._without:
             return False
         if self._rule is not None:

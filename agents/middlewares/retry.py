@@ -1,4 +1,4 @@
-"""Trying again: models and tools that failed, never a question to people."""
+"""Middlewares that retry failed models and tools, but no approval requests."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from agents.tools.base import Tool
 logger = logging.getLogger(__name__)
 
 _BUSY = {408, 409, 425, 429}
-"""HTTP statuses of the fours that may be others the next time."""
+"""HTTP statuses of 400 to 499 after which a retry can succeed."""
 
 
 def is_temporary(error: Exception) -> bool:
-    """Whether a model may answer when it is asked again: it was busy, away, or nobody knows."""
+    """Whether a retry of the model can succeed, or the cause is unknown."""
     if model_fault(error) is not None:
         return False
     if isinstance(error, ModelHTTPError):
@@ -44,26 +44,26 @@ def is_temporary(error: Exception) -> bool:
 
 
 def is_of_model(error: Exception) -> bool:
-    """Whether a model failed, and not the program around it."""
+    """Whether the model failed, not the program that calls it."""
     if isinstance(error, AgentError):
         return isinstance(error, ModelError) and not isinstance(error, ModelRefusedError)
     return not isinstance(error, UserError)
 
 
 class ModelRetryMiddleware(Middleware):
-    """Asks the model again when it fails.
+    """Retries the model when it fails.
 
-    Interrupts, cancellation and mistakes in the program pass through at once. So does the failure
-    of an answer of which people have seen a part: they would read its beginning twice.
+    Interrupts, cancellation and programming errors are raised at once. So is a failure after people
+    have seen a part of the answer: they would read its beginning twice.
 
     Args:
-        attempts: How often it is asked at most.
-        backoff: How long to wait in between.
-        sleep: Waits.
-        only: Which errors are worth another attempt.
+        attempts: Maximum number of calls.
+        backoff: Delay between attempts.
+        sleep: Waits for a delay.
+        only: Predicate of errors to retry.
 
     Raises:
-        AgentConfigError: There are no attempts.
+        AgentConfigError: `attempts` is less than 1.
     """
 
     def __init__(
@@ -96,23 +96,23 @@ class ModelRetryMiddleware(Middleware):
 
 
 class ToolRetryMiddleware(Middleware):
-    """Runs a tool again when it raises an error; the last error counts.
+    """Retries a tool when it raises an error, and raises the last error.
 
-    Interrupts and cancellation pass through at once, and so does an error after a part of the
-    result was streamed. A call that people agreed to and that has started is not run again, unless
-    its tool is idempotent; then people are not asked again.
+    Interrupts and cancellation are raised at once, and so is an error after a part of the result
+    was streamed. An approved call that has started is retried only if its tool is idempotent;
+    people are then not asked again.
 
-    Put it behind (inside) `ToolErrorHandler`: that leaves no errors to see.
+    Put this middleware behind (inside) `ToolErrorHandler`, which turns errors into results.
 
     Args:
-        attempts: How often a call runs at most.
-        tools: Names of tools, or `*`. Their calls must bear to run more than once.
-        only: Which errors are worth another attempt.
-        backoff: How long to wait in between.
-        sleep: Waits.
+        attempts: Maximum number of runs of a call.
+        tools: Names of tools, or `*`. Their calls must be safe to repeat.
+        only: Predicate of errors to retry.
+        backoff: Delay between attempts.
+        sleep: Waits for a delay.
 
     Raises:
-        AgentConfigError: There are no attempts, or no tool is named.
+        AgentConfigError: `attempts` is less than 1, or no tool is named.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class _RetriedTool(ToolWrapper):
     def _may_repeat(self, error: Exception, scope: Scope) -> bool:
         if isinstance(error, AgentError) and not isinstance(error, ToolError):
             return False
-        if scope.watch.raised:  # it has swallowed a question: the runtime refuses the call
+        if scope.watch.raised:  # the tool caught an interrupt: the runtime refuses the call
             return False
         has_started = scope.run.journal.has_started(str(scope.address))
         return self.tool.definition.idempotent or not has_started

@@ -1,4 +1,4 @@
-"""Errors of tools become results that the model reads."""
+"""Middleware that turns errors of tools into results that the model reads."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from agents.tools.base import Tool
 
 
 class ToolErrorHandler(Middleware):
-    """Turns the error of a tool into the result `[tool error] …`, with the outcome `failed`.
+    """Turns the error of a tool into the result `[tool error] …`, outcome `failed`.
 
-    When the tool had streamed a part of its result, the model reads that part as well, and the
-    error after it. Works inside and outside of a gate. Interrupts, cancellation, and errors of the
-    runtime that end a run pass through.
+    If the tool had streamed a part of its result, the model reads that part before the error. The
+    middleware works inside and outside of a gate. Interrupts, cancellation, and runtime errors that
+    end a run are raised.
 
     Args:
         tools: Names of tools, or `*`.

@@ -1,4 +1,4 @@
-"""Agents that are put together already."""
+"""Prebuilt agents: deep agents, plan and execute, ReAct, review, supervisor."""
 
 from agents.prebuilt.deep import Todo, deep_agent, task_tool, write_todos_tool
 from agents.prebuilt.files import Shell, execute_tool, file_tools, file_values, read_files

@@ -1,4 +1,4 @@
-"""A deep agent: one that keeps a list of what is to do, and gives parts of it to other agents."""
+"""Deep agents: agents with a to-do list, files, and sub-agents for partial tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agents.tools.schema import Parameters, docstring_parts, parameters
 from agents.workflows.agenttool import call_agent
 
 TODOS = "todos"
-"""Key of the session value with the list: dicts of `content` and `status`."""
+"""Key of the session value with the to-do list: dicts of `content` and `status`."""
 
 TASK_TOOL = "task"
 GENERAL_PURPOSE = "general-purpose"
@@ -44,11 +44,11 @@ _WORKER = "You do one task for another agent. Your last words are all that it ge
 
 
 class Todo(BaseModel):
-    """One thing that is to do.
+    """One item of the to-do list.
 
     Attributes:
-        content: What.
-        status: How far it is.
+        content: What to do.
+        status: Progress.
     """
 
     content: str
@@ -69,30 +69,30 @@ def deep_agent(  # noqa: PLR0913 - the documented names, all given by keyword
     with_files: bool = True,
     shell: Shell | None = None,
 ) -> Agent:
-    """Make an agent for tasks of many steps.
+    """Create an agent for tasks of many steps.
 
-    It has the tool `write_todos`, which keeps a list in the session value `todos`, and the tool
-    `task`, which gives a task to a sub-agent. That runs below the call:
-    `agent:Deep;tool:task:c1;agent:Research`. It also has tools for files, which are kept in the
-    session of the run (`agents.prebuilt.files`); other agents see them when they have these tools.
+    Its tool `write_todos` keeps a list in the session value `todos`, and its tool `task` gives a
+    task to a sub-agent, which runs below the call: `agent:Deep;tool:task:c1;agent:Research`. It
+    also has tools for files, which are stored in the session of the run (`agents.prebuilt.files`);
+    other agents with these tools share the files.
 
     Args:
-        name: Its name.
-        model: Its model, and that of the general-purpose agent.
-        tools: What it can do.
-        sub_agents: To whom it can give tasks.
-        instruction: What its model is told, after what it must know to work in this way.
-        description: What it is good at, for models that may call it.
-        max_iterations: How often the model may be asked in a run.
-        middlewares: Around its model and tools, and around those of the general-purpose agent.
-        with_general_purpose: Whether there is a sub-agent `general-purpose`, with the same model
-            and tools.
-        with_files: Whether there are the tools for files.
-        shell: Runs the commands of the tool `execute`, each when a person has approved it; None
-            leaves the tool out.
+        name: Name of the agent.
+        model: Its model, also used by the general-purpose agent.
+        tools: Tools of the agent.
+        sub_agents: Agents that can receive tasks.
+        instruction: Added to the built-in instruction.
+        description: What the agent is good at, for models that may call it.
+        max_iterations: Maximum number of model calls in a run.
+        middlewares: Hooks around the model and tools of the agent and of the general-purpose agent.
+        with_general_purpose: Whether to add a sub-agent `general-purpose`, with the same model and
+            tools.
+        with_files: Whether to add the tools for files.
+        shell: Runs the commands of the tool `execute`, each after a person's approval. None leaves
+            the tool out.
 
     Raises:
-        AgentConfigError: Two agents or two tools have one name.
+        AgentConfigError: Two agents or two tools share a name.
     """
     workers, own = list(sub_agents), _own_tools(tools, with_files=with_files, shell=shell)
     if with_general_purpose:
@@ -127,7 +127,7 @@ def _own_tools(tools: Sequence[Tool], *, with_files: bool, shell: Shell | None) 
 
 
 def write_todos_tool() -> Tool:
-    """Make the tool that keeps the list of what is to do."""
+    """Create the tool that replaces the to-do list."""
 
     @tool(title="Write the list of what is to do", idempotent=True)
     def write_todos(todos: list[Todo]) -> str:
@@ -144,13 +144,13 @@ def write_todos_tool() -> Tool:
 
 
 def task_tool(agents: Sequence[Agent]) -> Tool:
-    """Make the tool that gives a task to one of some agents.
+    """Create the tool that gives a task to a sub-agent.
 
     Args:
-        agents: Those that it can name; at least one.
+        agents: Agents that can receive tasks; at least one.
 
     Raises:
-        DuplicateNameError: Two have one name.
+        DuplicateNameError: Two agents share a name.
     """
     check_unique_names(TASK_TOOL, agents)
     by_name = {agent.name: agent for agent in agents}
@@ -163,7 +163,7 @@ def task_tool(agents: Sequence[Agent]) -> Tool:
             description: What it shall do, with all that it needs to know.
         """
 
-    # mypy cannot know names that are there only at run time; pydantic checks them.
+    # mypy cannot check a Literal whose values are known only at run time; pydantic does.
     task.__annotations__["subagent_type"] = cast("Any", Literal)[tuple(by_name)]
     arguments = parameters(task)
     listing = "\n".join(
@@ -173,7 +173,7 @@ def task_tool(agents: Sequence[Agent]) -> Tool:
         name=TASK_TOOL,
         description=f"{docstring_parts(task)[0]}\nAgents:\n{listing}",
         schema=arguments.schema,
-        # What the agent did is in the journal, call by call: it goes on from there.
+        # The sub-agent's journal stores each of its calls, so a rerun of this tool resumes it.
         idempotent=True,
     )
     return _TaskTool(spec, arguments, by_name)
@@ -181,8 +181,6 @@ def task_tool(agents: Sequence[Agent]) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _TaskTool:
-    """Gives a task to an agent; see `task_tool`."""
-
     definition: ToolSpec
     parameters: Parameters
     agents: Mapping[str, Agent]

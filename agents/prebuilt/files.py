@@ -1,8 +1,8 @@
-"""Files of a deep agent: texts in the session of the run, never on the disk of the host.
+"""Files of a deep agent: texts in the run's session, never on the host's disk.
 
-All agents of a run share them, and they are stored with it. Each file is a session value of its
-own, so that a change of one writes no other. A shell is a port: who wants one supplies it, and
-people approve each command.
+All agents of a run share the files, and they are stored with the run. Each file is a session value
+of its own, so a change of a file writes no other file. A shell is a port: the application may
+supply an implementation, and people approve each command.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from agents.gates.decorator import tool
 from agents.tools.base import Tool
 
 PREFIX = "file:"
-"""The beginning of the session values' keys that are files; the path follows."""
+"""Prefix of the session value keys that store files. The file's path follows."""
 
 MAX_FILE = 100_000
 """Maximum length of one file of a deep agent, in characters."""
 
 MAX_ALL = 500_000
-"""Maximum length of all files of a deep agent's run with their paths, in characters."""
+"""Maximum length of all files of a run, paths included, in characters."""
 
 MAX_OUTPUT = 20_000
-"""Maximum length of a command's output that the model reads, in characters."""
+"""Maximum length of a command's output for the model, in characters."""
 
 _PATH = re.compile(r"(/[^/\x00-\x1f\x7f]{1,100})+")
 
 
 class Shell(Protocol):
-    """Runs commands, wherever its author likes: in a container, on another machine."""
+    """Runs commands, for example in a container or on another machine."""
 
     async def run(self, command: str) -> str:
         """Run a command.
 
         Args:
-            command: As the model wrote it, and as a person approved it.
+            command: The model's command, as a person approved it.
 
         Returns:
-            What it printed, and how it ended, for the model.
+            Its output and exit status, for the model.
         """
         ...
 
 
 def file_values(files: Mapping[str, str]) -> dict[str, object]:
-    """Make session values of files, for `Runner.query(…, session_values=…)`.
+    """Convert files to session values for `Runner.query(…, session_values=…)`.
 
     Args:
         files: Texts by path: `/notes/today.md`.
 
     Raises:
-        ToolError: A path is malformed, or they are too large.
+        ToolError: A path is malformed, or the files are too large.
     """
     values: dict[str, object] = {PREFIX + _path(path): text for path, text in files.items()}
     for path, text in files.items():
@@ -63,13 +63,13 @@ def file_values(files: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_files(values: Mapping[str, object]) -> dict[str, str]:
-    """Find the files among session values: texts by path, in order."""
+    """Return the files among session values: texts by path, sorted."""
     found = {key: text for key, text in values.items() if key.startswith(PREFIX)}
     return {key.removeprefix(PREFIX): str(found[key]) for key in sorted(found)}
 
 
 def file_tools() -> list[Tool]:
-    """Make the tools `ls`, `read_file`, `write_file` and `edit_file`."""
+    """Create the tools `ls`, `read_file`, `write_file` and `edit_file`."""
     return [
         tool(title="List files below {path}", tags=["read-only"])(ls),
         tool(title="Read {path}", tags=["read-only"])(read_file),
@@ -78,7 +78,7 @@ def file_tools() -> list[Tool]:
     ]
 
 
-# They are coroutines without a pause: two calls side by side never mix.
+# The tools are coroutines without an `await`, so parallel calls never interleave.
 
 
 async def ls(path: str = "/") -> str:
@@ -144,11 +144,7 @@ async def edit_file(path: str, old: str, new: str, replace_all: bool = False) ->
 
 
 def execute_tool(shell: Shell) -> Tool:
-    """Make the tool `execute`, which runs a command when a person has approved it.
-
-    Args:
-        shell: Runs it.
-    """
+    """Create the tool `execute`, which runs a command after a person's approval."""
 
     @tool(title="Run the command {command}", tags=["shell"])
     async def execute(command: str) -> str:
@@ -190,7 +186,7 @@ def _write(path: str, text: str) -> str:
 
 
 def _check_size(values: Mapping[str, object], path: str, size: int) -> None:
-    """Refuse a file of so many characters, before there is a text so long. Paths count, too."""
+    """Refuse a file of this size before its text is built. Paths count, too."""
     others = sum(len(at) + len(one) for at, one in read_files(values).items() if at != path)
     if size > MAX_FILE or others + len(path) + size > MAX_ALL:
         raise ToolError(

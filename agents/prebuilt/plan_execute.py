@@ -1,4 +1,4 @@
-"""Plan, execute, replan: a plan is made, its first step is done, and the rest is thought over."""
+"""Plan, execute, replan: run a plan step by step and revise it after each step."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ def plan_execute(
     name: str = "plan_execute_replan",
     description: str = "",
 ) -> Agent:
-    """Let agents plan a task, do it step by step, and change the plan after each step.
+    """Create an agent that plans a task, runs its steps, and replans after each step.
 
-    It is a sequence of the planner and a loop, `execute_replan`, of the executor and the
+    The agent is a sequence of the planner and a loop, `execute_replan`, of the executor and the
     replanner. They share the session values `UserInput` (the task, text), `Plan` (`Plan`),
     `ExecutedSteps` (a list of `ExecutedStep`) and `ExecutedStep` (the last result, text), so two
-    of these must not run side by side in one run.
+    such agents must not run in parallel in one run.
 
     Args:
         planner: Makes the plan: `planner_agent`, or an agent that sets `Plan`.
-        executor: Does one step: `executor_agent`, or any agent. It is told the task, the plan and
-            what has been done; its last words are the result.
+        executor: Does one step: `executor_agent`, or any agent. It receives the task, the plan and
+            the finished steps; its final text is the result.
         replanner: Makes a new plan, or ends the loop: `replanner_agent`, or an agent that sets
-            `Plan` or breaks the loop. When it does neither, its last words are the answer.
-        max_iterations: How many steps are done at most.
-        name: Name of the whole.
-        description: What it is good at, for models that may call it.
+            `Plan` or breaks the loop. If it does neither, its final text is the answer.
+        max_iterations: Maximum number of steps.
+        name: Name of the combined agent.
+        description: What the agent is good at, for models that may call it.
 
     Raises:
-        DuplicateNameError: Two of the agents have one name.
+        DuplicateNameError: Two of the agents share a name.
     """
     loop = LoopAgent(
         "execute_replan",
@@ -83,14 +83,14 @@ def plan_execute(
 def planner_agent(
     *, model: Model, name: str = "planner", instruction: str = PLANNER, tool: Tool | None = None
 ) -> Agent:
-    """Make an agent that plans.
+    """Create an agent that plans.
 
     Args:
         model: Its model.
         name: Its name.
-        instruction: What its model is told.
-        tool: The tool that takes the plan, `plan_tool()` when left out; in a gate, people agree
-            to the plan first. After a rejection the model makes another one.
+        instruction: System prompt.
+        tool: The tool that receives the plan, by default `plan_tool()`. In a gate, people approve
+            the plan first; after a rejection the model makes another plan.
     """
     return ChatModelAgent(
         name=name, model=model, instruction=instruction, tools=[tool or plan_tool()]
@@ -105,14 +105,14 @@ def executor_agent(
     instruction: str = EXECUTOR,
     max_iterations: int = 20,
 ) -> Agent:
-    """Make an agent that does one step of a plan.
+    """Create an agent that does one step of a plan.
 
     Args:
         model: Its model.
-        tools: What it can do.
+        tools: Its tools.
         name: Its name.
-        instruction: What its model is told.
-        max_iterations: How often the model may be asked for one step.
+        instruction: System prompt.
+        max_iterations: Maximum number of model calls per step.
     """
     return ChatModelAgent(
         name=name,
@@ -126,12 +126,12 @@ def executor_agent(
 def replanner_agent(
     *, model: Model, name: str = "replanner", instruction: str = REPLANNER, tool: Tool | None = None
 ) -> Agent:
-    """Make an agent that changes the plan, or ends the work with an answer.
+    """Create an agent that revises the plan, or ends the work with an answer.
 
     Args:
         model: Its model.
         name: Its name.
-        instruction: What its model is told.
+        instruction: System prompt.
         tool: See `planner_agent`.
     """
     return ChatModelAgent(
@@ -143,7 +143,7 @@ def replanner_agent(
 
 
 def plan_tool() -> Tool:
-    """Make the tool that takes a plan. It ends the agent that calls it."""
+    """Create the tool that receives a plan. It ends the agent that calls it."""
 
     def decide(steps: Annotated[list[str], Field(min_length=1)]) -> ToolReturn:
         """Takes the plan: the steps that are left to do.
@@ -159,7 +159,7 @@ def plan_tool() -> Tool:
 
 
 def respond_tool() -> Tool:
-    """Make the tool that takes the final answer. It ends the agent that calls it, and the loop."""
+    """Create the tool that receives the final answer and ends the agent and the loop."""
 
     def decide(response: str) -> ToolReturn:
         """Takes the answer for the person who gave the task, and ends the work.

@@ -1,7 +1,4 @@
-"""The parts of plan, execute, replan: what each is told, and what is kept of it.
-
-The values that the parts share are session values: what the task is, the plan, what has been done.
-"""
+"""Planner, executor and replanner: their input, and the session values they share."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ USER_INPUT = "UserInput"
 PLAN = "Plan"
 EXECUTED_STEPS = "ExecutedSteps"
 EXECUTED_STEP = "ExecutedStep"
-"""Keys of the session values: the task, the plan, all steps that were done, result of the last."""
+"""Session value keys: the task, the plan, all finished steps, the last result."""
 
 PLAN_TOOL = "plan"
 RESPOND_TOOL = "respond"
@@ -38,7 +35,7 @@ _SLOT = "plan"
 @register("countersign.plan/1")
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps that are left to do. Stored: version 1, must stay readable.
+    """The remaining steps of a plan. Stored: version 1, must stay readable.
 
     Attributes:
         steps: In order; never empty.
@@ -53,12 +50,7 @@ class Plan:
 @register("countersign.executed-step/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutedStep:
-    """A step that was done. Stored: version 1, must stay readable.
-
-    Attributes:
-        step: What was to do.
-        result: What came of it.
-    """
+    """A finished step. Stored: version 1, must stay readable."""
 
     step: str
     result: str
@@ -67,11 +59,11 @@ class ExecutedStep:
 @register("countersign.plan-part-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPartState:
-    """A planner, executor or replanner that waits. Stored: version 1, must stay readable.
+    """State of an interrupted part of the plan. Stored: version 1, must stay readable.
 
     Attributes:
-        notes: What was said in it so far.
-        plan: The plan when it began.
+        notes: Notes of the part so far.
+        plan: The plan when the part began.
     """
 
     notes: list[Json]
@@ -80,19 +72,19 @@ class PlanPartState:
 
 @dataclass(slots=True)
 class _Course:
-    """One part's events so far, and the plan when it began."""
+    """The events of one part so far, and the plan when the part began."""
 
     plan: Plan | None
     notes: Notes = field(default_factory=Notes)
 
     @property
     def response(self) -> str | None:
-        """The answer that a model gave with its tool."""
+        """The answer that the model gave with its tool."""
         return self._result(RESPOND_TOOL)
 
     @property
     def has_plan(self) -> bool:
-        """Whether a plan was made since: by the tool, or in whatever way."""
+        """Whether the part has set a new plan."""
         return self._result(PLAN_TOOL) is not None or session_values().get(PLAN) != self.plan
 
     def _result(self, tool: str) -> str | None:
@@ -104,7 +96,7 @@ class _Course:
 
 
 class _Part:
-    """An agent in its place in the plan: it is told what it needs, and what came of it is kept."""
+    """Base class of the parts: prepares an agent's input and stores its result."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -140,7 +132,7 @@ class _Part:
         self, given: AgentInput, course: _Course, *, is_resumed: bool
     ) -> AsyncGenerator[AgentEvent, None]:
         begin = self._agent.resume if is_resumed else self._agent.run
-        # An agent is written as an async generator: it has `aclose`.
+        # Agents are async generators, which have `aclose`.
         inner = cast("AsyncGenerator[AgentEvent, None]", begin(self._told(given)))
         try:
             async with aclosing(inner) as events:
@@ -156,23 +148,23 @@ class _Part:
             yield event
 
     def _begin(self, given: AgentInput) -> None:
-        """Set session values; once, not with a resume."""
+        """Set session values. Runs once, not on resume."""
 
     def _told(self, given: AgentInput) -> AgentInput:
-        """Return the agent's input; the same each time it goes on."""
+        """Return the agent's input; always the same on resume."""
         return given
 
     def _passed(self, event: AgentEvent, course: _Course) -> list[AgentEvent]:  # noqa: ARG002 - for overrides
-        """Return the events that others see in its place."""
+        """Return the events to emit for an event of the agent."""
         return [event]
 
     def _end(self, course: _Course) -> list[AgentEvent]:  # noqa: ARG002 - for overrides
-        """Keep what came of it; give events that follow."""
+        """Store the result. Return further events."""
         return []
 
 
 class Planner(_Part):
-    """Makes the plan; it begins with nothing done."""
+    """Makes the plan and resets the list of finished steps."""
 
     def _begin(self, given: AgentInput) -> None:
         session = session_values()
@@ -192,7 +184,7 @@ class Planner(_Part):
 
 
 class Executor(_Part):
-    """Does the first step of the plan."""
+    """Does the first step of the plan and stores the result."""
 
     def _told(self, given: AgentInput) -> AgentInput:
         plan = _needed_plan()
@@ -208,7 +200,7 @@ class Executor(_Part):
 
 
 class Replanner(_Part):
-    """Makes the plan anew, or ends the loop with an answer."""
+    """Revises the plan, or ends the loop with an answer."""
 
     def _told(self, given: AgentInput) -> AgentInput:
         text = f"{_state_of_work()}\n\nThe first step of the plan has been done. Go on from there."
@@ -252,14 +244,14 @@ def _executed() -> list[ExecutedStep]:
 
 
 def _state_of_work() -> str:
-    """The task, the plan and what was done, for a model."""
+    """Return the task, the plan and the finished steps as a text for a model."""
     done = "\n\n".join(f"Step: {one.step}\nResult: {one.result}" for one in _executed())
     task = session_values().get(USER_INPUT, "")
     return f"# Task\n{task}\n\n# Plan\n{_needed_plan()}\n\n# Done so far\n{done or 'Nothing yet.'}"
 
 
 def _user_text(messages: Sequence[ModelMessage]) -> str:
-    """Return people's words in some messages, without pictures and the like."""
+    """Return the texts of users, without pictures and other media."""
     texts: list[str] = []
     for message in messages:
         for part in message.parts:

@@ -1,8 +1,8 @@
 """A model with tools whose calls people accept, ignore, respond to or edit.
 
-As gographgo's `CreateReactAgent` and LangGraph's agent inbox, with what those leave open closed:
-what is not allowed is refused, what is missing or malformed runs nothing, the results keep the
-order of the calls, and a decision is good for one call, once.
+The module follows gographgo's `CreateReactAgent` and LangGraph's agent inbox and is stricter:
+answers that the configuration does not permit are refused, a missing or malformed answer runs
+nothing, results keep the order of the calls, and a decision applies to one call, once.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from agents.prebuilt.stages import Stage, StageMiddleware
 from agents.tools.base import Tool
 
 HumanInterrupts = HumanInterruptConfig | Mapping[str, HumanInterruptConfig]
-"""One configuration for all tools, or one for each by name; the others are not asked about."""
+"""One configuration for all tools, or one per tool name; other tools run freely."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingToolCall:
-    """A call that waits for a person.
+    """A call that waits for a person's decision.
 
     Attributes:
         interrupt_id: Key of the answer.
         call_id: Id of the call in the model's answer.
         name: Name of the tool.
         args: Its canonical arguments.
-        request: All that people see.
+        request: What people see.
     """
 
     interrupt_id: str
@@ -58,24 +58,24 @@ def create_react_agent(  # noqa: PLR0913 - the documented names, given by keywor
     middlewares: Sequence[Middleware] = (),
     max_iterations: int = 20,
 ) -> ChatModelAgent:
-    """Make an agent of a model and tools, whose calls people decide about.
+    """Create an agent of a model and tools, with approval of tool calls.
 
     Args:
-        model: The model, or its name as `resolve_model` takes it.
-        tools: What the model may call.
-        human_interrupt: Which calls people are asked about, and what they may answer; None asks
-            about none. The gate is the innermost: middlewares stand around it.
+        model: The model, or its name for `resolve_model`.
+        tools: Tools that the model may call.
+        human_interrupt: Which calls need a decision, and which answers are permitted; None asks
+            about no call. This gate is the innermost, inside of all middlewares.
         name: See `ChatModelAgent`.
         instruction: See `ChatModelAgent`.
         description: See `ChatModelAgent`.
-        interrupt_before: Stages before which people let the agent go on: `agent` (the model is
-            asked) and `tools` (its calls run). Asked with `StageInfo`, once for all calls.
-        interrupt_after: Stages after which they do.
+        interrupt_before: Stages that people must permit: `agent` (the model call) and `tools` (its
+            tool calls). The interrupt has a `StageInfo`, one for all calls.
+        interrupt_after: Stages after which people must permit the agent to continue.
         middlewares: See `ChatModelAgent`.
         max_iterations: See `ChatModelAgent`.
 
     Raises:
-        AgentConfigError: A configuration is for a tool that does not exist, or a stage does not.
+        AgentConfigError: A configuration is for an unknown tool, or a stage is unknown.
     """
     stages = [
         *(StageMiddleware(stage, "before") for stage in _listed(interrupt_before)),
@@ -93,10 +93,11 @@ def create_react_agent(  # noqa: PLR0913 - the documented names, given by keywor
 
 
 def pending_tool_calls(contexts: Iterable[InterruptContext]) -> tuple[PendingToolCall, ...]:
-    """Find the calls that wait for `HumanResponse`, in order; other questions are left out.
+    """Return the calls that wait for a `HumanResponse`, in order.
 
     Args:
-        contexts: What is pending, as an `InterruptEvent` or `Runner.pending` gives it.
+        contexts: Pending interrupts of an `InterruptEvent` or of `Runner.pending`. Interrupts of
+            other kinds are left out.
     """
     return tuple(
         PendingToolCall(
@@ -114,18 +115,19 @@ def pending_tool_calls(contexts: Iterable[InterruptContext]) -> tuple[PendingToo
 def targets_by_call(
     pending: Sequence[PendingToolCall], responses: Mapping[str, object]
 ) -> dict[str, object]:
-    """Make resume targets of responses that are given by call id.
+    """Convert responses by call id to resume targets.
 
     Args:
-        pending: From `pending_tool_calls`.
-        responses: `HumanResponse`, or its wire form, by call id; the others wait on.
+        pending: Result of `pending_tool_calls`.
+        responses: `HumanResponse`, or its wire form, by call id. Calls without a response stay
+            pending.
 
     Returns:
         The `targets` of `ResumeParams`.
 
     Raises:
-        UnknownInterruptError: No such call waits.
-        AmbiguousTargetError: Several agents have a call of this id that waits.
+        UnknownInterruptError: No pending call has this id.
+        AmbiguousTargetError: Pending calls of several agents have this id.
     """
     targets: dict[str, object] = {}
     for call_id, response in responses.items():

@@ -1,4 +1,4 @@
-"""The reviewer of a feedback loop: people say what should be different, or that it is good."""
+"""The reviewer of a feedback loop: people request changes or accept the text."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ CONTENT_KEY = "content_to_review"
 
 
 class ReviewAgent:
-    """Shows people what another agent wrote, and says what they think of it.
+    """Shows people a text of another agent and returns their feedback.
 
-    Put it behind the writer in a loop: the writer keeps its text in a session value
-    (`output_key`), people are asked with `FeedbackInfo`, and their feedback is what the writer
-    reads in the next round. When nothing is to change, the loop ends. When nobody answered, or the
-    question was called off, it ends too, and says that nobody has agreed to the text.
+    Put the agent behind the writer in a loop. The writer stores its text in a session value
+    (`output_key`), people are asked with `FeedbackInfo`, and the writer reads their feedback in the
+    next round. The loop ends when people accept the text. If the request expires or is cancelled,
+    the loop also ends, and the agent says that nobody approved the text.
 
     Args:
         name: Unique among its siblings; part of addresses.
         content_key: The session value with the text.
-        when_done: `Exit()` ends all workflows around it, as in Eino's example; `BreakLoop()` only
-            the loop.
-        description: What it is good at, for models that may call it.
-        title: What the text is, for people; empty for no title of its own.
+        when_done: `Exit()` ends all enclosing workflows, as in Eino's example; `BreakLoop()` ends
+            only the loop.
+        description: What the agent is good at, for models that may call it.
+        title: Title of the text for people; may be empty.
     """
 
     def __init__(
@@ -50,20 +50,20 @@ class ReviewAgent:
         self._title = title
 
     def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002, ARG002 - see Agent
-        """Ask; see `Agent.run`.
+        """Request feedback; see `Agent.run`.
 
         Raises:
-            AgentConfigError: There is no text to show.
+            AgentConfigError: The session value with the text is empty.
         """
         return self._review()
 
     @property
     def idempotent(self) -> bool:
-        """It only passes on what people said; see `Agent`."""
+        """True: the agent only returns feedback; see `Agent`."""
         return True
 
     def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002, ARG002 - see Agent
-        """Pass on what people said; see `Agent.resume`."""
+        """Return people's feedback; see `Agent.resume`."""
         return self._review()
 
     async def _review(self) -> AsyncGenerator[AgentEvent, None]:
@@ -85,7 +85,7 @@ class ReviewAgent:
             yield make_action(self._when_done)
 
     def _asked(self) -> FeedbackInfo:
-        """The next question: from the second round on with the text and the wish before it."""
+        """Return the next request; after round one with the last text and feedback."""
         info = FeedbackInfo(original_content=self._content(), title=self._title)
         last = session_values().get(self._round_key)
         if not isinstance(last, FeedbackInfo):
@@ -98,7 +98,7 @@ class ReviewAgent:
         )
 
     def _remember(self, info: FeedbackInfo, wish: str | None) -> None:
-        """Keep the round for the next one; nothing once the loop ends."""
+        """Store the round for the next one, or delete it when the loop ends."""
         values = session_values()
         if wish is not None:
             values[self._round_key] = replace(info, feedback=wish, previous=None, wanted=None)

@@ -1,7 +1,7 @@
-"""Stages: people let an agent go on before or after it thinks, or before or after its tools run.
+"""Stages: people permit an agent to go on before or after its model or its tools.
 
-As gographgo's prebuilt agent does it with `WithAgentInterruptBefore` and `…After`; there is one
-question for a stage, also for several calls. Gates around tools ask about each call instead.
+The module follows gographgo's `WithAgentInterruptBefore` and `WithAgentInterruptAfter`: one
+interrupt per stage, also for several calls. Gates around tools ask about each call instead.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ When = Literal["before", "after"]
 @register("countersign.stage_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageResult:
-    """Whether an agent goes on. Stored: version 1, must stay readable.
+    """Whether an agent may go on. Stored: version 1, must stay readable.
 
     Attributes:
-        proceed: Exactly True lets it go on.
-        reason: Why not.
-        digest: What the person was shown; needed to go on.
-        by: Who decided.
+        proceed: Only exactly True lets the agent go on.
+        reason: Why the agent must stop.
+        digest: Digest of the shown info; required to go on.
+        by: The person who decided.
     """
 
     proceed: bool
@@ -68,13 +68,13 @@ class StageInfo:
     """Asks whether an agent may go on. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Which agent.
-        stage: `agent`, where the model is asked, or `tools`, where its calls run.
-        when: Before or after it.
-        calls: The calls that the model wants, with `id`, `name` and `args` as it wrote them.
-        said: What the model said beside them; may be empty. Untrusted.
-        digest: Digest of all this, its address and its thread.
-        asked_again: Why people are asked anew; empty when they are not.
+        agent_name: Name of the agent.
+        stage: `agent` for the model call, or `tools` for its tool calls.
+        when: Before or after the stage.
+        calls: The requested calls, with `id`, `name` and `args` as the model wrote them.
+        said: The model's text beside the calls; may be empty. Untrusted.
+        digest: Digest of the info, its address and its thread.
+        asked_again: Why people are asked again; empty the first time.
     """
 
     agent_name: str
@@ -91,18 +91,18 @@ class StageInfo:
         return f"{self.agent_name!r} stopped {self.when} its {self.stage}.{wants} May it go on?"
 
     def go_on(self, *, by: str | None = None) -> StageResult:
-        """Let the agent go on."""
+        """Return the answer that lets the agent go on."""
         return StageResult(proceed=True, digest=self.digest, by=by)
 
     def stop(self, reason: str | None = None, *, by: str | None = None) -> StageResult:
-        """End the agent here: nothing that is shown runs."""
+        """Return the answer that ends the agent. None of the shown calls runs."""
         return StageResult(proceed=False, reason=reason, digest=self.digest, by=by)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not belong to this interrupt.
 
         Raises:
-            ResumeDataError: It is of the wrong type, or about something else than was shown.
+            ResumeDataError: The answer has the wrong type, or its digest differs.
         """
         match answer:
             case StageResult(proceed=True, digest=digest):
@@ -115,14 +115,14 @@ class StageInfo:
 
 
 class StageMiddleware(Middleware):
-    """Asks people at one stage, each time the agent gets there.
+    """Interrupts at one stage, each time the agent reaches the stage.
 
     Args:
         stage: See `StageInfo`.
         when: See `StageInfo`.
 
     Raises:
-        AgentConfigError: There is no such stage.
+        AgentConfigError: The stage is unknown.
     """
 
     def __init__(self, stage: Stage, when: When) -> None:
@@ -135,11 +135,11 @@ class StageMiddleware(Middleware):
 
     @property
     def idempotent(self) -> bool:
-        """It acts on nothing: it lets the agent go on, or not."""
+        """True: the hooks only permit or end the agent."""
         return True
 
     def wrap_tool(self, tool: Tool) -> Tool:
-        """Have calls that people let run start at most once, like gated ones."""
+        """Start approved calls at most once, like gated calls."""
         lets_run = (self._stage, self._when) in {("tools", "before"), ("agent", "after")}
         is_free = not tool.definition.gates and not tool.definition.idempotent
         return _StartedOnce(tool) if lets_run and is_free else tool
@@ -150,7 +150,7 @@ class StageMiddleware(Middleware):
         return f"interrupt_{self._when}_{self._stage}"
 
     async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-        """Ask before the agent thinks, or after its tools have run."""
+        """Interrupt before the model is called, or after the tools have run."""
         before_agent = (self._stage, self._when) == ("agent", "before")
         after_tools = (self._stage, self._when) == ("tools", "after") and _ends_with_results(
             call.messages
@@ -161,7 +161,7 @@ class StageMiddleware(Middleware):
         return await call_next(call)
 
     async def after_model(self, response: ModelResponse) -> ModelResponse:
-        """Ask after the agent has thought, or before its tools run."""
+        """Interrupt after the model has answered, or before the tools run."""
         calls: list[dict[str, Json]] = [
             {"id": one.call.id, "name": one.call.name, "args": one.call.arguments}
             for one in planned_calls(response)
@@ -172,15 +172,15 @@ class StageMiddleware(Middleware):
         stopped = await self._settle(calls, said) if after_agent or before_tools else ""
         if not stopped:
             return response
-        # Its calls go, so that none of them runs, and none is left without a result.
+        # Remove the calls, so that none runs and none is left without a result.
         left = [part for part in response.parts if not isinstance(part, ToolCallPart | TextPart)]
         return replace(response, parts=[*left, TextPart(stopped)])
 
     async def _settle(self, calls: Sequence[dict[str, Json]], said: str) -> str:
-        """Ask, or find out what was answered.
+        """Interrupt, or read the answer.
 
         Returns:
-            What the agent says when it ends here; empty when it goes on.
+            The agent's final text if it must stop; empty if it goes on.
         """
         was_interrupted, _, info = get_interrupt_state(StageInfo)
         shown = self._info(calls, said)
@@ -200,7 +200,7 @@ class StageMiddleware(Middleware):
         return stopped
 
     async def _lapsed(self) -> str:
-        """Why what people have just decided does not count any more; empty when it does."""
+        """Return why a new decision no longer applies, or an empty text if it applies."""
         scope = current_scope("a stage")
         run, point = scope.run, scope.point
         has_begun = run.journal.knows_below(str(scope.address))
@@ -233,10 +233,10 @@ class StageMiddleware(Middleware):
 
 @dataclass(frozen=True, slots=True)
 class _StartedOnce(ToolWrapper):
-    """A tool whose calls people let run at a stage: each start is noted, and none repeated."""
+    """A tool whose approved calls are journaled at their start and never repeated."""
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Note that the call starts, unless something around it has; see `Tool.call`."""
+        """Record the start unless a gate around the tool has; see `Tool.call`."""
         scope = current_scope("a tool")
         if scope.run.journal.started(str(scope.address)) is None:
             await mark_started(arguments, masks=self.definition.masks)

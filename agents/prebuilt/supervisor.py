@@ -1,4 +1,4 @@
-"""A supervisor: an agent that gives tasks to others, and is called again after each of them."""
+"""A supervisor: an agent that gives tasks to sub-agents, which report back to it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class SupervisedAgents:
         self._inner = inner
 
     def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Run the supervisor, and whom it hands over to; see `Agent.run`."""
+        """Run the supervisor and the agents that it transfers to; see `Agent.run`."""
         return run_agent(self._inner, input)
 
     def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with whoever waits; see `Agent.resume`."""
+        """Resume the interrupted agent; see `Agent.resume`."""
         return run_agent(self._inner, input)
 
     def components(self) -> Mapping[Key, Component]:
@@ -33,22 +33,22 @@ class SupervisedAgents:
 def supervisor(
     *, supervisor: Agent, sub_agents: Sequence[Agent], name: str = "", description: str = ""
 ) -> Agent:
-    """Let an agent give tasks to others.
+    """Create a supervisor that gives tasks to sub-agents.
 
-    It hands over with the tool `transfer_to_agent`; see `with_sub_agents` for how it gets that.
-    When a sub-agent has ended, also after an interrupt, it hands over back by itself, and the
-    supervisor goes on, told what was said. So an address shows the way that the task has come:
+    The supervisor transfers with the tool `transfer_to_agent`; see `with_sub_agents`. When a
+    sub-agent has ended, also after an interrupt, it transfers back, and the supervisor reads what
+    it said. The address shows the way of the task:
     `agent:sup;agent:sup;agent:bank;agent:sup;agent:mail`. A sub-agent may be a workflow, or a
-    supervisor with agents of its own. One that exits ends it all.
+    supervisor with sub-agents of its own. A sub-agent that exits ends the supervisor, too.
 
     Args:
         supervisor: The agent that decides.
-        sub_agents: Whom it can hand over to.
-        name: Name of the whole; that of the supervisor when empty.
-        description: What the whole is good at; that of the supervisor when empty.
+        sub_agents: Agents that it can transfer to.
+        name: Name of the combined agent; by default the supervisor's.
+        description: What the combined agent is good at; by default the supervisor's.
 
     Raises:
-        DuplicateNameError: Two of the agents have one name.
+        DuplicateNameError: Two of the agents share a name.
     """
     head = with_transfer_tool(supervisor, sub_agents)
     inner = TransferAgent(head, sub_agents, do_subs_return=True)

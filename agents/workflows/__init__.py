@@ -1,4 +1,4 @@
-"""Agents made of agents: in sequence, in parallel, in a loop, as a tool, by transfer."""
+"""Workflow agents: in sequence, in parallel, in a loop, as a tool, by transfer."""
 
 from agents.workflows.agenttool import AgentTool, AgentToolInfo
 from agents.workflows.loop import LoopAgent, LoopInfo

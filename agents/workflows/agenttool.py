@@ -1,4 +1,4 @@
-"""An agent as a tool: another agent's model calls it, and gets what it said last."""
+"""An agent as a tool: another agent's model calls it and reads its final text."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ _PASSED_ON = (
     ResumeError,
     RunCancelledError,
 )
-"""Errors that are not the inner agent's failure: whoever runs the call says what they mean."""
+"""Errors that are not failures of the inner agent, and that the caller handles."""
 
 
 @register("countersign.agent-tool-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentToolInfo(Unanswerable):
-    """An agent that was called as a tool waits. Stored: version 1, must stay readable.
+    """Info of an interrupted agent in a tool. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Which agent.
+        agent_name: Name of the agent.
     """
 
     agent_name: str
@@ -70,33 +70,29 @@ class AgentToolInfo(Unanswerable):
 @register("countersign.agent-tool-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentToolState:
-    """The notes of the agent in a tool. Stored: version 1, must stay readable.
-
-    Attributes:
-        notes: One by one.
-    """
+    """The notes of the agent in a tool. Stored: version 1, must stay readable."""
 
     notes: list[Json]
 
 
 class AgentTool:
-    """A tool that gives its call to an agent; the result is what the agent said last.
+    """A tool that runs an agent; its result is the agent's final text.
 
     The agent runs below the call: `…;tool:Inner:c1;agent:Inner`. It shares the session values. Its
-    interrupts are those of the run; its exits, breaks and transfers end at this tool. An error of
-    it is the tool's error.
+    interrupts belong to the run; its exits, breaks and transfers end at this tool. An error of the
+    agent is the tool's error.
 
     Args:
         agent: The agent; its name is the tool's name.
-        description: What it is good at, for the model; the agent's own when empty.
-        input_schema: What the model has to give; the agent gets it as JSON text. Without one it
-            is `request`, a text that the agent gets as it is.
-        full_history: Whether the agent is told the conversation of the one that calls it, too.
-        emit_events: Whether its events are told as they happen, marked as inner; otherwise only
-            what comes of it.
+        description: What the agent is good at, for the model; by default the agent's own.
+        input_schema: Schema of the input, which the agent receives as JSON text. By default the
+            input is `request`, a text that the agent receives unchanged.
+        full_history: Whether the agent also reads the conversation of the calling agent.
+        emit_events: Whether the agent's events are emitted, marked as inner. Otherwise only its
+            result is visible.
 
     Raises:
-        AgentConfigError: It is no agent, or its name cannot be the name of a tool.
+        AgentConfigError: `agent` is not an agent, or its name cannot be the name of a tool.
     """
 
     def __init__(
@@ -123,7 +119,7 @@ class AgentTool:
             name=agent.name,
             description=description or agent.description,
             schema=schema,
-            # What the agent did is in the journal, call by call: it goes on from there.
+            # The agent's journal stores each of its calls, so a rerun of this tool resumes it.
             idempotent=True,
         )
 
@@ -143,14 +139,14 @@ class AgentTool:
         return cast("dict[str, Json]", found.model_dump(mode="json", by_alias=True))
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call in words; see `Tool.describe`."""
         return CallText(title=f"Ask {self._agent.name}", preview=self._request(arguments))
 
     async def call(self, arguments: dict[str, Json]) -> str:
-        """Run the agent, or go on with it; see `Tool.call`.
+        """Run or resume the agent; see `Tool.call`.
 
         Raises:
-            InterruptSignal: People are needed in it.
+            InterruptSignal: The agent is interrupted.
             ToolError: The agent failed.
         """
         refuse_orphans()
@@ -162,7 +158,7 @@ class AgentTool:
         return dict([agent_component(self._agent)])
 
     def _input(self, arguments: Mapping[str, Json]) -> AgentInput:
-        """Return the agent's input; the same each time it goes on."""
+        """Return the agent's input; always the same on resume."""
         request = user_message(self._request(arguments))
         if not self._full_history:
             return AgentInput(messages=(request,))
@@ -176,18 +172,18 @@ class AgentTool:
 
 
 async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = False) -> str:
-    """Run an agent inside a tool call, or go on with it. For tools that are agents.
+    """Run or resume an agent inside a tool call. For tools that are agents.
 
     Args:
         agent: The agent.
-        given: What it works on; the same each time it goes on.
+        given: The agent's input; always the same on resume.
         emit_events: See `AgentTool`.
 
     Returns:
-        What it said last.
+        The agent's final text.
 
     Raises:
-        InterruptSignal: People are needed in it.
+        InterruptSignal: The agent is interrupted.
         ToolError: The agent failed.
     """
     _, _, state = get_interrupt_state(AgentToolState)

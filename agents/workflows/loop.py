@@ -1,4 +1,4 @@
-"""Agents one after the other, again and again."""
+"""The loop agent: runs agents in sequence, repeatedly."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agents.workflows.sequential import Steps, Stepwise
 @register("countersign.loop-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopInfo(Unanswerable):
-    """An agent of a loop waits. Stored: version 1, must stay readable.
+    """An agent of a loop is interrupted. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Of the loop.
-        waiting: Name of the agent in it.
-        iteration: How often all agents of the loop have been through.
+        agent_name: Name of the loop.
+        waiting: Name of the interrupted agent.
+        iteration: Number of complete rounds.
     """
 
     agent_name: str
@@ -32,23 +32,22 @@ class LoopInfo(Unanswerable):
 
 
 class LoopAgent(Stepwise):
-    """Runs agents one after the other, and begins again, until one of them breaks the loop.
+    """Runs agents in sequence, repeatedly, until an agent breaks the loop.
 
-    It counts across interrupts. An agent is told what was said in all rounds so far; what it said
-    itself are its own words. In each further round it has an address of its own: `agent:Rev`,
-    then `agent:Rev:2`. (Eino gives it the same address each time; then what was answered in one
-    round could be taken for an answer in the next.)
+    Rounds are counted across interrupts. Each agent reads the notes of all rounds so far; its own
+    notes are its own words. From the second round on, an agent's address has a number: `agent:Rev`,
+    then `agent:Rev:2`. (Eino reuses the address; an answer of one round could then apply to the
+    next.)
 
     Args:
         name: Unique among its siblings; part of addresses.
-        agents: What it runs; at least one.
-        max_iterations: How often all of them run at most; then the loop just ends. None has no
-            limit.
-        description: What it is good at, for models that may call it.
+        agents: Agents to run; at least one.
+        max_iterations: Maximum number of rounds; the loop then ends. None has no limit.
+        description: What the agent is good at, for models that may call it.
 
     Raises:
-        AgentConfigError: There is no agent, or no iteration.
-        DuplicateNameError: Two agents have one name.
+        AgentConfigError: There is no agent, or `max_iterations` is less than 1.
+        DuplicateNameError: Two agents share a name.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Agents side by side."""
+"""The parallel agent: runs agents side by side."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from agents.workflows.sequential import check_children, gone
 @register("countersign.parallel-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelInfo(Unanswerable):
-    """Some of several agents wait. Stored: version 1, must stay readable.
+    """Parallel agents are interrupted. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Of the agent that runs them.
-        waiting: Names of those that wait, in order.
+        agent_name: Name of the parallel agent.
+        waiting: Names of the interrupted agents, in order.
     """
 
     agent_name: str
@@ -39,11 +39,11 @@ class ParallelInfo(Unanswerable):
 @register("countersign.parallel-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelState:
-    """The branches that have ended, and those that wait. Stored: version 1, must stay readable.
+    """The ended and the interrupted branches. Stored: version 1, must stay readable.
 
     Attributes:
-        done: Names of those that have ended.
-        waiting: Names of those that wait.
+        done: Names of the ended agents.
+        waiting: Names of the interrupted agents.
     """
 
     done: list[str]
@@ -51,24 +51,24 @@ class ParallelState:
 
 
 _Told = tuple[int, AgentEvent | None]
-"""Number of a branch, and its event; None is its end."""
+"""Number of a branch, and its event; None marks its end."""
 
 
 class ParallelAgent:
-    """Runs agents side by side, each on the same input; they are not told of each other.
+    """Runs agents side by side, each on the same input, without notes of the others.
 
-    All branches run to their end or to an interrupt. Then it waits for those that do; an error in
-    a branch goes before that, and ends it. After an interrupt, branches that have ended do not run
-    again. What comes after it is told of the branches in their order, whichever was first.
+    All branches run to their end or to an interrupt. Then the agent interrupts for all interrupted
+    branches; an error in a branch takes precedence and ends the agent. On resume, ended branches do
+    not run again. Later agents read the notes in order of the branches, not of time.
 
     Args:
         name: Unique among its siblings; part of addresses.
         agents: The branches; at least one.
-        description: What it is good at, for models that may call it.
+        description: What the agent is good at, for models that may call it.
 
     Raises:
         AgentConfigError: There is no agent.
-        DuplicateNameError: Two agents have one name.
+        DuplicateNameError: Two agents share a name.
     """
 
     def __init__(self, name: str, agents: Sequence[Agent], *, description: str = "") -> None:
@@ -84,7 +84,7 @@ class ParallelAgent:
                 yield event
 
     async def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with the branches that were answered; see `Agent.resume`."""
+        """Resume the answered branches; see `Agent.resume`."""
         _, has_state, state = get_interrupt_state(ParallelState)
         if not has_state or state is None:
             raise CheckpointDecodeError(f"agent {self.name!r} has lost how far it was")
@@ -97,7 +97,7 @@ class ParallelAgent:
                 yield event
 
     def components(self) -> Mapping[Key, Component]:
-        """Its agents; see `Described`."""
+        """The branches; see `Described`."""
         return dict(agent_component(agent) for agent in self._agents)
 
     async def _go(self, given: AgentInput, done: set[str]) -> AsyncGenerator[AgentEvent, None]:
@@ -119,15 +119,15 @@ class ParallelAgent:
         self._end(failures)
 
     def _end(self, failures: Mapping[int, BaseException]) -> None:
-        """Pass on why branches did not end, in their order.
+        """Raise the failures of the branches, in their order.
 
         Raises:
-            InterruptSignal: Some wait.
-            BaseException: One has failed; others that failed are told in notes of it.
+            InterruptSignal: Branches are interrupted.
+            BaseException: A branch has failed. Other failures are added as notes.
         """
         errors = [error for error in failures.values() if not isinstance(error, InterruptSignal)]
         if errors:
-            # What ends the process goes before what only ends the run.
+            # An exception that ends the process takes precedence over one that ends the run.
             first = min(errors, key=lambda error: isinstance(error, Exception))
             for other in errors:
                 if other is not first:

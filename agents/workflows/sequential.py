@@ -1,4 +1,4 @@
-"""Agents one after the other; each is told what those before it said."""
+"""The sequential agent: runs agents one after the other and shares their notes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from agents.runs.topology import Component, Key, agent_component
 @register("countersign.sequential-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialInfo(Unanswerable):
-    """An agent of a sequence waits. Stored: version 1, must stay readable.
+    """An agent of a sequence is interrupted. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Of the sequence.
-        waiting: Name of the agent in it.
+        agent_name: Name of the sequence.
+        waiting: Name of the interrupted agent.
     """
 
     agent_name: str
@@ -47,11 +47,11 @@ class StepsState:
     """The progress of a sequence or a loop. Stored: version 1, must stay readable.
 
     Attributes:
-        agent_name: Whose turn it is.
-        iteration: How often all agents have been through.
-        begun_at: How many of the notes were there when its turn began.
-        notes: What the agents have said.
-        before: Names of the agents before it, in their order.
+        agent_name: The current agent.
+        iteration: Number of complete rounds.
+        begun_at: Number of notes when the current agent began.
+        notes: Notes of all agents.
+        before: Names of the agents before the current one, in order.
     """
 
     agent_name: str
@@ -63,14 +63,7 @@ class StepsState:
 
 @dataclass(slots=True)
 class Position:
-    """The progress of a sequence or a loop, in memory; see `StepsState`.
-
-    Attributes:
-        index: Number of the agent whose turn it is.
-        iteration: See `StepsState`.
-        begun_at: See `StepsState`.
-        notes: See `StepsState`.
-    """
+    """The progress of a sequence or a loop, in memory; see `StepsState`."""
 
     index: int = 0
     iteration: int = 0
@@ -78,7 +71,11 @@ class Position:
     notes: Notes = field(default_factory=Notes)
 
     def next(self, count: int) -> None:
-        """Go on to the next agent of so many."""
+        """Advance to the next agent.
+
+        Args:
+            count: Number of agents.
+        """
         self.index += 1
         if self.index == count:
             self.index = 0
@@ -88,14 +85,14 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """Runs agents one after the other, once or again and again: a sequence, or a loop.
+    """Runs agents in sequence, once (a sequence) or repeatedly (a loop).
 
     Attributes:
-        name: Of the agent that this is.
-        agents: Those that it runs; at least one, all of different names.
-        rounds: How often all of them run; None has no limit.
-        is_loop: Whether a `BreakLoop` ends here, and nothing around it.
-        info: Makes what is shown when the agent of that name waits, in that iteration.
+        name: Name of the sequence or loop.
+        agents: Agents to run; at least one, with different names.
+        rounds: Maximum number of rounds; None has no limit.
+        is_loop: Whether a `BreakLoop` ends here.
+        info: Builds the interrupt's info from an agent's name and the iteration.
     """
 
     name: str
@@ -114,7 +111,7 @@ class Steps:
                 yield event
 
     async def resume(self, given: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the agent that waits; those before it do not run again."""
+        """Resume the interrupted agent; earlier agents do not run again."""
         async with aclosing(self._go(given, self._position())) as events:
             async for event in events:
                 yield event
@@ -151,7 +148,7 @@ class Steps:
             has_moved = True
 
     def _stop_here(self, at: Position) -> None:
-        """Between two agents: stop, when somebody outside wants that."""
+        """Interrupt between two agents if a stop was requested."""
         if current_scope("Steps").run.cancel.wants("after_tools"):
             stateful_interrupt(CancelInfo(mode="after_tools"), self._state(at))
 
@@ -165,7 +162,7 @@ class Steps:
         )
 
     async def _turn(self, given: AgentInput, at: Position) -> AsyncGenerator[AgentEvent, None]:
-        """Run the agent whose turn it is, with the same input each time it goes on."""
+        """Run the current agent; its input is always the same on resume."""
         agent = self.agents[at.index]
         heard = told(agent.name, given, at.notes.all[: at.begun_at])
         try:
@@ -177,19 +174,19 @@ class Steps:
             composite_interrupt(self.info(agent.name, at.iteration), self._state(at), signal)
 
     def _passed(self, event: AgentEvent) -> AgentEvent:
-        """Return the event for agents further out: a break that ends this loop is done."""
+        """Return the event for enclosing agents. A break of this loop is marked done."""
         if self.is_loop and isinstance(event, ActionEvent) and isinstance(event.action, BreakLoop):
             return replace(event, is_done=True)
         return event
 
 
 class Stepwise:
-    """An agent that runs others one after the other.
+    """Base class of agents that run other agents in sequence.
 
     Args:
         name: Unique among its siblings; part of addresses.
-        description: What it is good at.
-        steps: The others, and how they run.
+        description: What the agent is good at.
+        steps: Runs the agents.
     """
 
     def __init__(self, name: str, description: str, steps: Steps) -> None:
@@ -202,29 +199,29 @@ class Stepwise:
         return self._steps.run(input)
 
     def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with the agent that waits, in the same round; see `Agent.resume`."""
+        """Resume the interrupted agent, in the same round; see `Agent.resume`."""
         return self._steps.resume(input)
 
     def components(self) -> Mapping[Key, Component]:
-        """Its agents; see `Described`."""
+        """The agents; see `Described`."""
         return dict(agent_component(agent) for agent in self._steps.agents)
 
 
 class SequentialAgent(Stepwise):
     """Runs agents one after the other.
 
-    Each gets the input, and is told what those before it said. After an interrupt it goes on with
-    the agent that waits. An agent that wants to exit, to break a loop or to hand over to somebody
-    else ends the sequence.
+    Each agent receives the input and the notes of the agents before it. On resume, the sequence
+    continues with the interrupted agent. An exit, a break or a transfer of an agent ends the
+    sequence.
 
     Args:
         name: Unique among its siblings; part of addresses.
-        agents: What it runs; at least one.
-        description: What it is good at, for models that may call it.
+        agents: Agents to run; at least one.
+        description: What the agent is good at, for models that may call it.
 
     Raises:
         AgentConfigError: There is no agent.
-        DuplicateNameError: Two agents have one name.
+        DuplicateNameError: Two agents share a name.
     """
 
     def __init__(self, name: str, agents: Sequence[Agent], *, description: str = "") -> None:
@@ -236,11 +233,11 @@ class SequentialAgent(Stepwise):
 
 
 def check_children(owner: str, agents: Sequence[Agent]) -> None:
-    """Make sure that a workflow has agents, of different names.
+    """Check that a workflow has agents, with different names.
 
     Raises:
         AgentConfigError: There is no agent.
-        DuplicateNameError: Two agents have one name.
+        DuplicateNameError: Two agents share a name.
     """
     if not agents:
         raise AgentConfigError(f"agent {owner!r} has no agents to run; give it at least one")
@@ -252,5 +249,5 @@ def _after(name: str, before: Sequence[str]) -> str:
 
 
 def gone(name: str, now: Sequence[str]) -> AgentChangedError:
-    """Make the error that an agent that waits is not there any more."""
+    """Return the error that the interrupted agent no longer exists."""
     return AgentChangedError(str(current_address()), f"an agent {name!r}", f"only {', '.join(now)}")

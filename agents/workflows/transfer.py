@@ -1,4 +1,4 @@
-"""Handing over: an agent ends its part, and another goes on in its place."""
+"""Transfer: an agent ends, and another agent continues in its place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from agents.tools.actions import TRANSFER_NAME, transfer_tool
 from agents.tools.base import Tool
 
 MAX_DEPTH = 100
-"""Maximum number of agents below each other. More are two agents that transfer in a circle."""
+"""Maximum depth of nested agents; exceeded when two agents transfer in a circle."""
 
 _SLOT = "transfer"
 
@@ -48,12 +48,12 @@ _SLOT = "transfer"
 @register("countersign.transfer-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferState:
-    """The agent that goes on, and the notes before it. Stored: version 1, must stay readable.
+    """The current agent, and the notes so far. Stored: version 1, must stay readable.
 
     Attributes:
-        target: Name of the agent that was handed over to; empty while it is the first one.
-        begun_at: How many of the notes were there when its turn began.
-        notes: What the agents have said.
+        target: Name of the agent after the last transfer; empty before the first.
+        begun_at: Number of notes when the current agent began.
+        notes: Notes of all agents.
     """
 
     target: str
@@ -71,23 +71,23 @@ class _Position:
 
 
 class TransferAgent:
-    """An agent that can hand over to others, and those it can hand over to: `with_sub_agents`.
+    """An agent and the agents that it can transfer to. Made by `with_sub_agents`.
 
-    The agent itself runs in place, with the same address. When it asks for a transfer (a tool of
-    it returns the action `Transfer`), the other runs below it, told what was said:
-    `agent:Boss;agent:Worker`. A sub-agent can hand over back to the agent above, and that to
-    another: `agent:A;agent:B;agent:A;agent:C`. Whoever has handed over has ended; after an
-    interrupt only the last one goes on.
+    The agent itself runs in place, with the same address. When it requests a transfer (one of its
+    tools returns the action `Transfer`), the other agent runs below it, with the notes so far:
+    `agent:Boss;agent:Worker`. A sub-agent can transfer back to its parent, and the parent to
+    another: `agent:A;agent:B;agent:A;agent:C`. An agent that has transferred has ended; on resume
+    only the last agent continues.
 
     Args:
         agent: The agent.
-        sub_agents: Whom it can hand over to.
-        parent: The agent above, that it can hand over to as well.
-        does_return: Whether it hands over to the agent above by itself when it has ended.
-        do_subs_return: Whether its sub-agents do that.
+        sub_agents: Agents that it can transfer to.
+        parent: The parent agent, to which it can also transfer.
+        does_return: Whether it transfers to the parent when it has ended.
+        do_subs_return: Whether its sub-agents do so.
 
     Raises:
-        DuplicateNameError: Two of them have one name.
+        DuplicateNameError: Two of the agents share a name.
     """
 
     _agent: Agent
@@ -105,7 +105,7 @@ class TransferAgent:
     ) -> None:
         self._agent = agent
         self._subs = tuple(sub_agents)
-        if isinstance(agent, TransferAgent):  # one of them is enough at one address
+        if isinstance(agent, TransferAgent):  # unwrap: one TransferAgent per address is enough
             self._agent = agent._agent  # noqa: SLF001 - its own kind
             self._subs = (*agent._subs, *self._subs)  # noqa: SLF001 - its own kind
             do_subs_return = do_subs_return or agent._do_subs_return  # noqa: SLF001 - its own kind
@@ -131,11 +131,11 @@ class TransferAgent:
         return self._agent.description
 
     def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Run the agent, and whom it hands over to; see `Agent.run`."""
+        """Run the agent and the agents that it transfers to; see `Agent.run`."""
         return self._go(input, _Position(), is_resumed=False)
 
     async def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
-        """Go on with the last agent; those that handed over do not run again."""
+        """Resume the last agent; agents that have transferred do not run again."""
         with state_slot(_SLOT):
             was_interrupted, _, state = get_interrupt_state(TransferState)
             at = _Position()
@@ -149,7 +149,7 @@ class TransferAgent:
                 yield event
 
     def components(self) -> Mapping[Key, Component]:
-        """Return the agent's own parts, and the agents it can hand over to; see `Described`."""
+        """The agent's own components and its sub-agents; see `Described`."""
         own = self._agent.components() if isinstance(self._agent, Described) else {}
         return {**own, **dict(agent_component(target) for target in self._targets.values())}
 
@@ -185,16 +185,16 @@ class TransferAgent:
     def _begin(
         self, given: AgentInput, at: _Position, *, is_resumed: bool
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run who goes on: the agent itself in place, others below it."""
+        """Run the current agent: the agent itself in place, others below it."""
         if at.target:
             target = self._targets[at.target]
             return run_agent(target, told(target.name, given, at.notes.all[: at.begun_at]))
         begin = self._agent.resume if is_resumed else self._agent.run
-        # An agent is written as an async generator: it has `aclose`.
+        # Agents are async generators, which have `aclose`.
         return cast("AsyncGenerator[AgentEvent, None]", begin(given))
 
     def _following(self, at: _Position) -> _Following | None:
-        """Return the agent that goes on when this one has ended; None when none does."""
+        """Return the agent that follows the current one, or None."""
         action = at.notes.action(at.begun_at)
         if isinstance(action, Transfer) and not at.target:
             return _Following(self._known(action.agent_name))
@@ -203,7 +203,7 @@ class TransferAgent:
         return None
 
     def _is_last(self, at: _Position) -> bool:
-        """Whether nobody comes after who goes on now, so that no notes are needed."""
+        """Whether no agent can follow the current one, so that no notes are needed."""
         parent = self._parent.name if self._parent else ""
         return bool(at.target) and (not self._does_return or at.target == parent)
 
@@ -221,28 +221,28 @@ class TransferAgent:
 
 @dataclass(frozen=True, slots=True)
 class _Following:
-    """The agent that goes on, and whether it does so without having been asked for."""
+    """The next agent, and whether it follows by itself, without a transfer."""
 
     target: str
     is_automatic: bool = False
 
 
 def with_sub_agents(agent: Agent, sub_agents: Sequence[Agent]) -> TransferAgent:
-    """Let an agent hand over to others, and them back to it.
+    """Let an agent transfer to sub-agents, and the sub-agents back to it.
 
     Args:
-        agent: The agent. A `ChatModelAgent` without the tool `transfer_to_agent` gets it; another
-            one hands over when a tool of it returns the action `Transfer`.
-        sub_agents: Whom it can hand over to. May have sub-agents themselves.
+        agent: The agent. A `ChatModelAgent` without the tool `transfer_to_agent` gets the tool;
+            another agent transfers when one of its tools returns the action `Transfer`.
+        sub_agents: Agents that it can transfer to. They may have sub-agents.
 
     Raises:
-        DuplicateNameError: Two of them have one name.
+        DuplicateNameError: Two of the agents share a name.
     """
     return TransferAgent(with_transfer_tool(agent, sub_agents), sub_agents)
 
 
 def with_transfer_tool(agent: Agent, sub_agents: Sequence[Agent]) -> Agent:
-    """Give an agent the tool that it hands over with, if it is a `ChatModelAgent` without one."""
+    """Add the transfer tool to a `ChatModelAgent` that has none."""
     if not isinstance(agent, ChatModelAgent) or not sub_agents:
         return agent
     key = ("tool", TRANSFER_NAME)
@@ -251,10 +251,10 @@ def with_transfer_tool(agent: Agent, sub_agents: Sequence[Agent]) -> Agent:
 
 
 def transfer_tool_to(agents: Sequence[Agent]) -> Tool:
-    """Make the tool with which a model hands over to one of some agents.
+    """Create the tool with which a model transfers to another agent.
 
     Args:
-        agents: Those that it can name; it is told their descriptions.
+        agents: Agents that the model can name. It reads their descriptions.
 
     Raises:
         AgentConfigError: There is no agent.
@@ -269,14 +269,14 @@ def _keep(at: _Position, signal: InterruptSignal) -> NoReturn:
 
 
 def _seen_to(event: AgentEvent) -> AgentEvent:
-    """Return the event for agents further out: a transfer is done."""
+    """Return the event for enclosing agents, with the transfer marked done."""
     if isinstance(event, ActionEvent) and isinstance(event.action, Transfer):
         return replace(event, is_done=True)
     return event
 
 
 def _handing_over(target: str) -> list[AgentEvent]:
-    """The events of a transfer that no model has asked for."""
+    """Return the events of a transfer that no model requested."""
     call = ToolCall("transfer-back", TRANSFER_NAME, {"agent_name": target})
     result = f"Handed to {target!r}."
     said = MessageEvent(**header(event_key()), text="", tool_calls=(call,))
