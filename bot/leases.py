@@ -1,7 +1,7 @@
-"""Claimed work: all that is due, done under a lease by one process at a time, and given back.
+"""Work on due records under a lease, one process at a time.
 
-Here, too, is how long everything may take: a lease must outlive what is done under it, and an
-answer must leave before Slack gives up. The order is checked when this is imported.
+The module also defines the timeouts. A lease must outlive the work done under it, and a click must
+be acknowledged within Slack's limit of 3 seconds. `check_order` verifies this at import.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from bot.ports.process import Clock
 logger = logging.getLogger(__name__)
 
 RECORD_PATIENCE = timedelta(milliseconds=400)
-"""Somebody waits for an acknowledgement: an answer that cannot be recorded is told without."""
+"""Longest time to store a reply to a click. Later replies are sent unstored."""
 LOOKUP_PATIENCE = timedelta(seconds=1.5)
-"""In which a call may be tried again that says who somebody is: a click waits for it."""
+"""Longest time to retry a user look-up while a click waits."""
 CLICK_PATIENCE = timedelta(seconds=2.5)
 """Longest time to handle a click. Slack shows an error after 3 seconds."""
 LOOK_PATIENCE = timedelta(seconds=3)
-"""The part of an attendance for finding out whether anybody can decide."""
+"""Longest part of a pass that checks whether any approver is left."""
 TURN_PATIENCE = timedelta(seconds=6)
 """Longest time a Slack call waits for its rate limit while a lease is held."""
 BEAT = timedelta(seconds=5)
-"""From one prolongation of a lease to the next, while work lasts that may take for ever."""
+"""Interval at which long work renews its lease."""
 ATTENDANCE = timedelta(seconds=12)
 """Longest pass over one approval: shorter than a lease, so passes never overlap."""
 LEASE = timedelta(seconds=15)
-"""Longest time for which a process that has died blocks a record."""
+"""Lease duration: the longest time a crashed process blocks a record."""
 TEXT_PATIENCE = timedelta(seconds=20)
 """Longest time to post an agent's text, while the thread's lease is renewed."""
 FORGETTING_LEASE = timedelta(seconds=60)
-"""The same for a thread that is deleted, piece by piece."""
+"""Duration of the lease under which a thread is deleted in batches."""
 
 
 def check_order(*durations: timedelta) -> None:
-    """Check that each is shorter than the next.
+    """Check that the durations increase.
 
     Raises:
-        ValueError: One is not.
+        ValueError: A duration is not shorter than the next one.
     """
     if any(first >= second for first, second in pairwise(durations)):
         raise ValueError(f"durations out of order: {', '.join(map(str, durations))}")
@@ -54,28 +54,25 @@ def check_order(*durations: timedelta) -> None:
 
 check_order(RECORD_PATIENCE, LOOKUP_PATIENCE, CLICK_PATIENCE)
 check_order(LOOK_PATIENCE, TURN_PATIENCE, ATTENDANCE, LEASE, FORGETTING_LEASE)
-check_order(2 * BEAT, LEASE, TEXT_PATIENCE)  # one beat may fail; texts live on them
+check_order(
+    2 * BEAT, LEASE, TEXT_PATIENCE
+)  # one renewal may fail; texts are posted under renewed leases
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The plan by which failed work is tried again.
-
-    Attributes:
-        first: The wait after the first failure.
-        longest: The longest wait.
-    """
+    """Back-off after failed work."""
 
     first: timedelta
     longest: timedelta
 
     def wait_ms(self, attempts: int, key: str, wish: timedelta | None = None) -> int:
-        """Return the time to wait, in milliseconds.
+        """Return the delay before the next attempt, in milliseconds.
 
         Args:
-            attempts: How many tries failed before this one.
-            key: The record's id.
-            wish: How long whoever refused wants to be left alone, which goes before.
+            attempts: Number of failed attempts.
+            key: Id of the record; spreads the delays of different records.
+            wish: Delay that the server asked for (`Retry-After`). Overrides the back-off.
         """
         if wish is not None:
             return milliseconds(wish)
@@ -88,16 +85,16 @@ EPHEMERAL_RETRY = Retry(timedelta(seconds=5), timedelta(minutes=2))
 
 
 class Leased(Protocol):
-    """A record that one process at a time works on."""
+    """A record with a lease."""
 
     @property
     def fence(self) -> int:
-        """The number of times that it was claimed."""
+        """Fencing token: how often the record was claimed."""
         ...
 
     @property
     def leased_until_ms(self) -> int:
-        """The end of the lease."""
+        """End of the lease."""
         ...
 
 
@@ -106,28 +103,22 @@ R_any = TypeVar("R_any")
 R_co = TypeVar("R_co", bound=Leased, covariant=True)
 
 Extend = Callable[[int], Awaitable[bool]]
-"""Prolongs a lease until a time; False when it was lost."""
+"""Renews a lease until a time. Returns False if the lease was lost."""
 
 
 class TakeLease(Protocol[R_co]):
-    """Takes the lease of a record; see `ThreadStore.claim`."""
+    """Claims a record; see `ThreadStore.claim`."""
 
     async def __call__(
         self, record_id: str, /, *, owner: str, now_ms: int, until_ms: int
     ) -> R_co | None:
-        """Return the record as claimed; None when nothing is due, or somebody else has it."""
+        """Return the claimed record, or None if it is not due or another process owns it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRecord(Generic[R]):
-    """A record that this process has claimed.
-
-    Attributes:
-        record: As claimed.
-        since_ms: When it was asked for: what it says is no older.
-        deadline: When an attendance must be over, in the loop's time.
-    """
+    """A record that this process has claimed."""
 
     record: R
     since_ms: int
@@ -135,22 +126,22 @@ class ClaimedRecord(Generic[R]):
 
 
 class ThreadWorker(Protocol):
-    """The work of the agents in their threads: `bot.threads.worker.Threads`."""
+    """Processes threads; see `bot.threads.worker.Threads`."""
 
     async def work(self, thread_id: str) -> None:
-        """Do all that is due in a thread, under its lease."""
+        """Process a thread under its lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedWork(Generic[R]):
-    """Claim, work, give back; and again while there is more to do.
+    """Claims due records, runs the work, and releases them.
 
     Args:
-        claim: Takes the lease.
+        claim: Claims a record.
         owner: Name of this process in leases.
         clock: The time now.
-        lease: How long a record is taken for.
-        attendance: How long work may take of it whose lease is not prolonged.
+        lease: Duration of a lease.
+        attendance: Longest work under a lease that is not renewed.
         sleep: Waits for some seconds.
     """
 
@@ -166,14 +157,14 @@ class ClaimedWork(Generic[R]):
         record_id: str,
         work: Callable[[ClaimedRecord[R]], Awaitable[bool]],
     ) -> None:
-        """Do all that is due for a record; nothing when another process has it.
+        """Process a record while it is due, unless another process owns it.
 
         Args:
-            record_id: Which.
-            work: Does what is due and gives the lease back; returns whether nothing more is due.
+            record_id: Id of the record.
+            work: Does the due work and releases the lease; returns whether nothing more is due.
 
         Raises:
-            StoreUnavailableError: The lease ends by itself, and the work is due again.
+            StoreUnavailableError: The lease expires, and the record is due again.
         """
         while True:
             asked = asyncio.get_running_loop().time()  # the work must end before its lease does
@@ -186,7 +177,7 @@ class ClaimedWork(Generic[R]):
                 return
 
     def born(self, record: R) -> ClaimedRecord[R] | None:
-        """A new record that has a lease of this process; None when too little of it is left."""
+        """Return a new record with a lease of this process; None if it ends too soon."""
         now = self.clock()
         left = timedelta(milliseconds=record.leased_until_ms - now)
         if left < self.attendance:
@@ -200,13 +191,7 @@ class ClaimedWork(Generic[R]):
     async def kept(
         self, record: R, extend: Extend, *, lost: Callable[[], None]
     ) -> AsyncIterator[None]:
-        """Prolong the lease while the block lasts; cancel it when the lease is lost or ends.
-
-        Args:
-            record: As claimed.
-            extend: Prolongs the lease.
-            lost: Called before the block is cancelled, which may take its time to end.
-        """
+        """Renew the lease while the block runs; cancel the block if the lease is lost."""
         beat = asyncio.create_task(self._keep(record, extend, lost, asyncio.current_task()))
         try:
             yield
@@ -230,7 +215,7 @@ class ClaimedWork(Generic[R]):
             is_kept = await _extend(extend, until_ms, patience=held_until_ms - self.clock())
             if is_kept:
                 held_until_ms = until_ms
-            # When nobody knows, ask again soon: the lease may still be had.
+            # The result is unknown: retry soon, the lease may still be valid.
             pause_ms = beat_ms if is_kept else max(beat_ms // 10, 1)
         lost()
         if worker is not None:
@@ -238,13 +223,7 @@ class ClaimedWork(Generic[R]):
 
 
 async def _extend(extend: Extend, until_ms: int, *, patience: int) -> bool | None:
-    """Prolong a lease; None when it is not known whether that was done.
-
-    Args:
-        extend: Does it.
-        until_ms: The new end.
-        patience: Milliseconds until the end of the lease.
-    """
+    """Renew a lease; None if the result is unknown."""
     if patience <= 0:
         return None
     try:

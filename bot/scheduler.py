@@ -1,7 +1,7 @@
-"""The tick: finds due work that nobody handles, and hands it to the use cases.
+"""The scheduler: find due work and start it.
 
-APScheduler holds one job; the due times are in the records. A record is claimed by a conditional
-write, so any number of processes may tick at once.
+APScheduler runs one job; the due times are in the records. Records are claimed by conditional
+writes, so any number of processes may run it at once.
 """
 
 from __future__ import annotations
@@ -32,37 +32,34 @@ logger = logging.getLogger(__name__)
 
 BETWEEN_TICKS = timedelta(seconds=5)
 BETWEEN_SEALS = timedelta(seconds=4)
-"""An entry of the audit is sealed within five seconds."""
+"""Interval between seals: an audit entry is sealed within five seconds."""
 BETWEEN_LOOKS = timedelta(seconds=10)
 Watch = Callable[[], Awaitable[object]]
-"""Looks whether what is outside of the database has changed."""
+"""Checks whether something outside the database has changed."""
 BATCH = 100
 """Maximum number of due records of a kind that one search starts."""
 REST_PATIENCE = timedelta(seconds=5)
-"""The longest wait for the end of what the bot does just now."""
+"""Longest time to wait for running work to end."""
 _FAR_MS = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
 class DueWork:
-    """One look for due work.
+    """Finds due work and starts it.
 
     Args:
-        storage: Where records are kept.
-        attendance: Attends to approvals: reminders, expiries, cards.
-        threads: Works on threads.
-        outbox: Tells private answers.
+        storage: The database.
+        attendance: Processes approvals: reminders, expiries, cards.
+        threads: Processes threads.
+        outbox: Sends ephemeral messages.
         clock: The time now.
-        spawn: Starts the work.
-        retention: Forgets what is too old; None keeps all.
-        sealer: Seals the audit; None where somebody else does.
-        grants: Draws the messages of standing grants; None where there are none.
-        lists: Brings lists that people look at up to date; None where there are none.
-        digests: Sends people lists of what waits; None where nobody is sent one.
-        clocks: Compares clocks with the database's server; None where nobody has to.
-
-    Attributes:
-        failing: The kinds of due work that the last tick could not read, and why.
+        spawn: Starts a task.
+        retention: Deletes old threads; None to keep all.
+        sealer: Seals the audit; None if the database does.
+        grants: Updates the messages of standing grants, if any.
+        lists: Updates displayed lists, if any.
+        digests: Sends daily digests, if any.
+        clocks: Compares clocks with the database server, if necessary.
     """
 
     storage: Storage
@@ -80,17 +77,17 @@ class DueWork:
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
     async def seal(self) -> None:
-        """Seal what has come into the audit."""
+        """Seal new audit entries."""
         if self.sealer is not None:
             await self.sealer.step()
 
     async def tick(self) -> int:
-        """Start on what is due; return how much that was.
+        """Start all due work; return the number of records.
 
-        Each kind of due work is looked for on its own: one that cannot be read keeps no other.
+        Each kind is searched separately, so an error in one kind does not block the others.
 
         Raises:
-            StorageError: A kind could not be read; the next tick tries again.
+            StorageError: A kind could not be read; the next tick retries.
         """
         now = self.clock()
         looks: dict[str, Callable[[int], Awaitable[int]]] = {
@@ -134,14 +131,14 @@ class DueWork:
         return len(whispers)
 
     async def _attend_grants(self, now: int) -> int:
-        """Start on the messages of grants, which nobody waits for: they do not count."""
+        """Start updates of grant messages; they are not counted as due work."""
         if self.grants is not None:
             for grant in await self.storage.grants.due(now_ms=now, limit=BATCH):
                 self.spawn(self.grants.attend(grant))
         return 0
 
     def _tend(self) -> None:
-        """Start on what goes by times of its own."""
+        """Start periodic maintenance."""
         if self.retention is not None:
             self.spawn(self.retention.step())
         if self.lists is not None:
@@ -153,12 +150,12 @@ class DueWork:
 
 
 class Scheduler:
-    """Ticks until it is stopped.
+    """Runs a function periodically until it is stopped.
 
     Args:
-        sweep: What a tick does.
-        every: From one tick to the next.
-        watch: Looks whether the policy has changed, every `BETWEEN_LOOKS`; None has none to watch.
+        sweep: Called at each tick.
+        every: Interval between ticks.
+        watch: Called every `BETWEEN_LOOKS` to check for a new policy; None for no check.
     """
 
     def __init__(
@@ -184,27 +181,27 @@ class Scheduler:
             )
 
     def start(self) -> None:
-        """Begin to tick in the running event loop."""
+        """Start ticking in the running event loop."""
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Tick no more; work that was started goes on."""
+        """Stop ticking; started work continues."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
     async def tick(self) -> None:
-        """Look for due work once; a failure is logged, and shown by `DueWork.failing`."""
+        """Search for due work once; failures are logged and shown by `DueWork.failing`."""
         try:
             await self._sweep.tick()
         except StorageError as error:
             logger.warning("tick failed: %s", error, extra={"action": "tick_failed"})
-        except Exception:  # a tick must never end the ticking
+        except Exception:  # an error must not stop the scheduler
             logger.exception("tick failed", extra={"action": "tick_failed"})
 
     async def _seal(self) -> None:
         try:
             await self._sweep.seal()
-        except Exception:  # as above
+        except Exception:
             logger.exception("the audit is not sealed", extra={"action": "seal_failed"})
 
     async def _look(self) -> None:
@@ -213,26 +210,20 @@ class Scheduler:
                 await self._watch()
         except StorageError as error:
             logger.warning("policy reload failed: %s", error, extra={"action": "tick_failed"})
-        except Exception:  # as above
+        except Exception:
             logger.exception("policy reload failed", extra={"action": "tick_failed"})
 
 
 @dataclass(frozen=True, slots=True)
 class TimeLapse:
-    """The bot as it goes by a clock that is put forward; see `bot.clock.ClockFollower`.
-
-    Args:
-        sweep: Finds due work.
-        tasks: Work that runs.
-        patience: How long `rest` waits.
-    """
+    """Runs the bot on a simulated clock; see `bot.clock.ClockFollower`."""
 
     sweep: DueWork
     tasks: Tasks
     patience: timedelta = REST_PATIENCE
 
     async def rest(self) -> bool:
-        """See `ClockFollower`."""
+        """Wait until running work has ended; see `ClockFollower`."""
         try:
             async with asyncio.timeout(self.patience.total_seconds()):
                 await self.tasks.idle()
@@ -241,7 +232,7 @@ class TimeLapse:
         return len(self.tasks) == 0
 
     async def look(self) -> None:
-        """Do what is due now, and what follows from it.
+        """Do the due work and its consequences.
 
         Raises:
             StorageError: The database did not answer.
@@ -250,7 +241,7 @@ class TimeLapse:
         await self.rest()
 
     async def next_due_ms(self) -> int | None:
-        """See `ClockFollower`.
+        """Return when work is due next; see `ClockFollower`.
 
         Raises:
             StorageError: The database did not answer.

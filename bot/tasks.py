@@ -1,4 +1,4 @@
-"""Work of our own: started by listeners, kept referenced, drained at the stop."""
+"""Background tasks: started by listeners, limited, drained at shutdown."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 24
 """Maximum number of tasks of a process that use the database or the processor at a time."""
 LONG_S = 0.3
-"""Work that takes longer waits for others, such as a model or Slack: its place goes to the next."""
+"""Seconds after which a task counts as waiting and frees its place."""
 CANCEL_S = 0.5
-"""The longest that cancelled work may take to end."""
+"""Longest time in seconds for a cancelled task to end."""
 CLOSE_S = 1.0
-"""The longest that closing one thing may take."""
+"""Longest time in seconds to close one resource."""
 
 
 @dataclass(slots=True)
 class _Place:
-    """A place among those at work, which is given back once."""
+    """A place of a running task, released once."""
 
     places: asyncio.Semaphore
     is_taken: bool = True
@@ -39,16 +39,15 @@ class _Place:
 
 
 class Tasks:
-    """A set of tasks, of which a limited number is at work at a time.
+    """Runs background tasks, a limited number at a time.
 
-    A burst of decisions keeps neither people nor the connections to the database waiting, and
-    whoever clicks alone waits for nobody. What follows an answer does not compete with it: it
-    begins when the answer has left. What runs here may be cut off at any time: all of it is also on
-    record as due work, and the scheduler of any process repeats it.
+    The limit keeps bursts from delaying clicks and database connections. Tasks that follow a click
+    start after its acknowledgement. Tasks may be cancelled at any time: all work is also stored as
+    due, and the scheduler of any process repeats it.
 
     Args:
-        at_once: How many tasks are at work at a time; those that wait for others are not counted.
-        long_s: From how many seconds on a task is taken to wait for others.
+        at_once: Maximum number of running tasks; waiting tasks do not count.
+        long_s: Seconds after which a task counts as waiting.
     """
 
     def __init__(self, at_once: int = AT_ONCE, *, long_s: float = LONG_S) -> None:
@@ -63,13 +62,13 @@ class Tasks:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing new is begun any more."""
+        """Whether new tasks are refused."""
         return self._is_closed
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start work, or hold it back where its spawner asked for that.
+        """Start a task, or defer it inside `held_back`.
 
-        After `drain` has begun it is dropped, as it is on record anyway.
+        After `drain` has begun, the task is dropped: its work is stored as due.
         """
         spawner = asyncio.current_task()
         if spawner in self._held:
@@ -79,7 +78,7 @@ class Tasks:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Start what the current task spawns in this block at its end, however it ends."""
+        """Defer tasks that the current task spawns until the block ends."""
         spawner = asyncio.current_task()
         assert spawner is not None  # noqa: S101 (requests are answered by tasks)
         held = self._held[spawner] = []
@@ -94,31 +93,31 @@ class Tasks:
         if self._is_closed:
             work.close()
             return
-        with for_all():  # what follows speaks no longer to the person who clicked
+        with for_all():  # deferred tasks no longer write in the language of the person who clicked
             task = asyncio.get_running_loop().create_task(self._work(work))
         self._tasks.add(task)
-        # A task that is cancelled before its first step runs none of its code.
+        # A task that is cancelled before its first step never runs its code.
         task.add_done_callback(lambda _: work.close())
         task.add_done_callback(self._finished)
 
     async def drain(self, *, patience: timedelta) -> None:
-        """Accept nothing new, wait for what is left, and cut off what takes longer."""
+        """Refuse new tasks, wait for running tasks, and cancel those that take longer."""
         self._is_closed = True
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=patience.total_seconds())
         left = list(self._tasks)
         for task in left:
             task.cancel()
-        if left:  # what does not let itself be cancelled ends with the process
+        if left:  # tasks that ignore the cancellation end with the process
             await asyncio.wait(left, timeout=CANCEL_S)
 
     async def idle(self) -> None:
-        """Wait until nothing runs; for tests and tools."""
+        """Wait until no task runs; for tests and tools."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     def one_ended(self) -> Awaitable[None]:
-        """Wait until one of what runs now has ended, also before anybody waits; for rehearsals."""
+        """Return an awaitable for the next task end, counted from now; for rehearsals."""
         return _until_one_ended(frozenset(self._tasks))
 
     async def _work(self, work: Coroutine[Any, Any, None]) -> None:
@@ -135,7 +134,7 @@ class Tasks:
         self._tasks.discard(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
-        if isinstance(error, StoreUnavailableError):  # nothing is wrong with our program
+        if isinstance(error, StoreUnavailableError):  # a database outage is no fault of the program
             logger.warning(
                 "task postponed, will retry: %s",
                 error,
@@ -157,13 +156,7 @@ async def _until_one_ended(tasks: Collection[asyncio.Task[None]]) -> None:
 async def close_in_time(
     what: str, close: Callable[[], Awaitable[object]], *, within_s: float = CLOSE_S
 ) -> None:
-    """Close something; go on without it when that takes too long, even if it cannot be cancelled.
-
-    Args:
-        what: Its name, for the log.
-        close: Closes it.
-        within_s: How long that may take.
-    """
+    """Close a resource; continue after `within_s` seconds even if it still hangs."""
     closing = asyncio.ensure_future(close())
     try:
         done, _ = await asyncio.wait({closing}, timeout=within_s)
@@ -177,7 +170,7 @@ async def close_in_time(
 
 
 class Closings:
-    """Closes several things at once, each in its time: none keeps another one open."""
+    """Closes several resources concurrently, each within its time."""
 
     def __init__(self) -> None:
         self._closings: list[Callable[[], Awaitable[None]]] = []
@@ -185,11 +178,11 @@ class Closings:
     def add(
         self, what: str, close: Callable[[], Awaitable[object]], *, within_s: float = CLOSE_S
     ) -> None:
-        """Take something along; see `close_in_time`."""
+        """Add a resource; see `close_in_time`."""
         self._closings.append(lambda: close_in_time(what, close, within_s=within_s))
 
     async def close(self) -> None:
-        """Close all of them; of several errors one is raised, and the others are logged."""
+        """Close all resources. Raises one of several errors and logs the others."""
         results = await asyncio.gather(*(one() for one in self._closings), return_exceptions=True)
         errors = [error for error in results if error is not None]
         for error in errors[1:]:
@@ -204,4 +197,4 @@ class Closings:
 
 def _forget_error(closing: asyncio.Future[object]) -> None:
     if not closing.cancelled():
-        closing.exception()  # nobody waits for it any more
+        closing.exception()  # retrieve the exception, so asyncio does not log it

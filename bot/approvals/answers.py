@@ -18,12 +18,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class BackAnswers:
-    """Puts people's answers on cards. The agent does not read them, and nothing is decided.
-
-    Args:
-        storage: Where records are kept.
-        clock: The time now.
-    """
+    """Puts people's answers on cards. The agent does not read them, and nothing is decided."""
 
     storage: Storage
     clock: Clock
@@ -32,13 +27,6 @@ class BackAnswers:
         self, waiting: Sequence[Approval], *, by: str, text: str, ts: str, at_ms: int
     ) -> Approval | None:
         """Take what somebody writes as the answer of the oldest open question to them.
-
-        Args:
-            waiting: The approvals of the thread that wait.
-            by: Who wrote.
-            text: What.
-            ts: Id of their message: it answers once, however often it comes.
-            at_ms: When it was written; a question that is younger was not answered by it.
 
         Returns:
             The approval with the answer, as stored, now or before; None when it answers nothing.

@@ -31,12 +31,7 @@ _LONGEST_ARGUMENTS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Explanations:
-    """Has agents answer what people ask about their calls.
-
-    Args:
-        agent: Finds the agent of a call.
-        log: The conversations before the turns that wait.
-    """
+    """Has agents answer what people ask about their calls."""
 
     agent: FindAgent
     log: MessageLog
@@ -50,10 +45,6 @@ class Explanations:
 
     async def answer(self, approval: Approval, question: str) -> str | None:
         """Ask the agent of a call.
-
-        Args:
-            approval: The call.
-            question: What somebody wants to know, with secrets masked.
 
         Returns:
             What it says, as it says it; None when there is no answer.

@@ -28,12 +28,7 @@ VOTING = timedelta(seconds=1.8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """A card that was ticked.
-
-    Attributes:
-        approval_id: Its id.
-        shown: The beginning of the digest that the person saw.
-    """
+    """A card that was ticked."""
 
     approval_id: str
     shown: str
@@ -45,12 +40,7 @@ Cast = Callable[[Chosen], Awaitable[Approval]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """The outcome of a batch.
-
-    Attributes:
-        recorded: The cards as stored, each with its vote.
-        dropped: Ids of those that were not, with the reason.
-    """
+    """The outcome of a batch."""
 
     recorded: tuple[Approval, ...]
     dropped: tuple[tuple[str, UserFacingError], ...]
@@ -72,9 +62,6 @@ class Batches:
 
     async def find(self, first: Approval) -> tuple[list[Approval], int]:
         """Return the cards that people can approve together with one, that one included.
-
-        Args:
-            first: As shown to them.
 
         Returns:
             The cards, and how many others there are that no form shows whole.
@@ -102,10 +89,6 @@ class Batches:
     def check(self, approval: Approval, first: Approval) -> None:
         """Refuse a card that does not belong to a batch, whatever a form says.
 
-        Args:
-            approval: The card.
-            first: The card whose form it is; by now it may be decided.
-
         Raises:
             RefusalError: It is to be decided by itself, or is of another turn or ruling.
         """
@@ -117,10 +100,6 @@ class Batches:
 
     async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> BatchResult:
         """Vote for each card by itself, several at a time.
-
-        Args:
-            chosen: The cards, as the person saw them.
-            cast: Looks at one of them once more, and votes for it.
 
         Raises:
             InvalidInputError: They are more than a form can have.

@@ -71,11 +71,7 @@ class Reasons:
 
 @dataclass(frozen=True, slots=True)
 class BreakGlassDecisions:
-    """Takes decisions past the ballot.
-
-    Args:
-        votes: Looks people and rules up.
-    """
+    """Takes decisions past the ballot."""
 
     votes: Votes
 
@@ -137,13 +133,7 @@ class BreakGlassDecisions:
 
 @dataclass(frozen=True, slots=True)
 class BreakGlassAlert:
-    """Tells people that a call runs without them.
-
-    Args:
-        votes: Looks people up.
-        notices: Tells them.
-        spawn: Lets what takes long go on.
-    """
+    """Tells people that a call runs without them."""
 
     votes: Callable[[], Votes]
     notices: Notices

@@ -37,15 +37,7 @@ def _nothing(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Delegating:
-    """Lets people hand their own right on for a while, and say that they are away.
-
-    Args:
-        storage: Where it is kept.
-        access: Looks people up.
-        policy: The policy in force: its groups have names.
-        clock: The time now.
-        left: Told, with the workspace, when fewer people may be left who decide.
-    """
+    """Lets people hand their own right on for a while, and say that they are away."""
 
     storage: Storage
     access: Access

@@ -53,14 +53,7 @@ NO_CONSENT = EditApproval()
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The edits of calls that people may change.
-
-    Args:
-        storage: Where records are kept.
-        approvals: Decisions.
-        rules: Who decides, and how long it may take.
-        clock: The time now.
-    """
+    """The edits of calls that people may change."""
 
     storage: Storage
     approvals: Approvals

@@ -27,13 +27,7 @@ ENDED = frozenset({RunState.RAN, RunState.FAILED, RunState.STOPPED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The run of a call: how far it came, and what came of it.
-
-    Attributes:
-        state: Where it stands.
-        at_ms: Since when.
-        text: The beginning of its result, of its error, or why it did not start; secrets masked.
-    """
+    """The run of a call: how far it came, and what came of it."""
 
     state: RunState
     at_ms: int

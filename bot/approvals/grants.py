@@ -65,14 +65,7 @@ class RightsNow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Gives, shows and ends standing grants.
-
-    Args:
-        storage: Where records are kept.
-        notices: Shows them.
-        clock: The time now.
-        votes: Says who may decide, as people are now.
-    """
+    """Gives, shows and ends standing grants."""
 
     storage: Storage
     notices: Notices
@@ -83,10 +76,6 @@ class Grants:
 
     async def give(self, approval: Approval, allowance: GrantRequest) -> Grant | str:
         """Allow later calls like an approved one, too; whoever approved it does.
-
-        Args:
-            approval: As just decided.
-            allowance: For how long, and how often.
 
         Returns:
             The grant; or why there is none, as a clause: the approval counts all the same.
@@ -99,9 +88,6 @@ class Grants:
 
         Where whoever allowed it may not any more, or the database went back to a copy since, the
         grant is over from its beginning, and its message says so.
-
-        Args:
-            approval: As attended to.
 
         Returns:
             When to try again: who they are could not be looked up. None where nothing is left to
@@ -148,9 +134,6 @@ class Grants:
         """Count the requests of the last 30 days that a grant with this call would have covered.
 
         It is the narrowest grant, of equal arguments, in the same thread; at most `MOST_COVERED`.
-
-        Args:
-            approval: A call under terms.
         """
         found = await self.storage.lists.calls_of(
             approval.thread_id,
@@ -162,10 +145,6 @@ class Grants:
 
     async def revoke(self, approval_id: str, actor: Actor) -> Grant:
         """End a grant: whoever gave it, whoever may decide such calls, and whoever asked for them.
-
-        Args:
-            approval_id: What it was given with.
-            actor: Who does.
 
         Returns:
             The grant as ended; it may have been over before.
@@ -248,11 +227,7 @@ class Grants:
             await self.storage.audit.append(_ended_entry(grant, approval))
 
     async def attend(self, grant: Grant) -> None:
-        """Draw a message that is due: it shows a use, or the end, that nobody has drawn yet.
-
-        Args:
-            grant: As found due.
-        """
+        """Draw a message that is due: it shows a use, or the end, that nobody has drawn yet."""
         now = self.clock()
         if now >= grant.until_ms + milliseconds(GIVE_UP_AFTER):
             await self.storage.grants.mark_card(grant, due_ms=None)

@@ -130,14 +130,7 @@ class HomeData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeDataReader:
-    """Makes overviews.
-
-    Attributes:
-        storage: Where records are kept.
-        directory: Where people are looked up; what it says may be a minute old.
-        policy: The policy in force.
-        clock: The time now.
-    """
+    """Makes overviews."""
 
     storage: Storage
     directory: Directory

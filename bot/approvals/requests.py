@@ -46,17 +46,7 @@ class PendingApprovals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Makes sure that whatever waits for people has its record.
-
-    Args:
-        storage: Where records are kept.
-        attendance: Shows them.
-        outlook: Sees to it that nobody is asked what nobody can decide, by the policy in force.
-        rules: Who decides, and how long it may take.
-        requesters: Whose words led to it.
-        clock: The time now.
-        spawn: Starts the showing of cards.
-    """
+    """Makes sure that whatever waits for people has its record."""
 
     storage: Storage
     attendance: ApprovalWorker
@@ -70,11 +60,6 @@ class Asking:
         self, work: ThreadPass, contexts: Sequence[InterruptContext], *, known: Collection[str]
     ) -> list[Approval]:
         """Put on record what waits and is not on record yet, all at once; have it shown.
-
-        Args:
-            work: The pass.
-            contexts: All that waits in the turn.
-            known: Ids of interrupts that are on record.
 
         Returns:
             What is new; some of it may be decided already, as nobody can decide it.
@@ -113,10 +98,6 @@ class Asking:
 
     async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> PendingApprovals:
         """Find the approvals of a turn that waits; put on record what has none.
-
-        Args:
-            work: The pass.
-            pending: All that waits in the turn.
 
         Raises:
             DirectoryError: See `request`.
@@ -189,11 +170,6 @@ def under_policy(approval: Approval, info: object, policy: CurrentPolicy) -> App
 
     Calls have terms of their own, or people whom code has named, unless people only choose or fill
     in what they do; a question asks everybody.
-
-    Args:
-        approval: As its interrupt says.
-        info: What waits.
-        policy: The one in force.
     """
     approval = replace(approval, policy_file=policy.file_hash)
     is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)

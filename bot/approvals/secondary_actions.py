@@ -63,11 +63,6 @@ class Means:
     async def claim(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Note that somebody sees to it: for half an hour, and once per person and card (5.9).
 
-        Args:
-            approval_id: As carried by the button.
-            actor: Who clicked.
-            shown: The digest that they were shown.
-
         Returns:
             The approval as stored. `Approvals.follow_up` does the rest.
 
@@ -106,11 +101,6 @@ class Means:
         self, approval_id: str, actor: Actor, *, shown: str
     ) -> tuple[Approval, list[str]]:
         """Note that somebody has seen that a call ran without them; once for each (6.4).
-
-        Args:
-            approval_id: As carried by the button.
-            actor: Who clicked.
-            shown: The digest that they were shown.
 
         Returns:
             The approval, and all who have seen it, the first of them first.
@@ -230,10 +220,6 @@ class Means:
 
     async def check_admin(self, approval_id: str, actor: Actor) -> Approval:
         """Read what nobody can decide, for somebody who may ask an admin about it.
-
-        Args:
-            approval_id: As carried by the button.
-            actor: Who clicked: any member of the workspace.
 
         Raises:
             UnknownApprovalError: There is none.

@@ -130,11 +130,6 @@ class Approvals:
     async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
         """Refuse a person who may not decide an approval, as they are known at this moment.
 
-        Args:
-            approval: As read by `find`.
-            actor: Who it is.
-            choice: What they are about to choose.
-
         Raises:
             NotApproverError: This person may not decide it.
             DirectoryError: Who they are could not be looked up.
@@ -213,11 +208,6 @@ class Approvals:
     async def break_glass(self, approval: Approval, actor: Actor, reasons: Reasons) -> Approval:
         """Let a call run as it is shown, without those who should decide.
 
-        Args:
-            approval: As read by `find`.
-            actor: Who does.
-            reasons: What they say about it.
-
         Returns:
             The approval as decided. `follow_up` does the rest: those who should decide are told.
 
@@ -253,11 +243,6 @@ class Approvals:
 
     async def rebind(self, approval: Approval, changed: Approval, *, actor: Actor) -> Approval:
         """Record that a call was edited, and who is asked about it now.
-
-        Args:
-            approval: As read by `find`.
-            changed: As it is to be.
-            actor: Who edited.
 
         Returns:
             The approval as stored. `follow_up` does the rest.
@@ -346,13 +331,7 @@ class Approvals:
             raise error
 
     def unseen(self, approval: Approval, user_id: str, surface: Surface) -> NotSeenError | None:
-        """Say what a person would agree to without having seen it; None for nothing.
-
-        Args:
-            approval: Pending.
-            user_id: Who.
-            surface: Where they say yes; what it shows is worked out from the record alone.
-        """
+        """Say what a person would agree to without having seen it; None for nothing."""
         with masked_once():
             if guesses(approval):
                 what, needed, button = say("refuse.masked"), Opened.CLEAR, say("button.reveal")
@@ -367,13 +346,7 @@ class Approvals:
     async def reveal(
         self, approval: Approval, user_id: str, show: Callable[[], Awaitable[None]]
     ) -> None:
-        """Show one person what is masked by a guess; on record before they see it.
-
-        Args:
-            approval: As read by `look` for that person.
-            user_id: Who.
-            show: Shows it to them; raises when they do not see it.
-        """
+        """Show one person what is masked by a guess; on record before they see it."""
         now = self.clock()
         names = guesses(approval) or ("arguments",)
         await note_opened(self.storage.audit, approval, now, by=user_id, fields=names)

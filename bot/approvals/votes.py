@@ -108,11 +108,6 @@ class Votes:
     async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
         """Refuse somebody who could not vote like this; to have voted already is no reason.
 
-        Args:
-            approval: As it was shown.
-            actor: Who it is.
-            choice: What they would say; people of all stages may reject.
-
         Raises:
             RefusalError: With the reason. Who asked for it withdraws it in place of a rejection.
             DirectoryError: It could not be looked up.
@@ -206,12 +201,6 @@ class Votes:
         self, approval: Approval, decision: Decision, actor: Actor, surface: Surface
     ) -> Approval:
         """Put a vote on record, and the decision with it if it was the last that was needed.
-
-        Args:
-            approval: As it was shown.
-            decision: What the person chose.
-            actor: Who it is.
-            surface: Where they chose it.
 
         Returns:
             The approval as stored: decided, or waiting for others.

@@ -39,12 +39,7 @@ _STOP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Withdrawals:
-    """Takes requests back; stopping needs nobody's leave but that of one who asked.
-
-    Args:
-        storage: Where records are kept.
-        clock: The time now.
-    """
+    """Takes requests back; stopping needs nobody's leave but that of one who asked."""
 
     storage: Storage
     clock: Clock
@@ -130,12 +125,6 @@ class Withdrawals:
     async def add_words(self, approval: Approval, *, by: str, text: str, at_ms: int) -> bool:
         """Put what a requester wrote on the card of what waits; once, however often it comes.
 
-        Args:
-            approval: As read a moment ago.
-            by: Slack user id.
-            text: What they wrote.
-            at_ms: When; with `by`, it tells one message from another.
-
         Returns:
             Whether the card has to be drawn again.
         """
@@ -190,13 +179,7 @@ class Withdrawals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A requester's words while something waited.
-
-    Attributes:
-        by: Slack user id.
-        text: The words, with secrets masked, and cut where they are long.
-        at_ms: When.
-    """
+    """A requester's words while something waited."""
 
     by: str
     text: str

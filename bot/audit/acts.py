@@ -1,4 +1,4 @@
-"""The acts that the audit notes."""
+"""Audit acts: the kinds of audit entries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Act(StrEnum):
-    """An act that the audit notes. Stored: version 1, must stay readable."""
+    """Kind of an audit entry. Stored: version 1, must stay readable."""
 
     POLICY_LOADED = "policy_loaded"
     """A policy file came into force."""
@@ -39,11 +39,11 @@ class Act(StrEnum):
     CLAIMED = "claimed"
     """A person said that they look at the request."""
     CLAIM_ENDED = "claim_ended"
-    """A claim ended."""
+    """A person claimed the request."""
     SNOOZED = "snoozed"
     """A person paused their mentions for one request."""
     ASKED_BACK = "asked_back"
-    """A person asked a question about the call, or the question was answered."""
+    """A person snoozed the mentions of one request."""
     ADMIN_ASKED = "admin_asked"
     """A person asked an admin of the workspace to repair a request without approvers."""
     OPENED = "opened"

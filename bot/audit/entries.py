@@ -1,7 +1,7 @@
-"""The audit: who did what, when, and on what evidence. Append-only, secrets masked (I10, I12).
+"""Build audit entries: who did what, when, and on what evidence.
 
-All entries are made here, so that nothing gets into the audit unmasked. An entry that is written
-again after a crash has the same id, and is kept once.
+The audit is append-only and secrets are masked (I10, I12). All entries are built here, so none is
+stored unmasked. An entry that is written again after a crash has the same id and is stored once.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from storage.records import Approval, AuditEntry, Decision, Kind, Status
 
 NO_VOTES = "[]"
 _JUST_MS = 5_000
-"""After this, how something was decided is in the audit in any case."""
+"""Age in milliseconds after which a decision is certainly in the audit."""
 _LONGEST = 4_000
-"""Characters of one text of the evidence. The whole of it is in the record that it comes from."""
+"""Maximum characters of one text of the evidence. The record has the full text."""
 
 
 class TakesEntries(Protocol):
-    """The part of the audit that takes entries; see `AuditStore`."""
+    """Appends audit entries; see `AuditStore`."""
 
     async def append(self, entry: AuditEntry) -> None:
-        """Keep an entry."""
+        """Append an entry."""
         ...
 
 
@@ -55,7 +55,7 @@ async def note(  # noqa: PLR0913 - the parts of one fact, given by name
     masks: Names = NO_NAMES,
     **evidence: object,
 ) -> None:
-    """Put something on record; the same act under the same key is kept once. See `entry_of`."""
+    """Append an entry. The same act under the same key is stored once; see `entry_of`."""
     entry = entry_of(
         act,
         key=key,
@@ -82,26 +82,26 @@ def entry_of(  # noqa: PLR0913 - the parts of one fact, given by name
     masks: Names = NO_NAMES,
     **evidence: object,
 ) -> AuditEntry:
-    """Make an entry; the same act under the same key is kept once.
+    """Build an entry. The same act under the same key is stored once.
 
     Args:
-        act: What happened.
-        key: Tells apart acts of one kind: the id of the record it is about, and more if need be.
-        at_ms: When.
-        about: The approval, or the id of the thread.
-        by: Who: a Slack user id; empty for the program itself.
-        behalf_of: Whose right they use: of whoever delegated it; empty for their own.
-        team_id: The workspace, where there is no thread that says it.
-        masks: What the author of a tool says of the arguments in the evidence.
-        evidence: JSON data; masked here, and long texts are cut.
+        act: Kind of the entry.
+        key: Distinguishes entries of one kind: usually the id of the record.
+        at_ms: When the act happened.
+        about: The approval, or the thread's id.
+        by: Slack user id of the actor; empty for the bot itself.
+        behalf_of: Slack user id of the delegating person; empty without a delegation.
+        team_id: The workspace, if `about` does not name one.
+        masks: What the tool's author declared about the arguments in the evidence.
+        evidence: JSON data. It is masked here, and long texts are cut.
     """
     thread_id, approval_id = (
         (about.thread_id, about.approval_id) if isinstance(about, Approval) else (about, "")
     )
     given = {name: item for name, item in evidence.items() if item != ""}
-    if masks.shown:  # for who reads it: it is masked once more then
+    if masks.shown:  # values that a person revealed are masked here
         given["declared_shown"] = list(masks.shown)
-    # Masked before it is cut: half of a secret would not be recognised.
+    # Mask before cutting: half of a secret would not be recognized.
     detail = _short(masked_evidence(json.loads(json.dumps(given, default=str)), masks))
     return AuditEntry(
         entry_id=f"{key}:{act}",
@@ -117,17 +117,17 @@ def entry_of(  # noqa: PLR0913 - the parts of one fact, given by name
 
 
 async def note_request(store: AuditStore, approval: Approval) -> None:
-    """Put on record what people are asked."""
+    """Record an approval request."""
     await store.append(request_entry(approval))
 
 
 def request_entry(approval: Approval) -> AuditEntry:
-    """The entry that says what people are asked; or that nobody is, as nobody could decide it."""
+    """Build the entry of a request, or of a request that has no possible approver."""
     act, key, reason = Act.REQUESTED, approval.approval_id, ""
     if approval.kind is Kind.DOUBT:
         act = Act.DOUBTED
     elif approval.decision is not None and approval.status is Status.UNDECIDABLE:
-        # That is its end, too, and on record once.
+        # The request ends with this entry, which is stored once.
         act, key = Act.UNDECIDABLE, _end_key(approval, approval.decision)
         reason = approval.decision.reason
     return entry_of(
@@ -156,18 +156,18 @@ def request_entry(approval: Approval) -> AuditEntry:
 
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
-    """Put on record how an approval ended: by whom, and what exactly the decision covers."""
+    """Record how an approval ended: by whom, and what the decision covers."""
     await store.append_all(decision_entries(approval, decision))
 
 
 def decision_entries(approval: Approval, decision: Decision) -> list[AuditEntry]:
-    """All entries that say how an approval ended, whoever writes them."""
+    """Build all entries that describe how an approval ended."""
     emergency = [emergency_entry(approval, decision)] if decision.emergency_json else []
     return [*vote_entries(approval), *emergency, decision_entry(approval, decision)]
 
 
 def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
-    """The entry that says that a call runs without those who should decide, and why."""
+    """Build the entry of a break-glass decision, with its reasons."""
     return entry_of(
         Act.BROKE_GLASS,
         key=f"{approval.approval_id}:{decision.at_ms}",
@@ -182,13 +182,14 @@ def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
 
 
 def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
-    """The entry that says how an approval ended.
+    """Build the entry that describes how an approval ended.
 
-    After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
+    After an edit the entry names the editors, because a crash may have prevented the entry of
+    `note_edit`.
     """
     is_edited = bool(approval.edited_by)
     act, key = _act_of(approval, decision), _end_key(approval, decision)
-    if act is Act.ALLOWED:  # by a rule, which the start would note once more
+    if act is Act.ALLOWED:  # the start of the execution would record it again
         arguments = json.loads(approval.arguments_json)
         key = call_key(approval.checkpoint_id, approval.address, arguments)
     return entry_of(
@@ -216,13 +217,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
 
 
 def call_key(checkpoint: str, address: str, arguments: Mapping[str, Any]) -> str:
-    """Tells apart acts of a rule: on the same call with other arguments, too.
-
-    Args:
-        checkpoint: Id of the checkpoint of its turn.
-        address: Of the call.
-        arguments: Of the call.
-    """
+    """Return the key for acts of a rule on a call with these arguments."""
     text = canonical_json(dict(arguments)).encode("ascii")
     return f"{checkpoint}:{address}:{hashlib.sha256(text).hexdigest()[:16]}"
 
@@ -238,7 +233,7 @@ _ENDS = {
     Status.SUPERSEDED: Act.SUPERSEDED,
     Status.DENIED: Act.DENIED,
 }
-"""Ends that are no decision of people about what was asked."""
+"""Statuses that end an approval without a decision by people."""
 
 
 def _act_of(approval: Approval, decision: Decision) -> Act:
@@ -247,24 +242,24 @@ def _act_of(approval: Approval, decision: Decision) -> Act:
     if is_allowed_by_rule(approval):
         return Act.ALLOWED
     if approval.kind is Kind.DOUBT and decision.status is Status.UNDECIDABLE:
-        return Act.DECIDED  # given up (3.12): people were needed for a call that has started
+        return Act.DECIDED  # abandoned (3.12): the call has started
     return _ENDS.get(decision.status, Act.DECIDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteEvidence:
-    """The grounds on which a vote was counted (7.5).
+    """Evidence on which a vote was counted (7.5).
 
     Attributes:
-        payload: Id of the payload of Slack that brought it.
-        person: The person, as looked up at that moment: a plain mapping.
-        groups: Names of the groups by which they count.
-        groups_read_ms: When these were looked up.
-        shown: Digest of the call as the person saw it.
+        payload: Id of the Slack payload.
+        person: The person as looked up at the vote, as a mapping.
+        groups: Names of the groups through which the vote counts.
+        groups_read_ms: When the groups were looked up.
+        shown: Digest of the call that the person saw.
         digest: Digest of the call that the vote is for.
-        ruling: Digest of the ruling.
-        file: Hash of the policy file in force; empty when there is none.
-        for_id: On whose behalf they vote; empty for themselves.
+        ruling: Digest of the rule's decision.
+        file: Hash of the policy file in force; empty without a file.
+        for_id: Id of the delegating person; empty without a delegation.
     """
 
     payload: str
@@ -281,15 +276,15 @@ class VoteEvidence:
 def vote_entry(
     approval: Approval, choice: str, evidence: VoteEvidence, *, by: str, at_ms: int, note: str = ""
 ) -> AuditEntry:
-    """The entry that says how somebody voted, and why that counts.
+    """Build the entry of a vote with its evidence.
 
     Args:
-        approval: As it is with the vote.
+        approval: The approval with the vote.
         choice: `approve`, `reject`, or how a doubt is settled.
-        evidence: The grounds; all of them are kept, also where they are empty.
-        by: Whose vote.
-        at_ms: When.
-        note: What the person wrote beside it.
+        evidence: The evidence. Empty fields are stored, too.
+        by: Slack user id of the voter.
+        at_ms: When the vote was cast.
+        note: Text that the voter added.
     """
     return entry_of(
         Act.VOTED,
@@ -312,9 +307,9 @@ def vote_entry(
 
 
 def vote_entries(approval: Approval) -> list[AuditEntry]:
-    """The entries of all present votes, after that of the edit that they are about.
+    """Build the entries of all current votes, after the entry of the last edit.
 
-    Those that are on record stay as they are.
+    Entries that are stored already do not change.
     """
     votes = entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
     ended = [end for one in votes for end in _claim_end(approval, by=one.actor_id, at_ms=one.at_ms)]
@@ -322,7 +317,7 @@ def vote_entries(approval: Approval) -> list[AuditEntry]:
 
 
 def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
-    """The entry that says that a vote or an edit ended a claim; empty if it ended none."""
+    """Build the entry of a claim that a vote or an edit ended, if there is one."""
     claim = read_claim(approval.claim_json)
     if claim.by or not claim.past or claim.until_ms != at_ms:
         return []
@@ -331,11 +326,11 @@ def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
 
 
 def edit_entries(approval: Approval) -> list[AuditEntry]:
-    """The entry that says how a call was changed last, and who is asked about it from then."""
+    """Build the entry of the last edit of a call."""
     found = parsed(approval.edit_json)
     at_ms = found.get("at_ms") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(at_ms, int):
-        return []  # nobody has edited it, or an earlier release noted that
+        return []  # the call was not edited
     entry = entry_of(
         Act.EDITED,
         key=f"{approval.approval_id}:{approval.edited_by}:{at_ms}",
@@ -358,10 +353,10 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
 
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:
-    """The entries of the present votes of an approval, and of others that it had."""
+    """Build the entries of an approval's current votes and of the given earlier votes."""
     try:
         ballot = ballot_of(approval)
-    except TermsError:  # of another release, which noted them when they were cast
+    except TermsError:  # the terms are damaged
         return []
     return [
         vote_entry(
@@ -388,12 +383,12 @@ def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """The content of an act beside a vote.
+    """Content of the entry of a secondary action.
 
     Attributes:
-        until_ms: Until when it holds; None where there is no such time.
-        question: What was asked back.
-        reply: What a requester answered.
+        until_ms: When the effect ends, or None.
+        question: The question to the requesters.
+        reply: The requester's answer.
     """
 
     until_ms: int | None = None
@@ -404,16 +399,7 @@ class Beside:
 async def note_beside(
     store: AuditStore, act: Act, approval: Approval, at_ms: int, *, by: str, beside: Beside
 ) -> None:
-    """Put on record what somebody did without voting: a claim, a snooze, a question, an answer.
-
-    Args:
-        store: The audit.
-        act: What.
-        approval: As it is with it.
-        at_ms: When.
-        by: Who.
-        beside: What there is to say of it.
-    """
+    """Record a secondary action: a claim, a snooze, a question or an answer."""
     await note(
         store,
         act,
@@ -429,7 +415,7 @@ async def note_beside(
 
 
 def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
-    """The entries that say what a run is told: each decision, which may be there, and that."""
+    """Build the entries of the decisions that a run receives."""
     found: list[AuditEntry] = []
     for one in decided:
         if one.decision is not None:
@@ -443,7 +429,7 @@ def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
 
 
 async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:
-    """Put on record who may decide, too, from when on."""
+    """Record an escalation: who can decide in addition, and since when."""
     await note(
         store,
         Act.ESCALATED,
@@ -455,13 +441,13 @@ async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> 
 
 
 async def note_reminder(store: AuditStore, number: int, approval: Approval, at_ms: int) -> None:
-    """Put on record that people are told again, for the so many-th time."""
+    """Record the n-th reminder of an approval."""
     key = f"{approval.approval_id}:{number}"
     await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
 
 
 async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
-    """Put on record that escalation steps have begun: who may decide, too, from when on."""
+    """Record escalation steps: who can decide in addition, and since when."""
     try:
         escalate = terms_of(approval).escalate
     except TermsError:
@@ -485,7 +471,7 @@ async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_
 
 
 async def note_reminded(store: AuditStore, approval: Approval, key: str, at_ms: int) -> None:
-    """Put on record that people are told again, by the message of this key."""
+    """Record a reminder, identified by the key of its message."""
     await note(
         store,
         Act.REMINDED,
@@ -497,7 +483,7 @@ async def note_reminded(store: AuditStore, approval: Approval, key: str, at_ms: 
 
 
 async def note_handover(store: AuditStore, approval: Approval, key: str, at_ms: int) -> None:
-    """Put on record that who is on duty now is told, by the message of this key."""
+    """Record that the new person on call was mentioned, by the message's key."""
     name = f"{approval.approval_id}:{key}"
     await note(store, Act.HANDED_OVER, key=name, at_ms=at_ms, about=approval)
 
@@ -505,14 +491,14 @@ async def note_handover(store: AuditStore, approval: Approval, key: str, at_ms: 
 async def note_opened(
     store: AuditStore, approval: Approval, at_ms: int, *, by: str, fields: Sequence[str] = ()
 ) -> None:
-    """Put on record who opened what a card does not show, and never what it is.
+    """Record that a person read all details of a card, without the details.
 
     Args:
         store: The audit.
-        approval: As it was opened.
-        at_ms: When.
-        by: Who.
-        fields: Names of what was masked and is shown; none where only details are read.
+        approval: The approval at that time.
+        at_ms: When the details were opened.
+        by: Slack user id of the reader.
+        fields: Names of revealed masked values; empty if only details were read.
     """
     await note(
         store,
@@ -529,10 +515,10 @@ async def note_opened(
 async def note_refusal(
     store: AuditStore, approval: Approval, at_ms: int, *, by: str, error: UserFacingError
 ) -> None:
-    """Put on record that somebody's click or form decided nothing.
+    """Record a click or a form that had no effect.
 
-    Where somebody else has just been quicker, how it was decided goes before: another process may
-    not have written it yet.
+    If another person decided first, that decision is recorded before, because its process may not
+    have written the entry yet.
     """
     key = f"{approval.approval_id}:{by}:{at_ms}"
     why, code = str(error), error.code
@@ -547,7 +533,7 @@ async def note_refusal(
 async def note_undeliverable(
     store: AuditStore, approval: Approval, at_ms: int, *, method: str, why: str
 ) -> None:
-    """Put on record that Slack does not take a card."""
+    """Record that Slack refused a card."""
     await note(
         store,
         Act.UNDELIVERABLE,
@@ -560,16 +546,11 @@ async def note_undeliverable(
 
 
 _CALLS = frozenset({"arguments", "before", "edited", "asked", "answer"})
-"""Evidence that says what ran: masked like a card, so that a reviewer sees what people saw."""
+"""Evidence of the call, masked like a card: auditors see what approvers saw."""
 
 
 def masked_evidence(detail: object, masks: Names) -> dict[str, object]:
-    """Mask evidence: what ran like a card, all else as strictly as the log.
-
-    Args:
-        detail: JSON data.
-        masks: What the author of a tool says of the arguments.
-    """
+    """Mask evidence: the call like a card, everything else like a log."""
     if not isinstance(detail, dict):
         return {}
     return {
@@ -579,7 +560,7 @@ def masked_evidence(detail: object, masks: Names) -> dict[str, object]:
 
 
 def parsed(text: str) -> object:
-    """JSON data; empty for an empty text, and the text itself when it is damaged."""
+    """Parse JSON. Return None for an empty text, and damaged text unchanged."""
     try:
         return json.loads(text) if text else ""
     except (ValueError, RecursionError):
@@ -599,7 +580,7 @@ def _short(value: object) -> object:
 
 
 async def note_start(store: TakesEntries, start: WorkStarting, at_ms: int) -> None:
-    """Put on record that a gated call is about to run, before it does."""
+    """Record that a gated call is about to run."""
     await note(
         store,
         Act.STARTED,

@@ -1,4 +1,4 @@
-"""Entries of what does not count any more: votes, a call as it was, a decision that lapsed."""
+"""Audit entries for dropped votes, edits, and lapsed decisions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from storage.records import Approval
 async def note_gone(
     store: AuditStore, approval: Approval, at_ms: int, *, votes: Sequence[CastVote]
 ) -> None:
-    """Put on record that votes do not count any more; before they are removed.
+    """Record that votes no longer count, before they are removed.
 
-    Whoever counted them may have died before they were on record: they are put there, too.
+    The votes themselves are recorded, too: the process that counted them may have crashed.
     """
     await store.append_all(
         [
@@ -49,7 +49,7 @@ async def note_gone(
 async def note_taken_back(
     store: AuditStore, approval: Approval, at_ms: int, *, vote: CastVote
 ) -> None:
-    """Put on record that somebody removed their vote, and what it was."""
+    """Record that a person withdrew their vote."""
     back = entry_of(
         Act.TAKEN_BACK,
         key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
@@ -64,33 +64,24 @@ async def note_taken_back(
 
 
 def edit_text(before: Approval, at_ms: int, note: str = "") -> str:
-    """The state that an edit finds, for the record: whoever goes on after a crash can note it.
-
-    Args:
-        before: The approval before it.
-        at_ms: When.
-        note: What the editor wrote beside it, where no vote of theirs has it.
-    """
+    """Serialize the state before an edit, so the edit can be recorded after a crash."""
     found: dict[str, object] = {"at_ms": at_ms, "shown": before.digest}
     if note:
         found["note"] = note
-    if before.original_json:  # else what it finds becomes that
+    if before.original_json:  # without an original, the state before the edit is the original
         found["before"] = before.arguments_json
     return json.dumps(found)
 
 
 async def note_edit(store: AuditStore, before: Approval, after: Approval) -> None:
-    """Put on record that a call was changed while it waits, and who is asked about it from then.
-
-    Its votes are void; they stay on record.
-    """
+    """Record an edit of a pending call, which voids its votes."""
     await store.append_all([*vote_entries(before), *edit_entries(after)])
 
 
 async def note_edit_refusal(
     store: AuditStore, approval: Approval, at_ms: int, *, by: str, code: str, why: str
 ) -> None:
-    """Put on record that an edit was not taken: the card and its votes stay as they are."""
+    """Record a refused edit. The card and its votes do not change."""
     key = f"{approval.approval_id}:{by}:{at_ms}"
     await note(
         store, Act.EDIT_REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code
@@ -98,5 +89,5 @@ async def note_edit_refusal(
 
 
 async def note_lapse(store: TakesEntries, approval: Approval, at_ms: int, *, why: str) -> None:
-    """Put on record that what was decided started nothing, and people are asked anew."""
+    """Record that a decision lapsed unused, so people are asked again."""
     await note(store, Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)

@@ -1,4 +1,4 @@
-"""The record, as people read it: the story of a thread or an approval, line by line."""
+"""Audit reports: the history of a thread or an approval, line by line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.ports.audit import Link
 from storage.records import Approval, AuditEntry
 
 MOST = 100_000
-"""Entries of one thread that are read."""
+"""Maximum number of entries to read of one thread."""
 
 _ORDER = {act: place for place, act in enumerate(Act)}
 
@@ -23,12 +23,7 @@ _ORDER = {act: place for place, act in enumerate(Act)}
 async def story(
     storage: Storage, *, thread_id: str = "", approval_id: str = ""
 ) -> list[AuditEntry]:
-    """Read what is on record of a thread, or of one approval, in the order in which it happened.
-
-    Args:
-        storage: Open.
-        thread_id: Of which thread.
-        approval_id: Of which approval; its gated call is part of it.
+    """Read the audit entries of a thread or of one approval, in order.
 
     Raises:
         RecordNotFoundError: There is no such approval.
@@ -48,7 +43,7 @@ def _concerns(entry: AuditEntry, approval: Approval) -> bool:
 
 
 def in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """Sort by time; within a millisecond, in the order in which such acts follow each other."""
+    """Sort by time; entries of one millisecond by the usual order of their acts."""
     last = len(_ORDER)
     return sorted(
         entries,
@@ -61,7 +56,7 @@ def in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 
 def line(entry: AuditEntry) -> str:
-    """Write an entry for a terminal: when, what, who, what about, and the evidence."""
+    """Format an entry for a terminal: time, act, actor, subject and evidence."""
     words = [_when(entry.at_ms), entry.action]
     if entry.actor_id:
         words.append(f"by {entry.actor_id}")
@@ -76,7 +71,7 @@ def line(entry: AuditEntry) -> str:
 
 
 def json_line(entry: AuditEntry) -> str:
-    """Write an entry as one JSON object on one line."""
+    """Format an entry as one line of JSON."""
     return json.dumps(
         {
             "at": _when(entry.at_ms),
@@ -92,7 +87,7 @@ def json_line(entry: AuditEntry) -> str:
 
 
 def _evidence(entry: AuditEntry) -> dict[str, object]:
-    """Masked again: with the rules of today."""
+    """Return the evidence, masked again with the current rules."""
     return masked_evidence(entry.detail, Names(shown=_texts(entry.detail.get("declared_shown"))))
 
 
@@ -102,7 +97,7 @@ def _when(at_ms: int) -> str:
 
 
 def _dump(item: object) -> str:
-    """Write a value so that nothing in it can forge a line, or move the terminal's cursor."""
+    """Serialize a value without line breaks and terminal control characters."""
     text = item if isinstance(item, str) and item else json.dumps(item, ensure_ascii=False)
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
@@ -116,17 +111,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditQuery:
-    """The entries that somebody looks for: all that is given must fit.
-
-    Attributes:
-        since_ms: From then on.
-        until_ms: Before then.
-        user: Who did it, or for whom.
-        action: The act.
-        tool: The tool that the call is of.
-        outcome: How it ended: a status, a choice, or the outcome of a call.
-        thread_id: In which thread.
-    """
+    """Filter for audit entries. All given fields must match."""
 
     since_ms: int | None = None
     until_ms: int | None = None
@@ -141,7 +126,7 @@ _OUTCOMES = ("status", "choice", "outcome")
 
 
 def fits(entry: AuditEntry, query: AuditQuery) -> bool:
-    """Whether an entry is one of those that somebody looks for."""
+    """Whether an entry matches the query."""
     wanted = (
         (query.user, {entry.actor_id, entry.for_id}),
         (query.action, {entry.action}),
@@ -155,7 +140,7 @@ def fits(entry: AuditEntry, query: AuditQuery) -> bool:
 
 
 def exported(link: Link) -> dict[str, object]:
-    """An entry with its place in the chain, masked, for other programs."""
+    """Return a masked entry with its chain position, for other programs."""
     entry = link.entry
     return {
         **link.form,

@@ -1,1 +1,1 @@
-"""Upkeep: retention, restore, sealing of the audit, clocks."""
+"""Maintenance: retention, restore, audit sealing, clock checks."""

@@ -1,7 +1,7 @@
-"""The care for the audit's chain: what is open is sealed, its end is told, and it is verified.
+"""Seal, verify and prune the chains of the audit.
 
-Nobody who appends waits for this. The embedded database seals at once, and there is only the end
-to tell.
+Entries are appended unsealed and sealed later. SQLite seals on append, so the sealer only logs the
+ends of its chains.
 """
 
 from __future__ import annotations
@@ -24,24 +24,18 @@ from storage.ports.audit import Link, TrailStore
 logger = logging.getLogger(__name__)
 
 HEAD_EVERY = timedelta(hours=1)
-"""From one line in the log with the ends of all chains to the next."""
+"""Interval at which the ends of all chains are logged."""
 LOOK_EVERY = timedelta(minutes=1)
-"""From one look for what is not sealed to the next."""
+"""Interval between searches for unsealed entries."""
 LATE = timedelta(minutes=1)
-"""The age from which an open entry is a fault."""
+"""Age at which an unsealed entry is reported as a fault."""
 PAGE = 500
-"""Entries that are read at a time."""
+"""Number of entries per read."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Sealer:
-    """Seals what is open, again and again.
-
-    Args:
-        trail: The audit's chain.
-        clock: The time now.
-        owner: Name of this process in leases.
-    """
+    """Seals unsealed audit entries periodically."""
 
     trail: TrailStore
     clock: Clock
@@ -51,7 +45,7 @@ class Sealer:
     _is_busy: bool = False
 
     async def step(self) -> None:
-        """Seal what is open; say in the log how far the chains are, and what is late."""
+        """Seal new entries; log the ends of the chains and overdue entries."""
         if self._is_busy:
             return
         self._is_busy = True
@@ -90,7 +84,7 @@ class Sealer:
 
 
 async def links(storage: Storage) -> AsyncIterator[Link]:
-    """All entries of the audit: those of each chain in order, and what is open."""
+    """Return all audit entries: each chain in order, then the unsealed entries."""
     for team_id in sorted(await storage.trail.heads()):
         async for link in links_of(storage, team_id):
             yield link
@@ -99,7 +93,7 @@ async def links(storage: Storage) -> AsyncIterator[Link]:
 
 
 async def links_of(storage: Storage, team_id: str) -> AsyncIterator[Link]:
-    """The sealed entries of a workspace, in order; those whose number is none are the last."""
+    """Return a workspace's sealed entries in order; damaged numbers come last."""
     after = 0
     while page := await storage.trail.page(team_id, after=after, limit=PAGE):
         numbers = [number for link in page if (number := _number(link))]
@@ -119,20 +113,20 @@ async def verify(
     plain_until: Head | None = None,
     team_id: str = "",
 ) -> Mapping[str, Verdict]:
-    """Look at each chain from its first entry to its last.
+    """Verify each chain from its first entry to its last.
 
     Args:
-        storage: Open.
+        storage: An open database.
         seal: Knows the keys.
-        head: As noted elsewhere.
-        plain_until: The last entry of before the key, as noted elsewhere.
-        team_id: Whose chain; all of them when empty.
+        head: End of a chain, as noted elsewhere.
+        plain_until: Last entry before the key was introduced, as noted elsewhere.
+        team_id: The workspace; empty for all.
 
     Returns:
-        What was found, by workspace.
+        The results by workspace.
 
     Raises:
-        BotError: It is not clear of which chain the noted entries are.
+        BotError: It is unclear which chain the noted entries belong to.
     """
     verdicts: dict[str, Verdict] = {}
     heads = await storage.trail.heads()
@@ -144,27 +138,22 @@ async def verify(
         async for link in links_of(storage, team):
             verifier.add(link.form, is_whole=link.is_whole, is_erased=link.entry.erased)
         verdict = verifier.end()
-        if verdict.ok and verdict.seq < noted[team].seq:  # the database itself noted a later end
+        if (
+            verdict.ok and verdict.seq < noted[team].seq
+        ):  # the database has a later checkpoint of the end
             verdict = replace(verdict, fault=Flaw(verdict.seq + 1, Wrong.MISSING))
         verdicts[team] = verdict
     return verdicts
 
 
 def _number(link: Link) -> int:
-    """The number of a sealed entry; 0 for one that is damaged."""
+    """Return the number of a sealed entry; 0 if it is damaged."""
     seq = link.form.get("seq")
     return seq if isinstance(seq, int) else 0
 
 
 async def prune(storage: Storage, team_id: str, *, before_ms: int, owner: str, clock: Clock) -> int:
-    """Delete the beginning of a chain, behind a checkpoint.
-
-    Args:
-        storage: Open.
-        team_id: Whose chain.
-        before_ms: Entries up to the first that is as young are deleted.
-        owner: Name of this process in leases.
-        clock: The time now.
+    """Delete the beginning of a chain, before a checkpoint.
 
     Returns:
         How many entries were deleted.

@@ -1,7 +1,7 @@
-"""The comparison of this machine's clock with that of the database's server.
+"""Compare this machine's clock with the database server's.
 
-Leases and due times are compared between machines: clocks that differ let two of them work on one
-thread.
+Leases and due times are compared between machines. With different clocks, two processes could work
+on one thread.
 """
 
 from __future__ import annotations
@@ -19,20 +19,16 @@ from storage.errors import Fault, StorageError, StoreBrokenError
 logger = logging.getLogger(__name__)
 
 ACCEPTED = timedelta(seconds=1)
-"""The greatest difference that is not worth a word."""
+"""Maximum difference that is not reported."""
 LOOK_EVERY = timedelta(hours=1)
 
 
 async def clock_difference(storage: Storage, clock: Clock = system_clock) -> int:
-    """Compare this machine's clock with that of the database's server.
-
-    Args:
-        storage: Open.
-        clock: The clock of this machine.
+    """Compare this machine's clock with the database server's clock.
 
     Returns:
-        By how many milliseconds this one is ahead for certain (negative: behind), however long the
-        answer took; 0 for up to a second.
+        Minimum milliseconds by which this clock is ahead (negative: behind), whatever the
+        latency; 0 for up to one second.
 
     Raises:
         StoreUnavailableError: The server does not answer.
@@ -47,16 +43,16 @@ async def clock_difference(storage: Storage, clock: Clock = system_clock) -> int
 
 
 def say_difference(ahead_ms: int) -> str:
-    """Say a difference in words."""
+    """Format a clock difference as text."""
     where = "ahead of" if ahead_ms > 0 else "behind"
     return f"the clock of this machine is {abs(ahead_ms) / 1_000:.1f} s {where} the database's"
 
 
 async def check_clock(storage: Storage, clock: Clock = system_clock) -> None:
-    """Refuse to work with a clock that differs by more than a lease; log a smaller difference.
+    """Refuse a clock that differs by more than a lease; log a smaller difference.
 
     Raises:
-        StoreBrokenError: It differs so much that two processes would work on one thread.
+        StoreBrokenError: The difference would let two processes work on one thread.
         StoreUnavailableError: The server does not answer.
     """
     ahead = await clock_difference(storage, clock)
@@ -68,25 +64,20 @@ async def check_clock(storage: Storage, clock: Clock = system_clock) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class ClockWatch:
-    """Compares the clocks every hour.
-
-    Args:
-        storage: Open.
-        clock: The time now.
-    """
+    """Compares the clocks every hour."""
 
     storage: Storage
     clock: Clock
     _next_ms: int = 0
 
     async def step(self) -> None:
-        """Compare the clocks when an hour is over; a difference is logged."""
+        """Compare the clocks once an hour; log a difference."""
         now = self.clock()
         if now < self._next_ms:
             return
         is_first, self._next_ms = not self._next_ms, now + milliseconds(LOOK_EVERY)
         if is_first:
-            return  # the start has compared them
+            return  # compared at startup
         try:
             await check_clock(self.storage)
         except StoreBrokenError as error:

@@ -1,4 +1,4 @@
-"""The requests that wait for people, for an operator: all of them, and asking anew (8.5)."""
+"""Operator commands: list pending requests, and ask again (8.5)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuery:
-    """A choice among what waits; what is empty leaves nothing out.
-
-    Attributes:
-        user: A user, or a user group, that a group of its rule names.
-        rule: Name of a rule.
-        is_stuck: Only what nobody can decide now.
-        outdated_by: Hash of a policy: only what was asked under another one.
-    """
+    """Filter for pending requests. Empty fields match everything."""
 
     user: str = ""
     rule: str = ""
@@ -36,7 +29,7 @@ class PendingQuery:
     outdated_by: str = ""
 
     def fits(self, approval: Approval, now_ms: int) -> bool:
-        """Whether an approval is one of them."""
+        """Whether an approval matches the filter."""
         is_outdated = bool(approval.terms_json) and approval.policy_file != self.outdated_by
         return (
             (not self.is_stuck or bool(approval.stuck))
@@ -48,18 +41,13 @@ class PendingQuery:
 
 @dataclass(frozen=True, slots=True)
 class PendingRequests:
-    """Finds what waits for people, and has it asked anew.
-
-    Args:
-        storage: Where records are kept.
-        clock: The time now.
-    """
+    """Finds pending requests and has them asked again."""
 
     storage: Storage
     clock: Clock
 
     async def find(self, query: PendingQuery) -> list[Approval]:
-        """Return what waits, the earliest deadline first."""
+        """Return the pending requests, the earliest expiry first."""
         now = self.clock()
         found = [one async for one in self._all() if query.fits(one, now)]
         return sorted(found, key=lambda one: (one.expires_ms, one.approval_id))
@@ -72,14 +60,14 @@ class PendingRequests:
             approvals, after = await self.storage.restoring.pending(limit=_PAGE, after=after)
 
     async def reask(self, approval_id: str) -> Approval:
-        """Call a request off, so that its gate asks people anew; the bot that runs does the rest.
+        """Cancel a request so that its gate asks again; the running bot does the rest.
 
         Returns:
-            The approval as it ended.
+            The cancelled approval.
 
         Raises:
-            RecordNotFoundError: There is none.
-            BotError: It cannot be asked anew, and why.
+            RecordNotFoundError: The approval does not exist.
+            BotError: The request cannot be asked again; the text says why.
         """
         approval = await self.storage.approvals.get(approval_id)
         if why := why_not(approval):
@@ -103,7 +91,7 @@ class PendingRequests:
 
 
 def why_not(approval: Approval) -> str:
-    """Why a request cannot be asked anew, as a clause; empty when it can."""
+    """Return why a request cannot be asked again, as a clause; empty if it can."""
     if approval.status is not Status.PENDING:
         return "it isn't waiting for a decision"
     if approval.kind is not Kind.APPROVAL or not approval.tool:
@@ -114,7 +102,7 @@ def why_not(approval: Approval) -> str:
 
 
 def _named(approval: Approval, now_ms: int) -> set[str]:
-    """The ids that the groups of its rule name, and who is on duty now."""
+    """Return the ids that the rule's groups name, including who is on call now."""
     try:
         terms: Terms = terms_of(approval)
     except TermsError:

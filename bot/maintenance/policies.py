@@ -1,4 +1,4 @@
-"""The news of the policy in force, for the log, the audit and the metrics."""
+"""Report policy changes to the log, the audit and the metrics."""
 
 from __future__ import annotations
 
@@ -17,15 +17,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRecorder:
-    """Puts on record which policy file came into force, and which was refused.
-
-    Args:
-        audit: Where it is put on record, before it counts.
-        tell: Takes the event of it.
-        clock: The time now.
-        team_id: The workspace.
-        owner: Name of this process: each has the file in force on its own.
-    """
+    """Records accepted and refused policy files."""
 
     audit: AuditStore
     tell: TellEvent
@@ -34,10 +26,10 @@ class PolicyRecorder:
     owner: str
 
     async def __call__(self, news: PolicyNews) -> None:
-        """Tell of a policy.
+        """Record a policy change.
 
         Raises:
-            StorageError: It cannot be put on record: a new file does not come into force.
+            StorageError: The change cannot be recorded, so the new file is not applied.
         """
         act = Act.POLICY_REFUSED if news.faults else Act.POLICY_LOADED
         now = self.clock()

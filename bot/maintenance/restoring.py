@@ -1,8 +1,8 @@
-"""The care after a database went back to a copy: people are asked what the records do not know.
+"""Mark unfinished work after a restore from a backup.
 
-Whatever happened after the copy is not on record: a request that is pending may have been decided,
-and its call may have run. So nothing goes on by itself. The command marks what was not over;
-`bot.maintenance.thread_recovery` then looks at each thread, under its lease.
+Events after the backup are unknown: a pending request may have been decided, and its call may have
+run. Therefore nothing continues by itself. The command marks unfinished records;
+`bot.maintenance.thread_recovery` then checks each thread under its lease.
 """
 
 from __future__ import annotations
@@ -24,13 +24,7 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """The marked records, in numbers.
-
-    Attributes:
-        to_ms: To which moment the database went back.
-        approvals: How many requests are asked again.
-        threads: How many threads are looked at.
-    """
+    """Counts of the marked records."""
 
     to_ms: int
     approvals: int
@@ -39,22 +33,17 @@ class Marked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restoring:
-    """Marks what a copy left unfinished. May be repeated.
-
-    Args:
-        storage: The database, which nobody else has.
-        clock: The time now.
-    """
+    """Marks what the backup left unfinished. Idempotent."""
 
     storage: Storage
     clock: Clock
 
     async def mark(self) -> Marked:
-        """Ask again what is pending, and have every thread looked at that is not at rest."""
+        """Ask pending requests again, and mark every active thread for recovery."""
         to_ms, now_ms = await self.storage.restoring.newest_ms(), self.clock()
         approvals = threads = 0
         era = await self.storage.restoring.begin_era()
-        # How often they were used since is not known; and who was to end one may have done so.
+        # Later uses and revocations of the grants are unknown.
         await self.storage.grants.end_all(now_ms=now_ms)
         await self.storage.delegations.end_all(now_ms=now_ms)
         async for thread in self._unfinished():
@@ -89,16 +78,10 @@ class Restoring:
 
 
 async def ask_anew(storage: Storage, approval: Approval, *, to_ms: int, now_ms: int) -> bool:
-    """Put on record that people are asked again: the card says why, and has buttons.
-
-    Args:
-        storage: Where records are kept.
-        approval: As just read: pending, or decided before the copy was made, and not passed on.
-        to_ms: To which moment the database went back.
-        now_ms: The time now; all waits begin anew.
+    """Store that an approval is asked again; its card says why.
 
     Returns:
-        False when the record has changed meanwhile.
+        False if the record has changed meanwhile.
     """
     decision = approval.decision
     await note(
@@ -115,7 +98,7 @@ async def ask_anew(storage: Storage, approval: Approval, *, to_ms: int, now_ms: 
 
 
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
-    """The approval as it is asked again; see `ask_anew`."""
+    """Return the approval as it is asked again; see `ask_anew`."""
     later = now_ms - approval.created_ms
     expires_ms = approval.expires_ms + later
     remind_ms = approval.remind_ms
@@ -126,7 +109,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         approval,
         status=Status.PENDING,
         decision=None,
-        # Votes may have been taken back since, and who has claimed it may have let it go.
+        # Votes and claims may have been withdrawn after the backup.
         votes_json="[]",
         stage=0,
         claim_json="",
@@ -142,7 +125,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         attempts=0,
         revision=approval.revision + 1,
         drawn_revision=0,
-        # The card may have been posted after the copy was made: then it is found.
+        # The card may have been posted after the backup; the search then finds it.
         post_tried=approval.post_tried or not approval.card_ts,
         due_ms=now_ms,
         leased_by="",
@@ -153,12 +136,12 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
 
 
 def cut_text(to_ms: int) -> str:
-    """Say in a thread why its turn was ended."""
+    """Return the thread message that says why the turn was ended."""
     return say("message.restored_cut", time=_moment(to_ms))
 
 
 def unread_text(to_ms: int) -> str:
-    """Say in a thread why messages are left alone."""
+    """Return the thread message that says why messages were ignored."""
     return say("message.restored_unread", time=_moment(to_ms))
 
 

@@ -1,9 +1,8 @@
-"""Forgetting: all of a thread is deleted, and its audit keeps who, what and when.
+"""Retention: delete old threads; the audit keeps who, what and when.
 
-A thread that is not over is never touched. The order is that of everything else, record and act:
-the thread is sealed by its lease, the forgetting is put on record, then all is deleted in small
-pieces, and the thread itself last. Cut off at any point, the thread is still at rest, and is
-forgotten by whoever tries next.
+Only threads at rest are deleted. The thread is locked by its lease, the deletion is recorded, the
+records are deleted in batches, and the thread itself last. After a crash the thread is still at
+rest, and the next run deletes it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from storage.records import Thread
 logger = logging.getLogger(__name__)
 
 PIECE = 200
-"""Records of a kind that are deleted at a time: the database serves others in between."""
+"""Number of records per delete; other queries run in between."""
 _UNREADABLE = "its record cannot be read: see `countersign doctor`"
 
 PERMALINK = re.compile(
@@ -42,12 +41,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The effect that forgetting a thread would have.
+    """What deleting a thread would do.
 
     Attributes:
-        thread_id: Which.
-        counts: How many records there are, by collection.
-        refusal: Why it cannot be forgotten now; empty when it can.
+        thread_id: The thread.
+        counts: Number of records by collection.
+        refusal: Why the thread cannot be deleted now; empty if it can.
     """
 
     thread_id: str
@@ -57,26 +56,17 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgetting:
-    """Deletes threads.
-
-    Args:
-        storage: Where records are kept.
-        clock: The time now.
-        owner: Name of this process in leases.
-    """
+    """Deletes threads."""
 
     storage: Storage
     clock: Clock
     owner: str
 
     async def find(self, name: str) -> str:
-        """Read which thread is meant.
-
-        Args:
-            name: The id of a thread, of an approval, or the link of a message of the thread.
+        """Find the thread that a name or link denotes.
 
         Raises:
-            RecordNotFoundError: There is none, or it is not clear which.
+            RecordNotFoundError: No thread, or more than one, matches.
         """
         if name.startswith("apr_"):
             return (await self.storage.approvals.get(name)).thread_id
@@ -89,10 +79,10 @@ class Forgetting:
         return threads[0]
 
     async def forecast(self, thread_id: str) -> Forecast:
-        """Say what forgetting it would mean; nothing is changed.
+        """Return what deleting a thread would do, without changes.
 
         Raises:
-            RecordNotFoundError: There is nothing of such a thread.
+            RecordNotFoundError: There are no records of this thread.
         """
         counts = await self.storage.retention.counts(thread_id)
         try:
@@ -100,23 +90,21 @@ class Forgetting:
         except RecordNotFoundError:
             if not set(counts) - {"audit"}:
                 raise
-            return Forecast(thread_id=thread_id, counts=counts)  # what a lost thread has left
+            return Forecast(
+                thread_id=thread_id, counts=counts
+            )  # remains of a thread whose record is missing
         except RecordFormatError:
             return Forecast(thread_id=thread_id, counts=counts, refusal=_UNREADABLE)
         return Forecast(thread_id=thread_id, counts=counts, refusal=await self._refusal(thread))
 
     async def forget(self, thread_id: str, *, how: str) -> Forecast:
-        """Delete all of a thread, unless it is not over.
-
-        Args:
-            thread_id: Which.
-            how: On whose wish, for the audit.
+        """Delete all records of a thread if it is at rest.
 
         Returns:
-            What there was of it, and why it stays if it does.
+            What the thread had, and why it was kept, if it was.
 
         Raises:
-            RecordNotFoundError: There is nothing of such a thread.
+            RecordNotFoundError: There are no records of this thread.
         """
         forecast = await self.forecast(thread_id)
         if forecast.refusal:
@@ -127,7 +115,7 @@ class Forgetting:
         )
         if thread is None and await self._is_there(thread_id):
             return Forecast(thread_id=thread_id, counts=forecast.counts, refusal="it was woken")
-        # Looked at again: something may have come between the look and the seal.
+        # Check again: work may have arrived before the lease was taken.
         refusal = await self._unfinished(thread_id)
         if not refusal:
             await note(
@@ -145,7 +133,7 @@ class Forgetting:
         return Forecast(thread_id=thread_id, counts=forecast.counts, refusal=refusal)
 
     async def old(self, before_ms: int) -> AsyncIterator[tuple[int, str]]:
-        """Threads at rest in which nothing has happened since then: since when, and their ids."""
+        """Yield threads at rest without activity since a time: last activity and id."""
         after = (-1, "")
         while found := await self.storage.retention.resting(
             before_ms=before_ms, limit=PIECE, after=after
@@ -155,7 +143,7 @@ class Forgetting:
             after = found[-1]
 
     async def erase_whispers(self, before_ms: int) -> int:
-        """Delete private answers that are over and older; return how many."""
+        """Delete finished ephemeral messages older than a time; return the count."""
         total = 0
         while erased := await self.storage.retention.erase_whispers(
             before_ms=before_ms, limit=PIECE
@@ -164,9 +152,9 @@ class Forgetting:
         return total
 
     async def erase_delegations(self, before_ms: int) -> int:
-        """Delete rights that were handed on, and absences, that were over before; return how many.
+        """Delete delegations and absences that ended before a time; return the count.
 
-        The audit keeps that they were.
+        The audit keeps them.
         """
         total = 0
         while erased := await self.storage.delegations.erase(before_ms=before_ms, limit=PIECE):
@@ -174,7 +162,7 @@ class Forgetting:
         return total
 
     async def erase_people(self, before_ms: int) -> int:
-        """Delete what is kept of people who have no wishes, and were told nothing since.
+        """Delete people without preferences and without recent messages; return the count.
 
         Returns:
             How many there were.
@@ -204,7 +192,7 @@ class Forgetting:
         return "; ".join(words for name, words in _WORDS.items() if name in left)
 
     async def _erase(self, thread_id: str, thread: Thread | None) -> str:
-        """Delete piece by piece under the lease; return why something stays, if it does."""
+        """Delete in batches under the lease; return why records remain, if any do."""
         retention, half = self.storage.retention, milliseconds(FORGETTING_LEASE) // 2
         long_ms = self.clock() + half
         more = 1
@@ -221,7 +209,7 @@ class Forgetting:
         return ""
 
     async def _end(self, thread: Thread, refusal: str) -> str:
-        """Delete the thread itself, or give it back."""
+        """Delete the thread itself, or release it."""
         if not refusal and await self.storage.retention.drop(thread):
             return ""
         await self.storage.threads.release(
@@ -232,14 +220,7 @@ class Forgetting:
 
 @dataclass(slots=True, kw_only=True)
 class Retention:
-    """Forgets what is older than the operator wants, a few threads at a time.
-
-    Args:
-        forgetting: Deletes threads.
-        keep: How long a thread is kept after the last thing that happened in it.
-        most: Threads of one step.
-        pause: From when all is done to the next look.
-    """
+    """Deletes threads older than the configured age, a few at a time."""
 
     forgetting: Forgetting
     keep: timedelta
@@ -250,9 +231,9 @@ class Retention:
     _is_busy: bool = False
 
     async def step(self) -> None:
-        """Forget a few threads.
+        """Delete a few threads.
 
-        What cannot be forgotten now is passed over, and comes again with the next round.
+        Threads that cannot be deleted now are tried again in the next round.
         """
         now = self.forgetting.clock()
         if self._is_busy or now < self._next_ms:
@@ -289,13 +270,13 @@ class Retention:
             erased += await self.forgetting.erase_delegations(before_ms)
             erased += await self.forgetting.erase_people(before_ms)
         if erased:
-            await self.forgetting.storage.retention.clear_log()  # or with the next step
+            await self.forgetting.storage.retention.clear_log()  # or in the next step
         if len(found) < self.most:
             self._after, self._next_ms = (-1, ""), now + milliseconds(self.pause)
 
 
 def _place_of(name: str) -> tuple[str, str] | None:
-    """Channel and `thread_ts` of a link; None when it is none."""
+    """Return the channel and `thread_ts` of a link; None if it is no link."""
     match = PERMALINK.fullmatch(name)
     if match is None:
         return None

@@ -1,8 +1,8 @@
-"""A thread after the database went back to a copy: nothing in it goes on by itself.
+"""Recover threads after a restore: nothing in them continues by itself.
 
-What waits for people goes on waiting; they are asked again, also where the copy has a decision that
-was not passed on. What was in the middle of something is ended, and the thread says so. Messages
-that no turn had read may have been worked on since, and are left alone.
+Pending approvals are asked again, and so are decisions that had not reached their run. Unfinished
+turns are ended with a message in the thread. Unread messages are ignored: a later turn may have
+read them after the backup.
 """
 
 from __future__ import annotations
@@ -24,35 +24,28 @@ from storage.records import Post, Status, Thread
 
 
 class EndsTurns(Protocol):
-    """The turns of a thread, as its comeback needs them."""
+    """Operations on the turns of a thread that recovery needs."""
 
     async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
-        """Return all that waits in the open turn."""
+        """Return all pending interrupts of the open turn."""
         ...
 
     async def attend(self, approval_id: str) -> None:
-        """Do all that is due for an approval."""
+        """Process an approval that is due."""
         ...
 
     async def doubt(self, thread: Thread, address: str) -> None:
-        """Note that nobody knows whether what stands there has run."""
+        """Record that the outcome of the call at an address is unknown."""
         ...
 
     async def give_up(self, thread: Thread, text: str) -> bool:
-        """End the open turn, which cannot go on, and tell people so."""
+        """End the open turn, which cannot continue, and post why."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecovery:
-    """Looks at threads that were not at rest in the copy.
-
-    Args:
-        storage: Where records are kept.
-        turns: Ends turns, and knows what waits.
-        clock: The time now.
-        spawn: Starts the drawing of cards.
-    """
+    """Recovers threads that were active in the backup."""
 
     storage: Storage
     turns: EndsTurns
@@ -60,10 +53,7 @@ class ThreadRecovery:
     spawn: Spawn
 
     async def settle(self, thread: Thread) -> Thread:
-        """Bring a thread to where it can go on; nothing when it was not marked. May be repeated.
-
-        Args:
-            thread: As claimed.
+        """Recover a marked thread. Idempotent.
 
         Raises:
             CheckpointConflictError: The lease was lost.
@@ -86,7 +76,7 @@ class ThreadRecovery:
         return replace(thread, restored_era=0, restored_turn=turn)
 
     async def _is_begun(self, thread: Thread) -> bool:
-        """Whether a turn was going on; its messages are taken before it is open."""
+        """Whether a turn was running. Its messages are taken before the turn is stored."""
         if thread.turn_open:
             return True
         return bool(await self.storage.inbox.of_turn(thread.thread_id, thread.turn + 1))
@@ -98,22 +88,22 @@ class ThreadRecovery:
         return None if stored is None else stored.status
 
     async def _ask_anew(self, thread: Thread) -> None:
-        """Ask again what the copy has as decided: the call may have run since."""
+        """Ask decided approvals again: their calls may have run since the backup."""
         for context in await self.turns.pending(thread):
             if not asks_people(context):
                 continue
             try:
                 approval = await self.storage.approvals.get(approval_id_of(context.id))
             except RecordNotFoundError:
-                continue  # it is made by the next step of the turn, which knows of the copy
+                continue  # the turn's next step creates the approval, and knows of the restore
             if approval.decision is None or approval.restored_era != thread.restored_era:
-                continue  # people may be as quick as we are
+                continue  # an approver decided meanwhile
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
                 self.spawn(self.turns.attend(approval.approval_id))
 
     async def _cut(self, thread: Thread) -> None:
-        """End the turn; whether what people had let run has run is not known."""
+        """End the turn. The outcomes of its approved calls are unknown."""
         asked = await self.storage.approvals.of_turn(thread.checkpoint_id)
         for approval in asked if thread.turn_open else ():
             if approval.open and approval.status is not Status.PENDING:
@@ -121,7 +111,7 @@ class ThreadRecovery:
         await self.turns.give_up(thread, cut_text(thread.restored_to_ms))
 
     async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
-        """Say that messages stood unread in the copy, which no turn reads; see `mark`."""
+        """Post that unread messages of the backup are ignored; see `mark`."""
         if not is_told and await self.storage.inbox.of_turn(thread.thread_id, -thread.restored_era):
             await self.storage.posts.add(self._post(thread))
 

@@ -1,1 +1,1 @@
-"""When and how people are told: working hours, preferences, the daily digest."""
+"""Notifications: preferences, quiet hours, working days, daily digests."""

@@ -1,4 +1,4 @@
-"""The list of all that waits for one person, as one message: what it says, and where it stands."""
+"""The daily digest of one person: its content, and where it was posted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from storage.records import Approval, PostedDigest, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListItem:
-    """A line of a list.
+    """An entry of a digest.
 
     Attributes:
-        approval: What it is about.
-        waits: Whether it still waits for the reader.
+        approval: The approval.
+        waits: Whether the approval still waits for the reader.
     """
 
     approval: Approval
@@ -27,16 +27,16 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """A list as it is drawn.
+    """Content of a digest message.
 
     Attributes:
-        key: Its name: an earlier try is found by it.
-        person: Its reader.
+        key: Idempotency key; finds an earlier attempt.
+        person: The reader.
         now_ms: The time now.
-        items: Its lines, the earliest deadline first.
-        total: How many waited when it was made.
-        last_ms: When the last of all these expires; 0 where all are lines of it.
-        is_replaced: Whether a newer list is below.
+        items: The entries, the earliest expiry first.
+        total: Number of pending approvals when the digest was made.
+        last_ms: When the last of these approvals expires; 0 if all are entries.
+        is_replaced: Whether a newer digest exists.
     """
 
     key: str
@@ -49,13 +49,13 @@ class Digest:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing on it will change any more."""
+        """Whether the digest cannot change any more."""
         pending = [one for one in self.items if one.approval.status is Status.PENDING]
         return self.is_replaced or not pending
 
     @property
     def mark(self) -> str:
-        """A digest of what can change on it."""
+        """Return a hash of everything that can change."""
         lines = [
             (one.approval.approval_id, one.approval.status, one.waits, one.approval.expires_ms)
             for one in self.items
@@ -65,21 +65,17 @@ class Digest:
 
 
 class DigestBoard(Protocol):
-    """Shows lists in direct messages."""
+    """Posts and updates digests in direct messages."""
 
     async def show(self, shown: Digest, *, where: PostedDigest) -> PostedDigest:
-        """Show a list over the message where it stands, or as a new one.
+        """Update a posted digest, or post a new one.
 
-        One that an earlier try may have posted is searched, and taken.
-
-        Args:
-            shown: The list.
-            where: Where it stands; one that is not posted stands nowhere.
+        A message of an earlier attempt is searched for and reused.
 
         Returns:
-            Where it stands now.
+            The location of the message.
 
         Raises:
-            DeliveryError: Slack did not take it.
+            DeliveryError: Slack refused the message.
         """
         ...

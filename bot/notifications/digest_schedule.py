@@ -1,8 +1,8 @@
-"""The plans for lists: for whom the next one is due when, and which reminders are left to it.
+"""Schedule of digests, and which reminders a digest replaces.
 
-A list comes at the beginning of a person's day, or when five wait for them by name; once a day of
-theirs, and never within an hour of a reminder that mentions them: the list waits where the reminder
-was first, and the reminder leaves them out where the list is.
+A digest is due at the start of a person's day, or when five approvals wait for them by name: once a
+day, and never within an hour of a reminder that mentions them. If the reminder came first, the
+digest is delayed; if the digest came first, the reminder leaves the person out.
 """
 
 from __future__ import annotations
@@ -36,29 +36,22 @@ from storage.records import Approval, Kind, PersonRecord
 logger = logging.getLogger(__name__)
 
 APART = timedelta(hours=1)
-"""The least time between a list and a reminder for the same person."""
+"""Minimum time between a digest and a reminder of the same person."""
 MANY = 5
-"""So many that wait by name make a list due at once."""
+"""Number of approvals waiting by name that makes a digest due at once."""
 LATE = timedelta(minutes=5)
-"""A first mention that comes so long after the request is one of many."""
+"""Age of a request from which its first mention can be left to a digest."""
 _SPARE = timedelta(minutes=5)
-"""The least time that a list must leave before a deadline, to take the place of a reminder."""
+"""Minimum time between a digest and an expiry, to replace a reminder."""
 _PAGE = 100
 _MOST = 100
-"""Approvals that are looked at for one person, those that expire first."""
+"""Maximum number of approvals to check per person, the earliest expiry first."""
 _MOST_MARKED = 100
 
 
 @dataclass(slots=True, kw_only=True)
 class DigestSchedule:
-    """The plans of a workspace.
-
-    Attributes:
-        storage: Where records are kept.
-        wishes: Who wants no list, and when; its directory may be a minute behind.
-        team_id: The workspace.
-        clock: The time now.
-    """
+    """Schedules the digests of a workspace."""
 
     storage: Storage
     wishes: NotificationPreferences
@@ -67,7 +60,7 @@ class DigestSchedule:
     _few: dict[str, frozenset[str]] = field(default_factory=dict)
 
     async def plan(self) -> None:
-        """Put on record when the next list is due, for each whom something waits for by name."""
+        """Store when the next digest is due, for each person named by a pending approval."""
         named = await self._named()
         known = await self.storage.people.of(self.team_id, named.keys())
         for user_id, approvals in named.items():
@@ -79,10 +72,10 @@ class DigestSchedule:
         self._few = {name: ids for name, ids in self._few.items() if name in named}
 
     async def day(self, person: PersonRecord, approvals: Iterable[Approval]) -> WorkingDay:
-        """The day of somebody, as far as messages about some approvals go.
+        """Return the working day of a person, given the approvals to notify about.
 
         Raises:
-            TermsError: A zone of the policy is not known here.
+            TermsError: A time zone of the policy is unknown here.
         """
         zone = await self.wishes.zone(person)
         return WorkingDay(zone=zone, own=own_hours(person, zone), house=_house(approvals))
@@ -90,17 +83,17 @@ class DigestSchedule:
     async def covered(
         self, approval: Approval, people: Collection[str], *, is_first: bool = False
     ) -> Mapping[str, int]:
-        """Find out for whom a list takes the place of a reminder; the others count as reminded.
+        """Find people whose reminder a digest replaces; mark the others as reminded.
 
-        What comes through whatever people wish is never left to a list.
+        Urgent and high-risk approvals are never left to a digest.
 
         Args:
-            approval: What they would be reminded of.
+            approval: The subject of the reminder.
             people: Slack user ids.
-            is_first: Whether it would be the first that they hear of it.
+            is_first: Whether this would be the first message about the approval.
 
         Returns:
-            By user id, when they are to be reminded instead: 0 where the list has it.
+            By user id, when to remind instead; 0 if the digest has the approval.
         """
         now, found = self.clock(), dict[str, int]()
         if is_first and now - since_of(approval) < milliseconds(LATE):
@@ -120,7 +113,10 @@ class DigestSchedule:
         return found
 
     async def reminded_later(self, approval: Approval, user_id: str) -> int:
-        """Find out when to remind somebody of what is on no list; 0 for now: they are marked so."""
+        """Return when to send a reminder that no digest replaces; 0 for now.
+
+        With 0, the person is marked as reminded.
+        """
         now, later = self.clock(), 0
 
         def change(before: PersonRecord) -> PersonRecord | None:
@@ -138,7 +134,7 @@ class DigestSchedule:
     async def _reminded(
         self, approval: Approval, user_id: str, now: int, *, loud: bool
     ) -> int | None:
-        """Mark somebody as reminded, and return None; else when they are to be, in place of now."""
+        """Mark a person as reminded and return None, or return when to remind instead."""
         later: int | None = None
 
         def change(before: PersonRecord) -> PersonRecord | None:
@@ -174,14 +170,14 @@ class DigestSchedule:
         await self.storage.people.change(self.team_id, person.user_id, change)
 
     async def _are_many(self, user_id: str, approvals: Sequence[Approval]) -> bool:
-        """Whether so many wait for somebody, judged as their votes would be."""
+        """Whether many approvals wait for a person, judged as their votes would be."""
         directory, policy = self.wishes.access.directory, self.wishes.policy
         waits = Waits(directory, policy, self.clock, self.storage.delegations)
         look = await waits.look(Actor(user_id=user_id, team_id=""), self.team_id)
         return len(await look.among(approvals)) >= MANY
 
     async def _named(self) -> dict[str, list[Approval]]:
-        """All whom something waits for by name, each with the first of what that is."""
+        """Return the people named by pending approvals, each with their approvals."""
         now, found = self.clock(), dict[str, list[Approval]]()
         records = await self.storage.delegations.current(self.team_id, now_ms=now)
         handed, away = delegations_of(records), absent_of(records)
@@ -200,19 +196,19 @@ class DigestSchedule:
         return found
 
     async def _pending(self, now: int) -> AsyncIterator[Approval]:
-        """All that waits for a decision, the earliest deadline first."""
+        """Yield all pending approvals, the earliest expiry first."""
         after: Place | None = START
         while after:
             page, after = await self.storage.lists.waiting(now_ms=now, limit=_PAGE, after=after)
             for approval in page:
                 if approval.kind is not Kind.QUESTION and approval.team_id == self.team_id:
                     yield approval
-            await asyncio.sleep(0)  # others have their turn
+            await asyncio.sleep(0)  # let other tasks run
 
     async def _people(
         self, approval: Approval, terms: Terms, known: dict[str, frozenset[str]]
     ) -> set[str]:
-        """The people whom an approval names, alone or by a user group, and who have no say yet."""
+        """Return the named people and user group members who have not voted yet."""
         groups = asked_groups(terms, approval.stage, steps_of(approval))
         found: set[str] = set()
         for name in audience_of(terms, groups, self.clock()):
@@ -238,15 +234,10 @@ class DigestSchedule:
 
 
 def left_to_list(person: PersonRecord, approval: Approval, now: int) -> int | None:
-    """Judge whether a list takes the place of a reminder that is due now.
-
-    Args:
-        person: Who would be reminded.
-        approval: Of what.
-        now: The time now.
+    """Return whether a digest replaces a reminder that is due now.
 
     Returns:
-        None where they are reminded; 0 where the list has it; else when they are to be reminded.
+        None if the person is reminded; 0 if the digest has the approval; else when to remind.
     """
     apart = milliseconds(APART)
     if person.digest_ms and now - person.digest_ms < apart:
@@ -264,13 +255,13 @@ def left_to_list(person: PersonRecord, approval: Approval, now: int) -> int | No
 
 
 def _soon(day: WorkingDay, person: PersonRecord, now: int) -> int | None:
-    """The first moment of this day at which a list may come; None when there is none."""
+    """Return the first moment of this day at which a digest may be sent, or None."""
     soon = day.free_ms(max(now, person.reminded_ms + milliseconds(APART)))
     return soon if soon is not None and day.of(soon) == day.of(now) else None
 
 
 def _house(approvals: Iterable[Approval]) -> QuietHours | None:
-    """The quiet hours of the policy, as what waits was asked under it."""
+    """Return the policy's quiet hours from the approvals' terms."""
     for approval in approvals:
         terms = terms_of(approval)
         if terms.quiet is not None and not terms.urgent:

@@ -1,7 +1,7 @@
-"""One list a day of what waits for somebody, in place of many messages: sent, and kept true.
+"""Send each person one digest a day, and keep it up to date.
 
-When a list is due is on record, and so is its day before it is sent: of two processes one sends it,
-and after a crash it is looked for before it is sent again.
+Due times are stored, and the day is stored before the digest is sent. Of two processes one sends
+it, and after a crash the message is searched for before it is sent again.
 """
 
 from __future__ import annotations
@@ -32,28 +32,19 @@ from storage.records import Approval, PersonRecord, PostedDigest, Status
 logger = logging.getLogger(__name__)
 
 MOST_LINES = 10
-"""Lines of a list; of what else waits, it says how much."""
+"""Maximum entries of a digest. It gives the number of the others."""
 BETWEEN_PLANS = timedelta(minutes=1)
 LOOK_AGAIN = timedelta(minutes=1)
-"""From one look at a list that was sent to the next, while something on it waits."""
+"""Interval between updates of a sent digest with pending entries."""
 RETRY = Retry(timedelta(seconds=15), timedelta(minutes=15))
 MOST_TRIES = 30
-"""Tries to send a list; then another one comes tomorrow."""
+"""Maximum attempts to send a digest; the next one is due the day after."""
 _AT_ONCE = 50
 
 
 @dataclass(slots=True, kw_only=True)
 class DigestWorker:
-    """The lists of a workspace.
-
-    Attributes:
-        storage: Where records are kept.
-        overviews: Finds what waits for somebody; its directory may be a minute behind.
-        plans: Says when lists are due.
-        board: Shows lists.
-        team_id: The workspace.
-        clock: The time now.
-    """
+    """Sends and updates the digests of a workspace."""
 
     storage: Storage
     overviews: HomeDataReader
@@ -65,7 +56,7 @@ class DigestWorker:
     _is_busy: bool = False
 
     async def step(self) -> None:
-        """Send and correct what is due; once in a while, plan what comes."""
+        """Send and update due digests; periodically, schedule new ones."""
         if self._is_busy:
             return
         self._is_busy = True
@@ -79,11 +70,7 @@ class DigestWorker:
             self._is_busy = False
 
     async def attend(self, person: PersonRecord) -> None:
-        """Do what is due for one person; nothing when another process does.
-
-        Args:
-            person: As found due.
-        """
+        """Process one person if they are due and no other process does."""
         now = self.clock()
         if person.team_id != self.team_id:
             return
@@ -92,7 +79,7 @@ class DigestWorker:
             return
         person = held
         try:
-            async with asyncio.timeout(ATTENDANCE.total_seconds()):  # less than the lease
+            async with asyncio.timeout(ATTENDANCE.total_seconds()):  # shorter than the lease
                 person = await self._correct(person)
                 is_due = person.next_ms is not None and person.next_ms <= now
                 done = await self._send(person) if is_due else person
@@ -111,13 +98,13 @@ class DigestWorker:
             self._planned_ms = now
 
     async def _send(self, person: PersonRecord) -> PersonRecord | None:
-        """Send the list that is due, unless it is not to come now; return what is on record then.
+        """Send the due digest, unless it is delayed; return the person's record.
 
-        None when another process sends it: our lease was over, and theirs is not ours to end.
+        None means that our lease expired and another process sends it.
 
         Raises:
-            DeliveryError: Slack did not take it.
-            DirectoryError: Who it is for could not be looked up.
+            DeliveryError: Slack refused the digest.
+            DirectoryError: The person could not be looked up.
         """
         now, actor = self.clock(), Actor(user_id=person.user_id, team_id="")
         try:
@@ -152,7 +139,7 @@ class DigestWorker:
         return await self._keep(person, posted=posted, digest_ms=now, next_ms=None, attempts=0)
 
     async def _claim(self, person: PersonRecord, today: str, now: int) -> PersonRecord | None:
-        """Put on record that a list is sent on this day; None when it is not to be."""
+        """Store that a digest is sent on this day; None if it is not to be sent."""
 
         def change(before: PersonRecord) -> PersonRecord | None:
             is_near = now - before.reminded_ms < milliseconds(APART)
@@ -165,18 +152,18 @@ class DigestWorker:
         return await self.storage.people.change(self.team_id, person.user_id, change)
 
     async def _unclaimed(self, person: PersonRecord, today: str, now: int) -> PersonRecord | None:
-        """The record of lists where none could be claimed: see `_send`."""
+        """Return the record of a digest that could not be claimed; see `_send`."""
         newest = (await self.storage.people.of(self.team_id, [person.user_id])).get(person.user_id)
         if newest is None or newest.digest_day >= today:
             return None
-        # A reminder was first, or they want no list any more: looked at again at once.
+        # A reminder came first, or the digest was switched off: check again at once.
         return await self._keep(newest, next_ms=now if newest.has_digest else None)
 
     async def _correct(self, person: PersonRecord) -> PersonRecord:
-        """Bring the last list to what has become of its lines.
+        """Update the entries of the last digest.
 
         Raises:
-            DirectoryError: Whose it is could not be looked up.
+            DirectoryError: The person could not be looked up.
         """
         posted = person.posted
         if posted is None or not posted.is_posted:
@@ -191,7 +178,7 @@ class DigestWorker:
         return person if left == person.posted else await self._keep(person, posted=left)
 
     async def _retire(self, person: PersonRecord, reader: Person) -> None:
-        """Write on the last list that there is a newer one."""
+        """Mark the last digest as replaced by a newer one."""
         posted = person.posted
         if posted is None or not posted.is_posted:
             return
@@ -199,7 +186,7 @@ class DigestWorker:
         await self._redraw(shown, posted)
 
     async def _redraw(self, shown: Digest, posted: PostedDigest) -> tuple[PostedDigest, bool]:
-        """Draw a list again; return where it stands, and whether it is gone for good."""
+        """Update a digest; return its location, and whether the message is gone for good."""
         try:
             return await self.board.show(shown, where=posted), False
         except DeliveryError as error:
@@ -207,7 +194,7 @@ class DigestWorker:
             return posted, error.is_permanent
 
     async def _list(self, person: PersonRecord, posted: PostedDigest, reader: Person) -> Digest:
-        """The last list as it is to be drawn now."""
+        """Return the last digest with its current content."""
         approvals = [one for name in posted.ids if (one := await self._approval(name))]
         overviews = self.overviews
         delegations = self.storage.delegations
@@ -225,18 +212,18 @@ class DigestWorker:
         )
 
     async def _approval(self, approval_id: str) -> Approval | None:
-        """Read what is on a list; None when it was deleted, or cannot be read."""
+        """Read an approval; None if it was deleted or cannot be read."""
         with suppress(RecordNotFoundError, RecordFormatError):
             return await self.storage.approvals.get(approval_id)
         return None
 
     async def _fail(self, person: PersonRecord, error: Exception) -> None:
-        """Try again later; what Slack will never take is not tried again."""
+        """Schedule a retry. A digest that Slack refuses for good is not retried."""
         logger.warning("a list has to wait: %s", error, extra={"action": "digest_failed"})
         tries = person.attempts + 1
         is_hopeless = isinstance(error, DeliveryError) and error.is_permanent
         if is_hopeless or tries > MOST_TRIES:
-            # Reminders must not count on it.
+            # Reminders must not rely on this digest.
             done = await self._keep(person, next_ms=None, posted=None, digest_ms=0, attempts=0)
             await self._release(done)
             return
@@ -245,7 +232,7 @@ class DigestWorker:
         await self._keep(person, attempts=tries, due_ms=self.clock() + wait_ms)
 
     async def _release(self, person: PersonRecord) -> None:
-        """Give somebody back: due for the next list, or for a look at the last one."""
+        """Release the person's lease; due for the next digest or the next update."""
         again = self.clock() + milliseconds(LOOK_AGAIN)
 
         def change(before: PersonRecord) -> PersonRecord:
@@ -257,7 +244,7 @@ class DigestWorker:
         await self.storage.people.change(self.team_id, person.user_id, change)
 
     async def _keep(self, person: PersonRecord, **changes: Any) -> PersonRecord:
-        """Change some fields, whatever others changed meanwhile."""
+        """Update fields, retrying on conflicts."""
         kept = await self.storage.people.change(
             self.team_id, person.user_id, lambda before: before.changed(**changes)
         )
@@ -265,7 +252,7 @@ class DigestWorker:
 
 
 def is_begun(person: PersonRecord, today: str) -> bool:
-    """Whether the list of a day is on record, and not known to be posted."""
+    """Whether a day's digest is stored, but not known to be posted."""
     posted = person.posted
     return person.digest_day == today and posted is not None and not posted.is_posted
 
@@ -273,10 +260,10 @@ def is_begun(person: PersonRecord, today: str) -> bool:
 def later_of(
     person: PersonRecord, day: WorkingDay, waiting: Sequence[Approval], now: int
 ) -> int | None:
-    """When a list that is due now is to come: now, or later; None where there is nothing to list.
+    """Return when to send a due digest: now or later; None if there are no entries.
 
     Raises:
-        TermsError: A zone is not known here.
+        TermsError: A time zone is unknown here.
     """
     if not waiting or not person.has_digest:
         return None
@@ -284,6 +271,8 @@ def later_of(
     if person.digest_day >= today.isoformat() and not is_begun(person, today.isoformat()):
         return day.next_ms(now, after=person.digest_day)
     begin = day.begins_ms(today)
-    if len(waiting) < MANY and (begin is None or now < begin):  # they went to another zone
+    if len(waiting) < MANY and (
+        begin is None or now < begin
+    ):  # the person moved to another time zone
         return day.next_ms(now, after=person.digest_day)
     return day.free_ms(max(now, person.reminded_ms + milliseconds(APART)))

@@ -1,4 +1,4 @@
-"""The consideration for people: who sleeps, who has it on a list, who wants cards themselves."""
+"""Decide whether to notify a person now, later, or by digest."""
 
 from __future__ import annotations
 
@@ -15,36 +15,32 @@ from storage.records import Approval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonalDoNotDisturb:
-    """Says who is not to be told of something now.
+    """Applies quiet hours, digests and preferences to notifications.
 
     Attributes:
-        wishes: When people are not to be messaged.
-        plans: The lists that people are sent; None where nobody is sent one.
+        wishes: Notification preferences.
+        plans: The digest schedule; None if digests are off.
     """
 
     wishes: NotificationPreferences
     plans: DigestSchedule | None = None
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
-        """Find out who is not to be disturbed now, and until when."""
+        """Return the people who are in quiet hours now, and until when."""
         return await self.wishes.quiet(approval, people)
 
     async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
-        """Find out who wants cards by direct message; see `NotificationPreferences.direct`."""
+        """Return the people who want cards by direct message."""
         return await self.wishes.direct(approval, people)
 
     async def left_out(
         self, approval: Approval, found: Due, people: Collection[str]
     ) -> Mapping[str, int]:
-        """Find out for whom a list takes the place of a message; see `DigestSchedule.covered`.
+        """Return the people whose message a digest replaces; see `DigestSchedule.covered`.
 
-        A list takes the place of reminders, of first mentions that quiet hours have delayed, and of
-        what waited for the end of somebody's own; never of what they asked for, or of a step.
-
-        Args:
-            approval: What it is about.
-            found: What is due.
-            people: Slack user ids of all whom the message is for.
+        A digest replaces reminders, first mentions that quiet hours delayed, and messages that a
+        person's own quiet hours delayed. It never replaces escalation steps or messages that the
+        person asked for.
         """
         if self.plans is None:
             return {}
@@ -60,15 +56,11 @@ class PersonalDoNotDisturb:
                 return {}
 
     async def later(self, approval: Approval, user_id: str) -> int:
-        """Find out when to remind somebody of a question that is theirs alone; it is on no list.
-
-        Args:
-            approval: The question.
-            user_id: Who is to answer it.
+        """Return when to remind a person of their own question; digests do not list it.
 
         Returns:
-            The end of their quiet hours, or of the hour after their list; 0 for now: then they
-            count as reminded.
+            The end of their quiet hours, or one hour after their digest; 0 for now, which
+            counts as a reminder.
         """
         held = (await self.quiet(approval, [user_id])).get(user_id, 0)
         if held or self.plans is None:
@@ -76,7 +68,7 @@ class PersonalDoNotDisturb:
         return await self.plans.reminded_later(approval, user_id)
 
     async def _has_slept(self, approval: Approval, user_id: str) -> bool:
-        """Whether somebody was left in peace by their own hours, not by a snooze."""
+        """Whether a person's own quiet hours, not a snooze, delayed the message."""
         until_ms = read_snoozes(approval.snoozes_json).get(user_id)
         person = await self.wishes.of(user_id, team_id=approval.team_id)
         hours = await self.wishes.hours(person)

@@ -1,7 +1,7 @@
-"""People's wishes about messages: when not to send any, whether they want cards, or a list a day.
+"""Notification preferences: quiet hours, cards by direct message, daily digest.
 
-A wish makes nothing quieter than people may expect: what is urgent, or of high risk, comes through,
-and what cannot be looked up is taken for no wish.
+Urgent and high-risk requests ignore preferences. A preference that cannot be looked up is ignored,
+too.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ logger = logging.getLogger(__name__)
 
 _LOUD = frozenset({"high", "critical"})
 _KNOWN_FOR = timedelta(seconds=20)
-"""The time for which a process knows whose wishes there are."""
+"""Time for which a process caches who has preferences."""
 
 
 def is_loud(terms: Terms) -> bool:
-    """Whether what people are asked under some terms comes through, whatever they wish."""
+    """Whether requests under these terms ignore preferences."""
     return terms.urgent or terms.risk in _LOUD
 
 
 def new_person(team_id: str, user_id: str) -> PersonRecord:
-    """The record of somebody of whom nothing is kept."""
+    """Return an empty record of a person."""
     return PersonRecord(person_id=f"{team_id}:{user_id}", team_id=team_id, user_id=user_id)
 
 
 @dataclass(slots=True, kw_only=True)
 class NotificationPreferences:
-    """The wishes of all people of a workspace.
+    """Reads and writes the notification preferences of a workspace.
 
     Attributes:
-        storage: Where they are kept.
-        access: Looks people up; what it says may be a minute old.
-        policy: The policy in force: its zone is that of people without one.
+        storage: The database.
+        access: Looks people up; results may be a minute old.
+        policy: The policy in force; its time zone is the default.
         clock: The time now.
     """
 
@@ -64,7 +64,7 @@ class NotificationPreferences:
     _known: dict[str, tuple[int, Mapping[str, PersonRecord]]] = field(default_factory=dict)
 
     async def of(self, user_id: str, *, team_id: str) -> PersonRecord:
-        """Read the wishes of somebody."""
+        """Read a person's preferences."""
         found = await self.storage.people.of(team_id, [user_id])
         return found.get(user_id) or new_person(team_id, user_id)
 
@@ -77,23 +77,23 @@ class NotificationPreferences:
         has_digest: bool | None = None,
         has_copies: bool | None = None,
     ) -> PersonRecord:
-        """Keep what somebody wishes, and put it on record.
+        """Store a person's preferences and record the change.
 
         Args:
-            actor: Whose wish it is.
+            actor: The person.
             team_id: The workspace.
-            quiet: From when, and until when, not to message them, as `22:00`; two empty texts for
-                never, None to leave that as it is.
-            has_digest: Whether they want one list a day; None to leave that as it is.
-            has_copies: Whether they want cards by direct message; None to leave that as it is.
+            quiet: Start and end of quiet hours, such as `22:00`; two empty texts for none, None for
+                no change.
+            has_digest: Whether they want a daily digest; None for no change.
+            has_copies: Whether they want cards by direct message; None for no change.
 
         Returns:
-            The wishes as stored.
+            The preferences as stored.
 
         Raises:
-            NotApproverError: They have no say here.
-            DirectoryError: Who they are could not be looked up.
-            InvalidInputError: It is no time of day, or both are the same.
+            NotApproverError: The person is not a member of the workspace.
+            DirectoryError: The person could not be looked up.
+            InvalidInputError: A time is invalid, or both are equal.
         """
         person = await self.access.check_person(actor, team_id=team_id)
         if quiet is not None:
@@ -109,7 +109,7 @@ class NotificationPreferences:
                 timezone=person.timezone,
                 has_digest=wants,
                 has_copies=copies,
-                # The day begins at another time now: it is planned anew.
+                # The day begins at another time: schedule the digest again.
                 next_ms=None,
                 due_ms=before.due_ms if before.posted else None,
             )
@@ -121,7 +121,7 @@ class NotificationPreferences:
         return result
 
     async def _note(self, wishes: PersonRecord) -> None:
-        """Put on record what somebody wishes now."""
+        """Record a person's preferences in the audit."""
         await note(
             self.storage.audit,
             Act.WISHED,
@@ -137,14 +137,10 @@ class NotificationPreferences:
         )
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
-        """Find out which of some people are not to be messaged now, and until when.
-
-        Args:
-            approval: What they would be told of.
-            people: Slack user ids.
+        """Return the people who are in quiet hours, with the end of their quiet hours.
 
         Returns:
-            By user id, the end of their quiet hours; of what comes through, nothing.
+            End times by user id; empty for urgent and high-risk requests.
         """
         try:
             if not people or is_loud(terms_of(approval)):
@@ -166,11 +162,7 @@ class NotificationPreferences:
         return found
 
     async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
-        """Find out which of some people want cards by direct message.
-
-        Args:
-            approval: What they would be told of.
-            people: Slack user ids.
+        """Return the people who want cards by direct message; empty if unreadable.
 
         Returns:
             Their ids; nobody while it cannot be read: they are told as anybody is.
@@ -189,11 +181,11 @@ class NotificationPreferences:
         return frozenset(one for one in people if one in known and known[one].has_copies)
 
     async def hours(self, person: PersonRecord) -> QuietHours | None:
-        """The hours in which somebody wants no messages; None for none."""
+        """Return a person's quiet hours, or None."""
         return own_hours(person, await self.zone(person)) if person.quiet_from else None
 
     async def zone(self, person: PersonRecord) -> str:
-        """The zone of somebody, as Slack says now, or said before; else that of the policy."""
+        """Return a person's time zone: from Slack, as last stored, or the policy's."""
         now = ""
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -207,7 +199,7 @@ class NotificationPreferences:
         return known_zone(one for one in (now, person.timezone, self.policy.timezone) if one)
 
     async def _wishing(self, team_id: str) -> Mapping[str, PersonRecord]:
-        """Those who are to be messaged otherwise than anybody; as of a moment ago."""
+        """Return the people with preferences, from a short-lived cache."""
         since_ms, known = self._known.get(team_id, (0, {}))
         now = self.clock()
         if not 0 <= now - since_ms < milliseconds(_KNOWN_FOR):
@@ -217,10 +209,10 @@ class NotificationPreferences:
 
 
 def check_hours(start: str, until: str) -> None:
-    """Refuse hours that are none.
+    """Validate quiet hours.
 
     Raises:
-        InvalidInputError: It is no time of day, or both are the same.
+        InvalidInputError: A time is invalid, or both are equal.
     """
     if not start and not until:
         return

@@ -1,4 +1,4 @@
-"""A person's day: when it begins for them, and when they are not to be disturbed. Pure."""
+"""Working days: when a person's day begins, and when not to disturb them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from bot.policy.terms import QuietHours, TermsError
 from storage.records import PersonRecord
 
 BEGIN = time(9)
-"""When a day begins where neither its person nor the policy says so."""
+"""Begin of a day if neither the person nor the policy sets one."""
 _UTC = "Etc/UTC"
 _AHEAD = 10
-"""Days looked ahead: who has no day of theirs in so many has none."""
+"""Number of days to search for the next working day."""
 _STEPS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingDay:
-    """The days of one person.
+    """Working days of one person.
 
     Attributes:
-        zone: Name of their zone; one that is known here.
-        own: The hours in which they want no messages; None for none.
-        house: The quiet hours of the policy; None without.
+        zone: Name of their time zone, valid here.
+        own: Their quiet hours, or None.
+        house: The policy's quiet hours, or None.
     """
 
     zone: str
@@ -34,11 +34,11 @@ class WorkingDay:
     house: QuietHours | None = None
 
     def of(self, at_ms: int) -> date:
-        """The local day of a moment."""
+        """Return the local date of a time."""
         return to_local(at_ms, zone_of(self.zone)).date()
 
     def free_ms(self, at_ms: int) -> int | None:
-        """The first moment, from this one on, at which they may be messaged; None for never."""
+        """Return the first time, not before `at_ms`, outside quiet hours; None if never."""
         moment: int | None = at_ms
         for _ in range(_STEPS):
             before = moment
@@ -49,17 +49,17 @@ class WorkingDay:
         return None
 
     def begins_ms(self, day: date) -> int | None:
-        """When a day begins for them; None for one on which they are not to be messaged."""
+        """Return when a date begins for the person; None if it is all quiet hours."""
         wall = datetime.combine(day, self._begin())
         free = self.free_ms(to_ms(wall, zone_of(self.zone)))
         return free if free is not None and self.of(free) == day else None
 
     def next_ms(self, at_ms: int, *, after: str = "") -> int | None:
-        """The next beginning of a day, later than a moment, and of a day later than one.
+        """Return the next begin of a day after a time and after a date.
 
         Args:
-            at_ms: The moment.
-            after: The day, as in ISO 8601; empty for none.
+            at_ms: The time.
+            after: The date in ISO 8601; empty for any.
         """
         today = self.of(at_ms)
         for number in range(_AHEAD):
@@ -70,7 +70,7 @@ class WorkingDay:
         return None
 
     def _begin(self) -> time:
-        """The time on the wall: the end of the night, where one is known."""
+        """Return the local time of day at which the person's quiet hours end."""
         for hours in (self.own, self.house):
             if hours is not None and hours.start > hours.until:
                 return time.fromisoformat(hours.until)
@@ -78,14 +78,14 @@ class WorkingDay:
 
 
 def own_hours(person: PersonRecord, zone: str) -> QuietHours | None:
-    """The hours in which somebody wants no messages, by the clock on their wall."""
+    """Return a person's quiet hours in their local time, or None."""
     if not person.quiet_from:
         return None
     return QuietHours(start=person.quiet_from, until=person.quiet_until, timezone=zone)
 
 
 def known_zone(names: Iterable[str]) -> str:
-    """The first zone that is known here; else UTC."""
+    """Return the first valid time zone; else UTC."""
     for name in names:
         try:
             zone_of(name)

@@ -1,1 +1,1 @@
-"""The people around an approval: its approvers, its requesters, and whether anybody can decide."""
+"""People of an approval: approvers, requesters, recipients, look-ups."""

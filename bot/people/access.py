@@ -1,4 +1,4 @@
-"""Access of people: checked at every click, and again when a modal is submitted. Fails closed."""
+"""Check who may decide, at every click and modal submission. Fails closed."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ from storage.records import Approval, Kind
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Answers whether a person may decide, answer, or ask.
-
-    Args:
-        directory: Where people are looked up.
-    """
+    """Checks whether a person may decide, answer, or ask."""
 
     directory: Directory
 
     async def check_decider(self, approval: Approval, actor: Actor) -> None:
-        """Refuse anybody who may not decide this approval.
+        """Refuse a person who may not decide this approval.
 
         Raises:
             NotApproverError: With the reason, in words that the person may read.
-            DirectoryError: The look-up failed; nobody may decide now.
+            DirectoryError: The look-up failed, so the person may not decide now.
         """
-        # Both at once, as somebody waits; what the person may read is said of the first.
+        # Run both checks at once, because a click waits; the first one's reason goes first.
         is_home, is_entitled = await asyncio.gather(
             self.check_person(actor, team_id=approval.team_id),
             self._check_entitled(approval, actor.user_id),
@@ -43,7 +39,7 @@ class Access:
                 raise result
 
     async def _check_entitled(self, approval: Approval, user_id: str) -> None:
-        """Refuse anybody whom the record does not let decide, if they are who they should be."""
+        """Refuse a person whom the record does not entitle to decide."""
         if approval.kind is Kind.QUESTION:
             await self._check_answerer(approval, user_id)
             return
@@ -62,7 +58,7 @@ class Access:
         return _checked(await self.directory.person(actor.user_id), actor, team_id)
 
     async def locale(self, user_id: str) -> str:
-        """The locale of a person; empty where it makes no difference, or cannot be looked up."""
+        """Return a person's locale; empty if irrelevant or unknown."""
         if len(languages()) > 1:
             with suppress(DirectoryError):
                 return (await self.directory.person(user_id)).locale
@@ -86,7 +82,7 @@ class Access:
             if name == user_id:
                 return True
             if name == CHANNEL:
-                # Who joined since does not count: whoever asks could choose who decides.
+                # Later members do not count: a requester could add them in order to approve.
                 if approval.members_json and user_id not in _names(approval.members_json):
                     continue
                 found = await self.directory.channel_members(approval.channel_id)
@@ -100,18 +96,18 @@ class Access:
 
 
 def approver_names(approval: Approval) -> tuple[str, ...]:
-    """Return the approvers as frozen in the record: user ids, user group ids, or `channel`."""
+    """Return the frozen approvers: user ids, user group ids, or `channel`."""
     asked = _names(approval.approvers_json)
     return tuple(name for name in asked if not name.startswith(EXCLUDED))
 
 
 def backup_names(approval: Approval) -> tuple[str, ...]:
-    """Return the backup people, asked once it has escalated; as frozen in the record."""
+    """Return the frozen backup approvers, who are asked after the escalation."""
     return tuple(_names(approval.backups_json))
 
 
 def decider_names(approval: Approval) -> tuple[str, ...]:
-    """Return all who may decide now: its approvers, and the backup people once it has escalated."""
+    """Return all who may decide now: approvers and, after the escalation, backups."""
     asked = approver_names(approval)
     if approval.escalated_ms is None:
         return asked

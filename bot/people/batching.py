@@ -1,4 +1,4 @@
-"""Cards that belong together: those that one person may decide with one form (6.8)."""
+"""Group approvals that one person may decide with one form (6.8)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from storage.records import Approval, Kind, Status
 
 
 def common_ruling(approval: Approval) -> str:
-    """The ruling digest by which cards belong together; empty for one that stands for itself."""
+    """Return the digest that groups approvals; empty for an approval without a group."""
     if approval.status is not Status.PENDING or approval.kind is not Kind.APPROVAL:
         return ""
     if not approval.terms_json or not approval.tool or approval.stuck:

@@ -1,4 +1,4 @@
-"""Break-glass: who may let a call run without those who should decide, as people are now (6.4)."""
+"""Break-glass: who may run a call without its approvers (6.4)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from storage.records import Approval, Kind
 
 
 def glass_of(approval: Approval) -> BreakGlass | None:
-    """The people who may do so, by the frozen terms; None for nobody.
+    """Return who may break glass under the frozen terms, or None.
 
     Raises:
-        TermsError: They cannot be read.
+        TermsError: The terms are invalid.
     """
     if approval.kind is not Kind.APPROVAL or not approval.terms_json:
         return None
@@ -28,13 +28,13 @@ def glass_of(approval: Approval) -> BreakGlass | None:
 async def why_not_break(
     census: PeopleLookup, approval: Approval, actor: Actor
 ) -> RefusalCode | None:
-    """Why somebody may not; None when they may. Whoever asked for the call may, too.
+    """Return why a person may not break glass, or None. Requesters may, too.
 
-    A group that the rule leaves out stays out: it is named for who its people are, and not for
-    their part in this call.
+    People whom the rule excludes by group may not: exclusion names them, not their part in this
+    call.
 
     Raises:
-        DirectoryError: It could not be looked up.
+        DirectoryError: A look-up failed.
     """
     glass, terms = glass_of(approval), terms_of(approval)
     groups = glass.groups if glass is not None else ()
@@ -55,16 +55,16 @@ async def why_not_break(
 
 
 async def has_lost_glass(census: PeopleLookup, approval: Approval, user_id: str) -> bool:
-    """Whether somebody who let a call run so may not do that any more.
+    """Whether the person who broke glass has since lost that right.
 
     Raises:
-        DirectoryError: It could not be looked up.
+        DirectoryError: A look-up failed.
     """
     return await why_not_break(census, approval, Actor(user_id=user_id, team_id="")) is not None
 
 
 async def left_out(census: PeopleLookup, approval: Approval, by: str) -> frozenset[str]:
-    """Everybody else who could have decided, as far as that can be looked up."""
+    """Return the other people who could have decided, as far as known."""
     ballot = ballot_of(approval)
     names = groups_of(ballot)
     standing = await census.take(approval, ballot.terms, people=(), groups=names)
@@ -76,10 +76,10 @@ async def left_out(census: PeopleLookup, approval: Approval, by: str) -> frozens
 
 
 async def was_told(census: PeopleLookup, approval: Approval, user_id: str) -> bool:
-    """Whether somebody is among those who were told that a call runs without them.
+    """Whether a person was alerted that the call runs without them.
 
     Raises:
-        DirectoryError: It could not be looked up.
+        DirectoryError: A look-up failed.
     """
     decision, glass = approval.decision, glass_of(approval)
     if decision is None or not decision.emergency_json or glass is None or user_id == decision.by:
@@ -99,7 +99,7 @@ def _deciding(ballot: Ballot, rights: Eligibility) -> set[str]:
 
 
 def _bar(terms: Terms, standing: PeopleSnapshot, user_id: str) -> RefusalCode | None:
-    """Why the run would take nothing from them: their part in this call is another one."""
+    """Return the refusal of a person who edited the call or voted in another gate."""
     if EDITORS in terms.exclude and user_id in standing.editors:
         return RefusalCode.OWN_EDIT
     return RefusalCode.USED_UP if user_id in standing.counted else None

@@ -1,7 +1,4 @@
-"""The means of people who have not voted yet: who sees to a request, and who is left in peace.
-
-Pure: all of it is read from the record, and written for it. Nothing here decides anything.
-"""
+"""Claims and snoozes of a pending approval. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +13,13 @@ CLAIM_MS = 30 * 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardClaim:
-    """“I have it” (5.9). Stored in `Approval.claim_json`: version 1, must stay readable.
+    """A claim (5.9). Stored in `Approval.claim_json`: version 1, must stay readable.
 
     Attributes:
-        by: Slack user id of who sees to it; empty when nobody does any more.
-        since_ms: Since when; 0 for never.
-        until_ms: When it ends, or ended.
-        past: Slack user ids of all who have had it: once is all.
+        by: Slack user id of the claimant; empty without a claim.
+        since_ms: Start of the claim; 0 for never.
+        until_ms: End of the claim.
+        past: Slack user ids of all claimants so far. Each person can claim once.
     """
 
     by: str = ""
@@ -31,20 +28,20 @@ class CardClaim:
     past: tuple[str, ...] = ()
 
     def holds(self, at_ms: int) -> bool:
-        """Whether somebody sees to it at a time."""
+        """Whether the claim is valid at a time."""
         return bool(self.by) and self.since_ms <= at_ms < self.until_ms
 
     def ended(self, at_ms: int) -> CardClaim:
-        """The claim once it has ended: by a vote, an edit, or as somebody let go."""
+        """Return the claim, ended: by a vote, an edit, or a release."""
         return replace(self, by="", until_ms=min(self.until_ms, at_ms))
 
     def taken(self, user_id: str, at_ms: int) -> CardClaim:
-        """The claim of somebody who may have it now."""
+        """Return a new claim of this person."""
         past = (*self.past, user_id)
         return CardClaim(by=user_id, since_ms=at_ms, until_ms=at_ms + CLAIM_MS, past=past)
 
     def to_text(self) -> str:
-        """Write it for the record; empty while nobody has ever claimed it."""
+        """Serialize the claim; empty if there never was one."""
         if not self.past:
             return ""
         values = {"by": self.by, "since_ms": self.since_ms, "until_ms": self.until_ms}
@@ -52,7 +49,7 @@ class CardClaim:
 
 
 def read_claim(text: str) -> CardClaim:
-    """Read the claim of a record; one that is damaged holds nobody up."""
+    """Read a stored claim. A damaged one counts as no claim."""
     found = _object(text)
     by, past = found.get("by"), found.get("past")
     since_ms, until_ms = (found.get(name) for name in ("since_ms", "until_ms"))
@@ -64,12 +61,12 @@ def read_claim(text: str) -> CardClaim:
 
 
 def read_snoozes(text: str) -> Mapping[str, int]:
-    """Read who is not mentioned, and until when (5.10); what is damaged leaves nobody out."""
+    """Read stored snoozes: end times by user id (5.10). Damaged ones count as none."""
     return {name: until for name, until in _object(text).items() if type(until) is int}
 
 
 def write_snoozes(snoozes: Mapping[str, int]) -> str:
-    """Write them for `Approval.snoozes_json`."""
+    """Serialize snoozes for `Approval.snoozes_json`."""
     return json.dumps(dict(snoozes), separators=(",", ":"))
 
 

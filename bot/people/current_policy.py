@@ -1,4 +1,4 @@
-"""The policy in force now, as far as it concerns what already waits: it only takes rights away."""
+"""The current policy, as applied to pending approvals: it can only remove rights."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from storage.records import Approval
 
 
 class CurrentPolicy(Protocol):
-    """The policy that is in force at this moment."""
+    """The policy in force now."""
 
     @property
     def file_hash(self) -> str:
-        """Hash of its file; empty where there is none."""
+        """Return the hash of the policy file; empty without a file."""
         ...
 
     @property
     def timezone(self) -> str:
-        """Name of its zone; empty where it names none."""
+        """Return the name of the policy's time zone; empty without one."""
         ...
 
     def groups(self) -> Mapping[str, Group] | None:
-        """The definitions of its groups; None where there is no policy: what was frozen holds."""
+        """Return the group definitions; None without a policy: the frozen ones apply."""
         ...
 
     def defaults(self, channel_id: str) -> str:
-        """The terms of what no rule speaks of, such as a step of a graph, in a channel, as text.
+        """Return a channel's default terms, as text, for requests that no rule covers.
 
-        Empty where there is no policy, or its defaults name nobody.
+        Empty without a policy, or if its defaults name no approvers.
         """
         ...
 
     async def denied(self, approval: Approval) -> str:
-        """Say why the call of an approval is denied by now; empty when it is not.
+        """Return why the policy now denies the approval's call; empty if it does not.
 
-        The call is judged as it stands on the card. A policy that fails denies nothing that people
-        were asked about, and lets nobody approve it: it goes on waiting.
+        The call is judged with its current arguments. If the evaluation fails, the approval stays
+        pending and cannot be approved.
 
         Raises:
-            DirectoryError: A policy failed, or something could not be looked up.
+            DirectoryError: The evaluation or a look-up failed.
         """
         ...
 
 
 class NoPolicy:
-    """No policy is in force: only what was frozen counts."""
+    """No policy: only frozen terms apply."""
 
     file_hash = ""
     timezone = ""
 
     def groups(self) -> None:
-        """There are none."""
+        """Return None."""
         return
 
     def defaults(self, channel_id: str) -> str:  # noqa: ARG002 - a port
-        """There are none."""
+        """Return an empty text."""
         return ""
 
     async def denied(self, approval: Approval) -> str:  # noqa: ARG002 - a port
-        """Nothing is."""
+        """Return an empty text."""
         return ""

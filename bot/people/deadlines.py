@@ -1,4 +1,4 @@
-"""Times as people type them: `fri 18:00`, `tomorrow`, `27 nov 9am`, `2026-11-27T18:00`."""
+"""Parse times as people type them: `fri 18:00`, `tomorrow`, `2026-11-27T18:00`."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ HOW = "Please write it like `fri 18:00`, `tomorrow`, `27 nov`, or `2026-11-27 18
 
 
 def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
-    """Read until when something is to hold: a day, a time, or both.
+    """Parse an end time: a day, a time, or both.
 
-    A day alone is until its last minute. A weekday is the next one, and so is a time without a day.
+    A day alone means its last minute. A weekday is the next one, and so is a time without a day.
 
     Args:
-        words: As typed, without spaces.
+        words: The input, split at spaces.
         now_ms: The time now.
-        zone: Of who typed it.
+        zone: Time zone of the person.
 
     Returns:
-        The moment, in milliseconds since the epoch; it may be over.
+        Milliseconds since the epoch; may be in the past.
 
     Raises:
-        ValueError: It is not such a time; the message says how it is written.
+        ValueError: The input is invalid; the message shows the format.
     """
     now = to_local(now_ms, zone)
     typed = [part for word in words for part in _apart(word.lower()) if part not in {"at", "on"}]
@@ -52,21 +52,21 @@ def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
 
 
 def end_of_day(day: date, zone: ZoneInfo) -> int:
-    """Return the last minute of a day, in milliseconds: midnight would be shown as the next day."""
+    """Return the last minute of a day in ms: midnight would show as the next day."""
     return to_ms(datetime.combine(day, _LAST_MINUTE), zone)
 
 
 def read_for(words: Sequence[str]) -> int:
-    """Read for how long something is to hold: `3 days`, `1 week`, `12 hours`.
+    """Parse a duration: `3 days`, `1 week`, `12 hours`.
 
     Args:
-        words: As typed, without spaces.
+        words: The input, split at spaces.
 
     Returns:
-        The time in milliseconds.
+        The duration in milliseconds.
 
     Raises:
-        ValueError: It is no such time.
+        ValueError: The input is invalid.
     """
     match [word.lower() for word in words]:
         case [number, unit] if _NUMBER.fullmatch(number) and unit.removesuffix("s") in _UNITS:
@@ -76,13 +76,13 @@ def read_for(words: Sequence[str]) -> int:
 
 
 def _apart(word: str) -> list[str]:
-    """A date and a time in one word, as in ISO 8601."""
+    """Split a date and time in one word, as in ISO 8601."""
     day, sign, clock = word.partition("t")
     return [day, clock] if sign and _DATE.fullmatch(day) else [word]
 
 
 def _clock(word: str) -> time | None:
-    """A time of day; a bare number is none, as it may be a day."""
+    """Parse a time of day. A bare number is refused: it may be a day."""
     found = _CLOCK.fullmatch(word)
     if found is None or (found["minute"] is None and found["half"] is None):
         return None

@@ -1,4 +1,4 @@
-"""Whoever can decide, as somebody may read who cannot: no more than what the card says."""
+"""Name the possible approvers to people who cannot decide."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from storage.records import Approval
 def deciders_of(
     approval: Approval, at_ms: int, standing: PeopleSnapshot | None = None
 ) -> tuple[str, ...]:
-    """Name who can decide now: ids of people, user groups and channels.
+    """Return who can decide now: ids of people, user groups and channels.
 
-    Of a user group, whoever can read its handle finds its members. Who is left out is not
-    named. What one person alone reads notifies nobody.
+    A user group is named instead of its members. Excluded people are not named. The result is shown
+    to one person only, so it notifies no other people.
 
     Args:
-        approval: What waits.
-        at_ms: Of a rotation, whoever is on duty then.
-        standing: Who is in which group by now, as far as it was looked up: who has left is not
-            named. None names everybody whom the record has.
+        approval: A pending approval.
+        at_ms: Time for rotations.
+        standing: Group memberships as looked up: people who left are not named. None names everyone
+            on record.
     """
     if not approval.terms_json:
         return _named(approval, decider_names(approval), frozenset())
@@ -50,15 +50,15 @@ def deciders_of(
 def _is_left(
     name: str, groups: Iterable[str], free: frozenset[str], standing: PeopleSnapshot
 ) -> bool:
-    """Whether a person, or somebody of a user group or channel, can still fill a slot."""
+    """Whether a person, or a member of a group or channel, can still fill a slot."""
     known = [standing.members[one] for one in groups if one in standing.members]
     if len(known) < len([*groups]):
-        return True  # it could not be looked up
+        return True  # the look-up failed
     return name in free if is_person(name) else any(one & free for one in known)
 
 
 def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:
-    """The groups that are asked; of a doubt, those of all stages."""
+    """Return the groups that are asked; for a doubt, those of all stages."""
     terms = ballot.terms
     stages = range(len(terms.stages)) if ballot.is_doubt else [ballot.stage]
     found = (name for stage in stages for name in asked_groups(terms, stage, steps))

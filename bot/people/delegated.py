@@ -1,4 +1,4 @@
-"""Rights that people have handed on, and absences, as they are on record (6.1, 6.3)."""
+"""Stored delegations and absences (6.1, 6.3)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from storage.records import DelegationRecord
 
 
 class PowersNow(Protocol):
-    """The rights that people of a workspace handed on."""
+    """Reads the delegations of a workspace."""
 
     async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
-        """See `DelegationStore.current`."""
+        """Return the valid records; see `DelegationStore.current`."""
 
 
 def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...]:
-    """The rights that were handed on, in the order in which they were."""
+    """Return the delegations, oldest first."""
     return tuple(
         Delegation(
             owner=one.owner_id,
@@ -32,7 +32,7 @@ def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...
 
 
 def absent_of(records: Iterable[DelegationRecord]) -> dict[str, int]:
-    """Slack user ids of people who are away, and until when: they are not mentioned."""
+    """Return absent people by user id, with the end of each absence."""
     found: dict[str, int] = {}
     for one in records:
         if not one.delegate_id:

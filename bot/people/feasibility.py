@@ -1,4 +1,4 @@
-"""Whether anybody can decide: found out before people are asked, and again while it waits."""
+"""Check whether enough approvers exist, before asking and while pending."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 _MOST_LOOKED_UP = 25
-"""People whom one look asks about; with more, some are taken to be able to decide."""
+"""Maximum number of people per check. Above it, some are assumed able to decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeasibilityCheck:
-    """Sees to it that nobody is asked what nobody can decide.
+    """Checks whether the quorum can be reached.
 
     Args:
-        directory: Where people are looked up.
-        channels: Ids of the only channels where approval is asked for without terms; empty for
-            everywhere.
+        directory: Looks people up.
+        channels: Ids of the only channels where requests without terms are allowed; empty for all.
         policy: The policy in force.
-        clock: The time now: who is on duty then counts.
+        clock: The time now, for rotations.
     """
 
     directory: Directory
@@ -45,17 +44,13 @@ class FeasibilityCheck:
     clock: Clock = system_clock
 
     async def prepare(self, approval: Approval, *, unknown: Sequence[str] = ()) -> Approval:
-        """Complete a new approval: who is a member of its channel; and that nobody can decide it.
-
-        Args:
-            approval: As made from its interrupt.
-            unknown: What a policy names that is no id of anybody.
+        """Complete a new approval: freeze channel members; detect missing approvers.
 
         Returns:
-            The approval to be put on record: pending, or undecidable, with the reason.
+            The approval to store: pending or undecidable, with the reason.
 
         Raises:
-            DirectoryError: The channel decides, and its members could not be looked up.
+            DirectoryError: The channel's members decide, and could not be looked up.
         """
         if approval.kind is Kind.QUESTION:
             return approval
@@ -79,12 +74,12 @@ class FeasibilityCheck:
         names: Sequence[str] | None = None,
         unknown: Sequence[str] = (),
     ) -> NobodyError | None:
-        """Why nobody can decide it now; None when somebody can, or when that is not known.
+        """Return why an approval cannot be decided now; None if it can, or if unknown.
 
         Args:
-            approval: With its members.
-            names: Whom to look at; whoever may decide now when None.
-            unknown: What a policy names that is no id of anybody.
+            approval: The approval with its frozen members.
+            names: Approvers to check; None for the current ones.
+            unknown: Names in the policy that match no id.
         """
         if approval.terms_json:
             try:
@@ -97,7 +92,7 @@ class FeasibilityCheck:
     async def _missing_of(
         self, looked: Sequence[str], approval: Approval, unknown: Sequence[str]
     ) -> NobodyError | None:
-        """Why none of some people or groups can decide it."""
+        """Return why none of these people or groups can decide."""
         obstacles = [(name, say("nobody.no_id")) for name in unknown]
         asked = () if approval.self_approval else requesters_of(approval)
         excluded = {*asked, *_spent(approval)}
@@ -121,7 +116,7 @@ class FeasibilityCheck:
         return NobodyError(obstacles, is_direct=is_direct(approval))
 
     async def _prepare_by_terms(self, approval: Approval, unknown: Sequence[str]) -> Approval:
-        """Note who is a member of the channels that decide; find out whether anybody can."""
+        """Freeze members of channels that decide; check whether the quorum can be reached."""
         if unknown:
             obstacles = [(name, say("nobody.no_id")) for name in unknown]
             return _undecidable(approval, NobodyError(obstacles))
@@ -136,7 +131,7 @@ class FeasibilityCheck:
         return replace(approval, stuck=str(missing) if missing is not None else "")
 
     async def _shortage(self, approval: Approval, found: Feasibility) -> NobodyError | None:
-        """Why nobody can decide it; channels that are too large to decide are named first."""
+        """Return what is missing; channels that are too large are named first."""
         if found.shortage is None:
             return None
         groups = terms_of(approval).groups.values()
@@ -156,7 +151,7 @@ class FeasibilityCheck:
         """Whether distinct people can fill all slots, now or after a step (4.6).
 
         Raises:
-            TermsError: The terms, or the votes, cannot be read.
+            TermsError: The terms or the votes are invalid.
         """
         ballot = ballot_of(approval)
         census = PeopleLookup(self.directory, self.policy, self.clock)
@@ -164,17 +159,17 @@ class FeasibilityCheck:
         voters = {one for vote in ballot.votes for one in vote.persons}
         standing = await census.take(approval, ballot.terms, people=(), groups=groups)
         able = {one for members in standing.members.values() for one in members}
-        if len(able | voters) <= _MOST_LOOKED_UP:  # of more, somebody is taken to be able
+        if len(able | voters) <= _MOST_LOOKED_UP:  # above that, one person is assumed able
             people = [Actor(user_id=one, team_id="") for one in able | voters]
             found = await census.take(approval, ballot.terms, people=people, groups=())
             standing = replace(standing, people=found.people)
         return prospect(ballot, standing)
 
     async def _with_channels(self, approval: Approval) -> Approval:
-        """Freeze the members of all channels that decide (1.5); of large ones, nobody.
+        """Freeze the members of all channels that decide (1.5); none of large channels.
 
         Raises:
-            DirectoryError: They could not be looked up.
+            DirectoryError: A channel could not be looked up.
         """
         known = frozen_members(approval) or {}
         groups = terms_of(approval).groups.values()
@@ -190,7 +185,7 @@ class FeasibilityCheck:
 
     async def _with_members(self, approval: Approval) -> Approval:
         if approval.members_json:
-            return approval  # of a call in doubt, or one that was edited: as it was first asked
+            return approval  # a doubt or an edited call keeps its original members
         if CHANNEL not in {*approver_names(approval), *backup_names(approval)}:
             return approval
         members: Iterable[str] = ()
@@ -200,14 +195,14 @@ class FeasibilityCheck:
         return replace(approval, members_json=json.dumps([*members]))
 
     async def _people(self, name: str, approval: Approval) -> list[str]:
-        """Return the people that a name stands for, as far as they can see the card."""
+        """Return the people that a name denotes and who can see the card."""
         if name == CHANNEL:
             people = json.loads(approval.members_json or "[]")
         elif name.startswith("S"):
             people = sorted(await self.directory.group_members(name))
         else:
             people = [name]
-        if is_direct(approval):  # nobody else is there
+        if is_direct(approval):  # a direct message has no other members
             people = [one for one in people if one in requesters_of(approval)]
         return [*islice(people, MOST_MEMBERS)]
 
@@ -221,7 +216,7 @@ class FeasibilityCheck:
 
 
 def _spent(approval: Approval) -> set[str]:
-    """Return the people who had their say in this call: in another gate of it, or by an edit."""
+    """Return people who have voted in another gate of this call or edited it."""
     counted = json.loads(approval.counted_json)
     edited = editors_of(approval) if approval.editors_excluded else ()
     return {*counted, *edited}
@@ -242,7 +237,7 @@ def _why_empty(name: str, approval: Approval) -> str:
 
 
 def _shortage_words(terms: Terms, shortage: MissingApprovers) -> str:
-    """Say what it takes, and who is left for it."""
+    """Describe what is required and how many approvers are left."""
     known = {one.name: one for stage in terms.stages for one in stage.approve}
     needs = [
         say("line.so_many", n=count, group=requirement_words(terms, known[name]))

@@ -1,4 +1,4 @@
-"""Finds out, at a click, who people are and which groups they are in (2.7, 2.10, 1.5)."""
+"""Look up people and groups for a click (1.5, 2.7, 2.10)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from storage.records import Approval
 T = TypeVar("T")
 
 PATIENCE_S = 2.0
-"""The longest that look-ups for a click may take, all at once; what comes later is not known."""
+"""Longest time in seconds for all look-ups of a click. Later results are ignored."""
 CODE = "code:"
-"""Begins the names of groups that a policy in code defines: the file says nothing of them."""
+"""Prefix of groups that a policy in code defines. The policy file lacks them."""
 _DIRECT = "D"
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleLookup:
-    """Finds out the standing of people, in two seconds at most.
+    """Looks up people and groups for one decision, within two seconds.
 
-    What could not be looked up is not in the result; whoever judges by it has to refuse then.
+    Failed look-ups are missing from the result; callers must then refuse.
 
     Args:
-        directory: Where people are looked up.
-        policy: The policy in force: who is in no group of it any more does not count.
+        directory: Looks people up.
+        policy: The policy in force: people outside its groups do not count.
         clock: The time now.
-        delegations: Where rights that people handed on are kept; None where they do not matter.
+        delegations: Reads delegations; None to ignore them.
     """
 
     directory: Directory
@@ -57,15 +57,15 @@ class PeopleLookup:
         patience_s: float = PATIENCE_S,
         handed: Sequence[Delegation] | None = None,
     ) -> PeopleSnapshot:
-        """Look people and groups up, all at once.
+        """Look up people and groups concurrently.
 
         Args:
-            approval: What is decided.
+            approval: The approval to decide.
             terms: Its terms.
-            people: Those whose votes count, or are to count.
-            groups: Names of the groups that matter.
-            patience_s: The longest that it may take.
-            handed: The delegations, as they were read for the same click; None when they were not.
+            people: People whose votes count or are being cast.
+            groups: Names of the relevant groups.
+            patience_s: Timeout in seconds.
+            handed: Delegations already read for this click; None reads them.
         """
         view = _View(approval, self.clock())
         if handed is None:
@@ -75,7 +75,7 @@ class PeopleLookup:
         actors = {one.user_id: one for one in people}
         name = approval.approval_id
         handed = [one for one in handed if one.delegate in actors and one.is_for(name)]
-        for one in handed:  # both have to be active members
+        for one in handed:  # both people must be active members
             actors.setdefault(one.owner, Actor(user_id=one.owner, team_id=""))
         found = await _Found.look_up(
             self.directory,
@@ -100,14 +100,14 @@ class PeopleLookup:
         )
 
     async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
-        """The delegations that hold now, where the terms let them count (6.1)."""
+        """Return the valid delegations that the terms accept (6.1)."""
         if self.delegations is None or not terms.delegation:
             return ()
         found = await self.delegations.current(approval.team_id, now_ms=self.clock())
         return delegations_of(found) if found else ()
 
     def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:
-        """The frozen and the present definition of a group: only who is in both counts."""
+        """Return the frozen and the current definition: only members of both count."""
         frozen = terms.groups.get(name, Group())
         present = self.policy.groups() if approval.terms_json else None
         if present is None or name.startswith(CODE):
@@ -117,35 +117,35 @@ class PeopleLookup:
 
 
 def frozen_members(approval: Approval) -> dict[str, frozenset[str]] | None:
-    """The members of channels as they were when it was asked, by channel; None if not noted."""
+    """Return the frozen channel members by channel; None if not stored."""
     if not approval.members_json:
         return None
     found = json.loads(approval.members_json)
-    if isinstance(found, list):  # as long as there was only the thread's channel
+    if isinstance(found, list):  # stored before other channels could decide
         found = {approval.channel_id: found}
     return {channel: frozenset(members) for channel, members in found.items()}
 
 
 def channels_of(group: Group, approval: Approval) -> tuple[str, ...]:
-    """The channels whose members count in a group."""
+    """Return the channels whose members count in a group."""
     here = group.here and not is_direct(approval)
     return (*group.channels, approval.channel_id) if here else group.channels
 
 
 def is_direct(approval: Approval) -> bool:
-    """Whether it was asked in a direct message: nobody else is there."""
+    """Whether the approval was requested in a direct message."""
     return approval.channel_id.startswith(_DIRECT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """The results of look-ups, by id; what failed is not there.
+    """Results of look-ups, by id, without failed ones.
 
     Attributes:
         people: By user id.
-        usergroups: Their members.
-        channels: Their members.
-        again: How long until Slack allows those that failed; None when that is not known.
+        usergroups: Members by user group.
+        channels: Members by channel.
+        again: Slack's retry-after for failed look-ups; None if unknown.
     """
 
     people: Mapping[str, Person]
@@ -179,7 +179,7 @@ async def _each(
     patience_s: float,
     waits: list[timedelta],
 ) -> dict[str, T]:
-    """Look up each; add to `waits` how long Slack asks to wait for those that failed."""
+    """Look up each name; add the retry-after of failures to `waits`."""
     tasks = {name: asyncio.ensure_future(look(name)) for name in names}
     if not tasks:
         return {}
@@ -200,12 +200,7 @@ async def _each(
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """Groups as seen from one approval at one time.
-
-    Attributes:
-        approval: Where `here` is, and who was a member when it was asked.
-        at_ms: The time of the click.
-    """
+    """Groups as seen from one approval at one time."""
 
     approval: Approval
     at_ms: int
@@ -213,22 +208,22 @@ class _View:
     def members_by_name(
         self, definitions: Mapping[str, Sequence[Group]], found: _Found
     ) -> dict[str, frozenset[str]]:
-        """Those who are in all definitions of a group, by its name; without what is not known."""
+        """Return the people in all definitions of a group, by name, if known."""
         members: dict[str, frozenset[str]] = {}
         for name, groups in definitions.items():
             sets = [self.members(group, found) for group in groups]
             known = [one for one in sets if one is not None]
             if any(not one for one in known):
-                members[name] = frozenset()  # nobody is nobody, whatever else fails
+                members[name] = frozenset()  # an empty group is known to be empty
             elif len(known) == len(sets):
                 members[name] = frozenset.intersection(*known)
         return members
 
     def members(self, group: Group, found: _Found) -> frozenset[str] | None:
-        """The people of a group; None when a part of it could not be looked up."""
+        """Return the people of a group; None if a part could not be looked up."""
         try:
             on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
-        except TermsError:  # its zone is not known on this machine
+        except TermsError:  # the time zone is unknown on this machine
             return None
         parts = [frozenset(group.users), frozenset([on_duty_now] if on_duty_now else [])]
         for name in group.usergroups:
@@ -242,17 +237,17 @@ class _View:
         return frozenset.union(*parts)
 
     def _of_channel(self, name: str, members: frozenset[str]) -> frozenset[str]:
-        """The members of when it was asked that still are; nobody in a large channel."""
+        """Return current members among the frozen ones; empty for a large channel."""
         if len(members) > MOST_MEMBERS:
             return frozenset()
         frozen = frozen_members(self.approval)
-        if frozen is None:  # an older record noted nobody; a newer one must
+        if frozen is None:  # older records have no frozen members; newer ones must
             return frozenset() if self.approval.terms_json else members
         return members & frozen.get(name, frozenset())
 
 
 def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:
-    """Why somebody never counts (3.3); None for nothing."""
+    """Return why a person can never vote (3.3), or None."""
     if person.is_deleted:
         return Problem.DEACTIVATED
     if person.is_bot:

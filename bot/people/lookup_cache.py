@@ -1,4 +1,4 @@
-"""One look at people, and at rights that they handed on: nothing is looked up twice within it."""
+"""Cache directory and delegation look-ups for one request."""
 
 from __future__ import annotations
 
@@ -17,35 +17,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LookupOnce:
-    """A directory that remembers its answers. It serves one moment: a request, or a step.
+    """Directory that caches answers for one request or step.
 
-    A click needs answers of its own: see `PeopleLookup`.
-
-    Args:
-        directory: Where people are looked up.
+    Clicks need fresh answers; see `PeopleLookup`.
     """
 
     directory: Directory
     _answers: dict[tuple[str, str], asyncio.Future[Any]] = field(default_factory=dict)
 
     async def person(self, user_id: str) -> Person:
-        """See `Directory.person`."""
+        """Look up a person; see `Directory.person`."""
         return await self._once("person", user_id, self.directory.person)
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
-        """See `Directory.channel_members`."""
+        """Look up members; see `Directory.channel_members`."""
         return await self._once("channel", channel_id, self.directory.channel_members)
 
     async def is_public(self, channel_id: str) -> bool:
-        """See `Directory.is_public`."""
+        """Look up a channel; see `Directory.is_public`."""
         return await self._once("public", channel_id, self.directory.is_public)
 
     async def is_in(self, channel_id: str) -> bool:
-        """See `Directory.is_in`."""
+        """Look up the bot's membership; see `Directory.is_in`."""
         return await self._once("room", channel_id, self.directory.is_in)
 
     async def group_members(self, group_id: str) -> frozenset[str]:
-        """See `Directory.group_members`."""
+        """Look up members; see `Directory.group_members`."""
         return await self._once("group", group_id, self.directory.group_members)
 
     async def _once(self, kind: str, name: str, look: Callable[[str], Awaitable[T]]) -> T:
@@ -67,17 +64,13 @@ async def _tried(look: Callable[[str], Awaitable[T]], name: str) -> T | Director
 
 @dataclass(frozen=True, slots=True)
 class DelegationCache:
-    """Handed rights that are read once. It serves one moment, as `LookupOnce` does.
-
-    Args:
-        powers: Where they are read.
-    """
+    """Caches delegations for one request, like `LookupOnce`."""
 
     powers: PowersNow
     _read: dict[str, asyncio.Future[Sequence[DelegationRecord]]] = field(default_factory=dict)
 
     async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
-        """See `DelegationStore.current`; of the moment of the first look."""
+        """Return delegations as of the first call; see `DelegationStore.current`."""
         known = self._read.get(team_id)
         if known is None:
             look = self.powers.current(team_id, now_ms=now_ms)

@@ -1,4 +1,4 @@
-"""The progress of votes, as the record has it: nobody is looked up for what is only shown."""
+"""Progress of the votes on an approval, from its record alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from storage.records import Approval, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteProgress:
-    """The votes on an approval as people see them.
+    """Votes on an approval, as displayed.
 
     Attributes:
-        stage: Name of the stage that waits; empty where there is only one.
-        tallies: How many slots of each of its requirements are filled; none for a doubt.
-        votes: In the order of writes.
-        rejections: So many have to reject it.
+        stage: Name of the pending stage; empty if there is only one.
+        tallies: Filled slots of each requirement of the stage; empty for a doubt.
+        votes: In the order in which they were stored.
+        rejections: Number of rejections needed to reject.
     """
 
     stage: str = ""
@@ -29,12 +29,12 @@ class VoteProgress:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the first vote decides: then there is no progress to speak of."""
+        """Whether the first vote decides, so there is no progress to show."""
         return not self.stage and sum(one.need for one in self.tallies) < 2 and not self.votes
 
 
 def progress_of(approval: Approval) -> VoteProgress:
-    """Read it; nothing of terms or votes that cannot be read."""
+    """Return the progress; empty if the terms or votes are invalid."""
     if approval.kind is Kind.QUESTION:
         return VoteProgress()
     try:
@@ -51,7 +51,7 @@ def progress_of(approval: Approval) -> VoteProgress:
 
 
 def _as_counted(ballot: Ballot) -> PeopleSnapshot:
-    """The people of the votes, in the groups by which they counted when they voted."""
+    """Return the voters, in the groups through which their votes counted."""
     members = {
         name: frozenset(vote.right.owner for vote in ballot.votes if name in vote.groups)
         for name in groups_of(ballot, steps=len(ballot.terms.escalate))

@@ -1,7 +1,4 @@
-"""The audience that a rule names: people, user groups and channels (5.4).
-
-Pure: who of them is still waited for is looked up elsewhere.
-"""
+"""Recipients that a rule names: people, user groups and channels (5.4). Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +10,19 @@ from bot.policy.terms import Requirement, Rotation, Terms
 from bot.words import say
 
 HERE = "here"
-"""In an audience: the members of the channel where it was asked."""
+"""Recipient id for the members of the channel of the request."""
 MOST_PEOPLE = 10
-"""People who are mentioned in one message; user groups have one handle for all."""
+"""Maximum number of people to mention in a message. User groups have one handle."""
 
 
 def asked_groups(terms: Terms, stage: int, steps: int = 0) -> tuple[str, ...]:
-    """Name the groups that are asked in a stage after so many escalation steps."""
+    """Return the groups asked in a stage after a number of escalation steps."""
     named = [group for one in terms.stages[stage].approve for group in one.groups]
     return tuple(dict.fromkeys((*named, *added_groups(terms, stage, range(steps)))))
 
 
 def added_groups(terms: Terms, stage: int, steps: range) -> tuple[str, ...]:
-    """Name the groups that some escalation steps add to what a stage needs."""
+    """Return the groups that escalation steps add to a stage."""
     names = {one.name for one in terms.stages[stage].approve}
     found = [terms.escalate[number] for number in steps if number < len(terms.escalate)]
     added = [group for step in found if names & {*step.requirements} for group in step.add]
@@ -33,18 +30,13 @@ def added_groups(terms: Terms, stage: int, steps: range) -> tuple[str, ...]:
 
 
 def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tuple[str, ...]]:
-    """List whom groups stand for: ids of people, user groups and channels, and `here`.
-
-    Args:
-        terms: The frozen terms.
-        groups: Names of groups.
-        at_ms: Whoever is on duty then counts.
+    """Resolve groups to ids of people, user groups and channels, and `here`.
 
     Returns:
-        By id, the groups by which it is named; in the order in which they are named.
+        The naming groups by id, in the order of the rule.
 
     Raises:
-        TermsError: The zone of a rotation is not known here.
+        TermsError: The time zone of a rotation is unknown here.
     """
     found: dict[str, tuple[str, ...]] = {}
     for name in groups:
@@ -61,9 +53,9 @@ def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tu
 
 
 def group_words(terms: Terms, name: str) -> str:
-    """Write who a group is, in mrkdwn: its title, or the people, user groups and channels in it.
+    """Format a group as mrkdwn: its title, or its people, user groups and channels.
 
-    The name that it has in the policy file is nobody's to read.
+    The group's name in the policy file is never shown.
     """
     group = terms.groups.get(name)
     if group is None:
@@ -77,7 +69,7 @@ def group_words(terms: Terms, name: str) -> str:
 
 
 def requirement_words(terms: Terms, requirement: Requirement) -> str:
-    """Write who can fill a requirement, in mrkdwn."""
+    """Format who can fill a requirement, as mrkdwn."""
     found = [*dict.fromkeys(group_words(terms, one) for one in requirement.groups)]
     if len(found) < 2:
         return "".join(found)
@@ -85,21 +77,21 @@ def requirement_words(terms: Terms, requirement: Requirement) -> str:
 
 
 def rotations_of(terms: Terms, groups: Iterable[str]) -> tuple[Rotation, ...]:
-    """The duties among some groups."""
+    """Return the rotations in groups."""
     found = (terms.groups[name].rotation for name in groups if name in terms.groups)
     return tuple(one for one in found if one is not None)
 
 
 def is_person(name: str) -> bool:
-    """Whether an id of an audience is a person's."""
+    """Whether a recipient id is a person."""
     return name[:1] in {"U", "W"}
 
 
 def is_usergroup(name: str) -> bool:
-    """Whether it is a user group's."""
+    """Whether a recipient id is a user group."""
     return name[:1] == "S"
 
 
 def is_channel(name: str) -> bool:
-    """Whether it is a channel's, or stands for one: nobody is mentioned by it."""
+    """Whether a recipient id is a channel or `here`; it mentions no person."""
     return name == HERE or name[:1] in {"C", "G"}

@@ -1,4 +1,4 @@
-"""Finds out whom a message about an approval is for: whoever it still waits for (5.4, 5.5)."""
+"""Find the recipients of messages about an approval (5.4, 5.5)."""
 
 from __future__ import annotations
 
@@ -21,44 +21,32 @@ from bot.ports.process import Clock
 from storage.records import Approval
 
 MOST_LOOKED_UP = 25
-"""People whom one look asks about; with more, all are taken to be able to decide."""
+"""Maximum number of people per look-up. Above it, all are assumed able to decide."""
 
 Away = Callable[[Approval], Awaitable[Mapping[str, tuple[str, ...]]]]
-"""Finds who is not to be mentioned: by Slack user id, who is mentioned in their place."""
+"""Returns absent people by user id, with the people to mention instead."""
 
 
 async def nobody_away(_: Approval) -> Mapping[str, tuple[str, ...]]:
-    """Everybody is there."""
+    """Return no absent people."""
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """The people whom an approval waits for, as far as that is known.
-
-    Attributes:
-        people: Slack user ids of those who could fill one more slot now.
-        groups: The groups of the terms whose members are known.
-    """
+    """People whose vote is missing, as far as known."""
 
     people: frozenset[str]
     groups: frozenset[str]
 
     def wants(self, user_id: str, groups: Iterable[str]) -> bool:
-        """Whether somebody of these groups is waited for; who is not known is (4.7)."""
+        """Whether a member of these groups is awaited; unknown people are (4.7)."""
         return user_id in self.people or any(name not in self.groups for name in groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """Looks up whom to mention, and where they are.
-
-    Args:
-        directory: Where people are looked up.
-        clock: The time now.
-        policy: The policy in force.
-        away: Who is away.
-    """
+    """Finds whom to mention and which channels they can see."""
 
     directory: Directory
     clock: Clock
@@ -66,16 +54,16 @@ class Audience:
     away: Away = nobody_away
 
     async def waiting(self, approval: Approval, terms: Terms, *, steps: int) -> Waiting:
-        """Find out whom an approval waits for, after so many escalation steps.
+        """Return whose votes are missing after a number of escalation steps.
 
         Raises:
-            TermsError: The votes, or a zone, cannot be read.
+            TermsError: The votes or a time zone are invalid.
         """
         ballot, groups = _asked_now(approval, terms, steps)
         census = PeopleLookup(self.directory, self.policy, self.clock)
         standing = await census.take(approval, terms, people=(), groups=groups)
         found = waits_for(ballot, standing)
-        if len(found) <= MOST_LOOKED_UP:  # of more, somebody is taken to be able
+        if len(found) <= MOST_LOOKED_UP:  # above that, one person is assumed able
             people = [Actor(user_id=one, team_id="") for one in found]
             able = await census.take(approval, terms, people=people, groups=())
             found = waits_for(ballot, replace(standing, people=able.people))
@@ -84,12 +72,12 @@ class Audience:
     async def able(
         self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
     ) -> frozenset[str]:
-        """Those of some people who certainly could fill one more slot now.
+        """Return the people who certainly could fill a further slot now.
 
-        Where a look-up fails, nobody could for certain.
+        Failed look-ups give an empty result.
 
         Raises:
-            TermsError: The votes, or a zone, cannot be read.
+            TermsError: The votes or a time zone are invalid.
         """
         ballot, groups = _asked_now(approval, terms, steps)
         actors = [Actor(user_id=one, team_id="") for one in people]
@@ -101,7 +89,7 @@ class Audience:
         return frozenset(one for one in free if standing.is_able(one))
 
     async def members(self, approval: Approval, names: Iterable[str]) -> frozenset[str]:
-        """The people in the user groups of an audience, as far as that is known; nobody away."""
+        """Return present members of user groups among recipients, as far as known."""
         away = await self.away(approval)
         found = await self._members([name for name in names if is_usergroup(name)])
         return frozenset[str]().union(*found.values()) - away.keys()
@@ -114,14 +102,7 @@ class Audience:
         *,
         silent: Collection[str],
     ) -> tuple[str, ...]:
-        """Those of an audience who are to be mentioned now, each once, in order.
-
-        Args:
-            approval: What waits.
-            names: Ids, each with the groups by which it is named.
-            waiting: Whom it waits for.
-            silent: Who is not to be mentioned: they sleep on it.
-        """
+        """Return the recipients to mention now, in order, without duplicates."""
         away = await self.away(approval)
         wanted = waiting.people - {*silent}
         members = await self._members([name for name in names if is_usergroup(name)])
@@ -138,7 +119,7 @@ class Audience:
     async def among(
         self, approval: Approval, people: Collection[str], waiting: Waiting
     ) -> tuple[str, ...]:
-        """Those of some people whom it waits for, themselves or in the place of who is away."""
+        """Return the people whose vote is missing, or the delegates of absent ones."""
         if not people:
             return ()
         away = await self.away(approval)
@@ -146,7 +127,7 @@ class Audience:
         return tuple(one for one in people if one in waiting.people or one in lent)
 
     async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
-        """Whether all who could decide now are away, without a delegate (6.3)."""
+        """Whether all possible approvers are absent without a delegate (6.3)."""
         away = await self.away(approval) if terms.escalate else {}
         if not away:
             return False
@@ -154,7 +135,7 @@ class Audience:
         return bool(waiting.people) and all(away.get(one) == () for one in waiting.people)
 
     async def absent(self, channel_id: str, people: Collection[str]) -> frozenset[str]:
-        """Those of some people who are not in a channel; nobody when that is not known."""
+        """Return people who are not in a channel; empty if unknown."""
         if not people:
             return frozenset()
         try:
@@ -165,7 +146,7 @@ class Audience:
         return frozenset(people) - members
 
     async def _members(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
-        """The members of user groups, as far as they can be looked up."""
+        """Return members of user groups, as far as known."""
         found: dict[str, frozenset[str]] = {}
 
         async def look(name: str) -> None:
@@ -186,10 +167,10 @@ class Audience:
 
 
 def _asked_now(approval: Approval, terms: Terms, steps: int) -> tuple[Ballot, frozenset[str]]:
-    """The ballot after so many steps; and the groups that matter for its stage.
+    """Return the ballot after escalation steps, and the groups of its stage.
 
     Raises:
-        TermsError: The votes, or a zone, cannot be read.
+        TermsError: The votes or a time zone are invalid.
     """
     ballot = replace(ballot_of(approval), steps=steps)
     stage = ballot.stages[0 if ballot.is_doubt else ballot.stage]

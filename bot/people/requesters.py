@@ -1,7 +1,7 @@
-"""Requesters: everybody whose words the agent of a thread has read; on record before it reads them.
+"""Requesters: everyone whose messages the agent of a thread has read.
 
-Who may decide what an agent wants is nobody of these: whoever told it something, in whichever turn
-and in whichever way, may have led it there.
+Requesters are stored before the agent reads their words. None of them may approve what the agent
+requests, because any of them may have caused the request.
 """
 
 from __future__ import annotations
@@ -18,28 +18,20 @@ from storage.base import Storage
 from storage.records import Approval, Kind, Status
 
 _LAST = 200
-"""Approvals of a thread that are looked through, newest first."""
+"""Maximum number of approvals of a thread to search, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requesters:
-    """Keeps the list of a thread; it grows with the people, not with what they say.
-
-    Args:
-        storage: Where records are kept.
-    """
+    """Maintains the requesters of a thread; the list grows with people, not messages."""
 
     storage: Storage
 
     async def note(self, work: ThreadPass, people: Iterable[str]) -> None:
-        """Put on record whose words the agent is about to read.
-
-        Args:
-            work: The pass; its thread is what is on record afterwards.
-            people: Slack user ids.
+        """Store people whose messages the agent is about to read.
 
         Raises:
-            CheckpointConflictError: The lease was lost; nothing may be read.
+            CheckpointConflictError: The lease was lost; the agent must not read.
         """
         grown = await self.grown(work, people)
         if grown is None:
@@ -53,27 +45,23 @@ class Requesters:
         work.thread = replace(thread, requesters_json=grown)
 
     async def grown(self, work: ThreadPass, people: Iterable[str]) -> str | None:
-        """The list with people whose words the agent is about to read; None when it has them."""
+        """Return the list extended by people; None if it already has them."""
         grown = list(dict.fromkeys((*await self._known(work), *people)))
         is_same = grown == json.loads(work.thread.requesters_json)
         return None if is_same else json.dumps(grown)
 
     async def note_decided(self, work: ThreadPass, decided: Iterable[Approval]) -> None:
-        """Put on record whose answers, changes and reasons the agent is about to read.
-
-        Args:
-            work: The pass; its thread is what is on record afterwards.
-            decided: What the agent is told now.
+        """Store people whose answers, edits and reasons the agent is about to read.
 
         Raises:
-            CheckpointConflictError: The lease was lost; nothing may be read.
+            CheckpointConflictError: The lease was lost; the agent must not read.
         """
         await self.note(work, _speakers(decided))
 
     async def of(self, work: ThreadPass) -> tuple[str, ...]:
-        """Everybody whose words can have led to what the open turn asks; never empty.
+        """Return everyone whose words can have caused the turn's requests; never empty.
 
-        Who wrote what the turn began with comes first.
+        The author of the turn's first message comes first.
         """
         thread = work.thread
         if work.messages is None:
@@ -83,12 +71,7 @@ class Requesters:
         return tuple(found) or (thread.requester_id,)
 
     async def of_call(self, work: ThreadPass, address: str) -> tuple[str, ...]:
-        """Return the requesters of a call that began, as they were when people were asked about it.
-
-        Args:
-            work: Of the thread whose open turn made the call.
-            address: Where in the run it stands.
-        """
+        """Return the requesters of a call as of its approval request."""
         thread = work.thread
         place = (thread.checkpoint_id, address)
         for asked in await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST):
@@ -97,13 +80,13 @@ class Requesters:
         return await self.of(work)
 
     async def _known(self, work: ThreadPass) -> list[str]:
-        """Return the requesters on record; in a thread of an earlier release, those found in it."""
+        """Return the stored requesters; search the thread if none are stored."""
         thread = work.thread
         recorded = json.loads(thread.requesters_json)
         if recorded:
             return [str(one) for one in recorded]
         if work.is_new_turn and thread.turn == 1:
-            return []  # nobody has written here before
+            return []  # no messages yet
         people: dict[str, None] = {}
         for turn in range(1, thread.turn + 1):
             messages = await self.storage.inbox.of_turn(thread.thread_id, turn)
@@ -114,13 +97,13 @@ class Requesters:
 
 
 def requesters_of(approval: Approval) -> tuple[str, ...]:
-    """Return the requesters of an approval; records of earlier releases know only some of them."""
+    """Return the requesters of an approval."""
     found = [one for one in json.loads(approval.requesters_json) if isinstance(one, str)]
     return tuple(dict.fromkeys((approval.requester_id, *found)))
 
 
 def all_requesters(approval: Approval) -> frozenset[str]:
-    """Everybody who asked for it, also those whom earlier releases wrote among the approvers."""
+    """Return all requesters of an approval, including those in older records."""
     approvers = json.loads(approval.approvers_json)
     names = (
         [one for one in approvers if isinstance(one, str)] if isinstance(approvers, list) else []
@@ -130,22 +113,22 @@ def all_requesters(approval: Approval) -> frozenset[str]:
 
 
 def is_requester(approval: Approval, user_id: str) -> bool:
-    """Whether this person's words led to it: alone, or with those of others."""
-    excluded = f"{EXCLUDED}{user_id}"  # as earlier releases wrote it
+    """Whether this person's words contributed to the request."""
+    excluded = f"{EXCLUDED}{user_id}"  # format of older records
     return user_id in requesters_of(approval) or excluded in json.loads(approval.approvers_json)
 
 
 def editors_of(approval: Approval) -> tuple[str, ...]:
-    """Return the people who edited the call on its way to what it is now, the latest one last."""
+    """Return the people who edited the call, the latest last."""
     last = [approval.edited_by] if approval.edited_by else []
     return tuple(dict.fromkeys((*json.loads(approval.editors_json), *last)))
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:
-    """Return the people whose words, or values, the agent reads; editors of agreed edits, too.
+    """Return people whose words or values the agent reads, including editors.
 
     Raises:
-        TermsError: The votes of a record cannot be read, so that nobody knows whose words they are.
+        TermsError: The votes are invalid, so the authors are unknown.
     """
     found: list[str] = []
     for one in decided:
@@ -157,9 +140,9 @@ def _speakers(decided: Iterable[Approval]) -> list[str]:
 
 
 def _joint_authors(approval: Approval) -> list[str]:
-    """Return the voters whose reasons, or whose answer, are a part of the decision.
+    """Return the voters whose reasons or answers are part of the decision.
 
-    The agent reads the reasons of all votes that stopped the request, and an answer that several
+    The agent reads the reasons of all votes that rejected the request, and an answer that several
     people gave in the same words.
     """
     votes = read_votes(approval.votes_json)
@@ -169,7 +152,7 @@ def _joint_authors(approval: Approval) -> list[str]:
 def _says_something(approval: Approval) -> bool:
     """Whether the agent reads words, values or a choice of the people who decided.
 
-    A plain yes is none. The note beside a yes is for people alone, and no agent reads it.
+    A plain approval has none. The agent never reads the note of an approval.
     """
     decision = approval.decision
     if decision is None or not decision.by:
@@ -181,6 +164,6 @@ def _says_something(approval: Approval) -> bool:
     answer = json.loads(decision.answer_json)
     if not isinstance(answer, dict):
         return bool(answer)
-    if "choice" in answer:  # of a doubt, only the result that somebody gives is told
+    if "choice" in answer:  # of a doubt, the agent reads only the result that a person gave
         return answer["choice"] == "ran" and bool(answer.get("result"))
-    return set(answer) != {"accepted"}  # that a text is good as it is says a button
+    return set(answer) != {"accepted"}  # a button accepted the text unchanged

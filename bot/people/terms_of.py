@@ -1,4 +1,4 @@
-"""The terms of any approval: as frozen when it was asked; of older records, made of their lists."""
+"""Return the frozen terms of an approval; derive those of older records."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from bot.words import say
 from storage.records import Approval, Kind, Status
 
 APPROVERS, BACKUPS = "approvers", "backups"
-"""The groups of what was asked without terms, under the names that the settings' policy uses."""
+"""Names of the default groups, for requests without terms."""
 
 
 def terms_of(approval: Approval) -> Terms:
-    """Return the terms under which people decide an approval, or a doubt.
+    """Return the terms of an approval or a doubt.
 
     Raises:
-        TermsError: They cannot be read; nobody may decide.
+        TermsError: The terms are invalid, so the approval cannot be decided.
     """
     if approval.terms_json:
         return Terms.from_text(approval.terms_json)
@@ -39,7 +39,7 @@ def terms_of(approval: Approval) -> Terms:
 
 
 def group_of(names: Sequence[str]) -> Group:
-    """Make a group of user ids, user group ids, and `channel`; other names are nobody."""
+    """Build a group of user ids, user group ids, and `channel`; ignore other names."""
     return Group(
         users=tuple(name for name in names if name[:1] in {"U", "W"}),
         usergroups=tuple(name for name in names if name[:1] == "S"),
@@ -48,17 +48,17 @@ def group_of(names: Sequence[str]) -> Group:
 
 
 def steps_of(approval: Approval) -> int:
-    """Count the steps of its escalation that are done: these people may decide, too."""
+    """Return the number of escalation steps taken."""
     return max(approval.steps, 1 if approval.escalated_ms is not None else 0)
 
 
 def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:
-    """The names of the groups that matter: of those who may vote, and of those left out.
+    """Return the names of the groups that may vote or are excluded.
 
     Args:
-        ballot: The votes and their terms.
-        is_begun: Whether only the stages that have begun matter.
-        steps: So many escalation steps count at least.
+        ballot: Votes and terms.
+        is_begun: Whether to include only stages that have begun.
+        steps: Minimum number of escalation steps.
     """
     rights = Eligibility(ballot.terms, PeopleSnapshot(people={}, members={}))
     stages = ballot.stages[: ballot.stage + 1] if is_begun else ballot.stages
@@ -70,7 +70,7 @@ def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> froz
 
 
 def is_allowed_by_rule(approval: Approval) -> bool:
-    """Whether an edit made its call one that a rule allows: then nobody had to approve it."""
+    """Whether an edit changed the call so that a rule allows it without approval."""
     is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
     if approval.decision is not None and approval.decision.emergency_json:
         return False
@@ -94,7 +94,7 @@ def _of_lists(approval: Approval) -> Terms:
         stages=(Stage(approve=(Requirement(name=APPROVERS, groups=(APPROVERS,)),)),),
         groups=groups,
         exclude=_excluded(approval),
-        edit="yes",  # where its tool has a form for that
+        edit="yes",  # if the tool has a form
         expires_s=max(approval.expires_ms - approval.created_ms, 0) // 1000,
         escalate=steps,
     )
@@ -111,10 +111,10 @@ def _names(text: str) -> list[str]:
 
 
 def ballot_of(approval: Approval) -> Ballot:
-    """Return the present votes on an approval, or a doubt, under its terms.
+    """Return the current votes on an approval or a doubt.
 
     Raises:
-        TermsError: They cannot be read; nobody may decide.
+        TermsError: The terms or votes are invalid, so the approval cannot be decided.
     """
     ballot = Ballot(
         terms=terms_of(approval),
@@ -130,7 +130,7 @@ def ballot_of(approval: Approval) -> Ballot:
 
 
 def risk_of(approval: Approval) -> Risk:
-    """The risk of what an approval lets run; the usual one where nothing says it."""
+    """Return the risk of an approval; the default if unknown."""
     try:
         return terms_of(approval).risk
     except TermsError:
@@ -138,7 +138,7 @@ def risk_of(approval: Approval) -> Risk:
 
 
 def wants_reason(approval: Approval, *, rejects: bool) -> bool:
-    """Whether a vote needs a reason; not known of terms that cannot be read."""
+    """Whether a vote needs a reason; False if the terms are invalid."""
     if approval.kind is not Kind.APPROVAL:
         return False
     try:
@@ -149,7 +149,7 @@ def wants_reason(approval: Approval, *, rejects: bool) -> bool:
 
 
 def is_critical(approval: Approval) -> bool:
-    """Whether a yes takes a reason and the name of what it is about, typed."""
+    """Whether approval needs a reason and the typed name of its subject."""
     if approval.kind is not Kind.APPROVAL or not approval.terms_json:
         return False
     try:
@@ -159,12 +159,12 @@ def is_critical(approval: Approval) -> bool:
 
 
 def ends_run(approval: Approval) -> bool:
-    """Whether an approval has expired, and the rule that asked ends the whole run then (5.12)."""
+    """Whether the approval expired and its rule then ends the run (5.12)."""
     return approval.status is Status.EXPIRED and ends_then(approval)
 
 
 def ends_then(approval: Approval) -> bool:
-    """Whether the whole run ends when nobody decides an approval in time."""
+    """Whether the run ends if the approval expires."""
     if not approval.terms_json:
         return False
     try:

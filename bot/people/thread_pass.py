@@ -1,4 +1,4 @@
-"""One pass over a thread: its lease, and what was read under it, so that nothing is read twice."""
+"""State of one worker pass over a thread: its lease, and what was read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from storage.records import Approval, Message, Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOver:
-    """The state that a pass left when it gave the lease back; for the next one in this process.
+    """State kept after a lease is released, for this process's next pass.
 
     Attributes:
-        fence: Of that lease. Nobody has had the thread since if the next lease follows it.
-        made_ms: When the thread was made. One that begins anew after it was forgotten has the same
-            id, and its leases and turns count from 1 again.
-        running: Approvals of the open turn that were closed, and whose calls have not ended; None
-            when that is not known.
+        fence: Fencing token of that lease. The state is valid if the next lease follows it.
+        made_ms: Creation time of the thread. A deleted and recreated thread has the same id, and
+            its leases and turns count from 1 again.
+        running: Approvals of the open turn that are decided and whose calls have not ended; None if
+            unknown.
     """
 
     fence: int
@@ -31,16 +31,15 @@ class ThreadPass:
 
     Attributes:
         thread: As claimed, or as written since.
-        left: What the pass before left, when nobody has had the lease since, or there was none;
-            None when that is not known.
-        is_new_turn: Whether the open turn began in this pass: nobody can have stored its run.
-        has_more: Whether there may be more new messages than were looked at.
-        messages: What the open turn began with; None when that was not read.
+        left: State of the previous pass, if no other lease came between; None if unknown.
+        is_new_turn: Whether the open turn began in this pass, so no run is stored.
+        has_more: Whether there may be more unread messages.
+        messages: First messages of the open turn; None if not read.
         running: See `LeftOver`; as this pass leaves it.
-        has_ended_turn: Whether the turn is over, and the release of the lease is to say so.
-        said: The agent's newest text of this pass: it stands right above what is shown next.
-        decided: How many decisions the run was told of; None where that is not known.
-        stop: The message by which somebody wants the open turn to end.
+        has_ended_turn: Whether the turn has ended and the release must store that.
+        said: The agent's newest text of this pass, shown above the next card.
+        decided: Number of decisions that the run received; None if unknown.
+        stop: The message that asks to stop the open turn.
     """
 
     thread: Thread

@@ -1,4 +1,4 @@
-"""The fields of a record that its terms give, for those who show it and remind of it."""
+"""Derive an approval's times and displayed approvers from its terms."""
 
 from __future__ import annotations
 
@@ -14,17 +14,12 @@ from storage.records import Approval
 
 
 def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
-    """Put an approval under terms: its times, and the people whom its card names.
+    """Set the terms of an approval: its times, and the people whom its card names.
 
-    What is decided comes of the terms alone; these fields serve what is shown and sent.
-
-    Args:
-        approval: A new one, or one that was edited.
-        text: The terms, as they were frozen.
-        now_ms: The time from which they count.
+    These fields are for display and messages only; decisions use the terms.
 
     Raises:
-        TermsError: They cannot be read.
+        TermsError: The terms are invalid.
     """
     terms = Terms.from_text(text)
     expires_ms = deadline(terms, now_ms)
@@ -46,12 +41,12 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
 
 
 def named_by(terms: Terms, requirement: Requirement) -> list[str]:
-    """Those who fill a requirement, as a record names approvers: ids, and `channel`."""
+    """Return who fills a requirement: ids, and `channel`."""
     return _names(terms.groups[name] for name in requirement.groups)
 
 
 def _names(groups: Iterable[Group]) -> list[str]:
-    """Ids of people and user groups, and `channel`, as records of earlier releases list them."""
+    """Return ids of people and user groups, and `channel`."""
     found: dict[str, None] = {}
     for group in groups:
         rotation = group.rotation.people if group.rotation is not None else ()

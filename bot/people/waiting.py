@@ -1,7 +1,7 @@
-"""Finds out what waits for one person, and which requests they may see; nobody decides by it.
+"""Find what waits for one person, and which requests they may see.
 
-What waits is judged as a vote of theirs would be, so that a list holds nothing that they may not
-decide. Look-ups may be a minute old here: at the click everything is looked up anew.
+Requests are judged as the person's vote would be, so a list holds only requests that they may
+decide. Look-ups may be a minute old; a click looks everything up again.
 """
 
 from __future__ import annotations
@@ -28,21 +28,14 @@ from storage.people import DelegationStore
 from storage.records import Approval, Kind
 
 _ANY_REASON = "…"
-"""Stands for the reason that they may give later."""
+"""Placeholder for a reason that the person may give later."""
 _NO_CHANNEL = ("channel_not_found", "not_in_channel")
-"""Slack's words for a channel that the bot cannot read either."""
+"""Slack error codes of channels that the bot cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Chooses what a person could decide now.
-
-    Args:
-        directory: Where people are looked up; what it says may be a minute old.
-        policy: The policy in force.
-        clock: The time now.
-        delegations: Where rights that people handed on are kept.
-    """
+    """Finds the approvals that a person could decide now."""
 
     directory: Directory
     policy: CurrentPolicy
@@ -50,7 +43,7 @@ class Waits:
     delegations: DelegationStore
 
     async def look(self, actor: Actor, team_id: str) -> WaitingLook:
-        """Begin to look through what waits.
+        """Start a search for one person.
 
         Raises:
             StorageError: The delegations could not be read.
@@ -63,15 +56,7 @@ class Waits:
 
 @dataclass(slots=True)
 class WaitingLook:
-    """One look: groups are looked up once for all that ask the same people.
-
-    Attributes:
-        directory: Where people are looked up.
-        census: Looks them up.
-        actor: Whose list it is.
-        handed: All rights that were handed on.
-        now_ms: The time.
-    """
+    """One search; caches groups that several approvals share."""
 
     directory: Directory
     census: PeopleLookup
@@ -82,11 +67,11 @@ class WaitingLook:
     _readable: dict[str, bool] = field(default_factory=dict)
 
     async def among(self, approvals: Iterable[Approval]) -> list[Approval]:
-        """Return those of some pending approvals that wait for this person, in their order."""
+        """Return the pending approvals that wait for this person, in their order."""
         return [one for one in approvals if await self.waits(one)]
 
     async def waits(self, approval: Approval) -> bool:
-        """Whether they could decide it now, or answer it; not if that could not be looked up."""
+        """Whether the person could decide or answer now; False if a look-up fails."""
         if approval.kind is Kind.QUESTION:
             return await self._may_answer(approval)
         try:
@@ -103,21 +88,21 @@ class WaitingLook:
         return judge_vote(ballot, attempt, await self._standing(approval, ballot)).refusal is None
 
     async def may_see(self, approval: Approval) -> bool:
-        """Whether they may read all of a request now; not if that could not be looked up."""
+        """Whether the person may read the whole request now; False if a look-up fails."""
         try:
             return await self.sees(approval)
         except DirectoryError:
             return False
 
     async def sees(self, approval: Approval) -> bool:
-        """Whether they may read all of a request now, open or over.
+        """Whether the person may read the whole request now, pending or ended.
 
-        They may if they can read a channel that has its card, or if it is they who are asked by
-        name. To have asked for it, or to have decided it, is not enough: a private channel may
-        have become none of their business since.
+        They may if they can read a channel that has its card, or if it names them as an approver.
+        Being its requester or having decided it is not enough: they may have lost access to a
+        private channel.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         person = await self.directory.person(self.actor.user_id)
         if problem_of(person, self.actor, approval.team_id) is not None:
@@ -135,10 +120,10 @@ class WaitingLook:
         return bool(is_asked)
 
     async def reads(self, channel_id: str) -> bool:
-        """Whether they can read a channel in Slack.
+        """Whether the person can read a channel in Slack.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         if channel_id not in self._readable:
             try:
@@ -152,10 +137,10 @@ class WaitingLook:
         return self._readable[channel_id]
 
     async def _is_asked(self, approval: Approval) -> bool | None:
-        """Whether their right, or one that was handed to them, counts for a request by now.
+        """Whether the person's own or delegated right counts for a request.
 
         Returns:
-            None where it could not be looked up.
+            None if a look-up failed.
         """
         if approval.kind is Kind.QUESTION:
             return False
@@ -194,7 +179,7 @@ class WaitingLook:
             return False
 
     async def _standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
-        """The people of one approval; most are the same as of the one before."""
+        """Look up an approval's people; usually the same as the previous one's."""
         groups = groups_of(ballot, is_begun=True)
         voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}
         who = (approval.terms_json, approval.approvers_json, approval.backups_json)
@@ -220,7 +205,7 @@ class WaitingLook:
 
 
 def _channels(approval: Approval) -> tuple[str, ...]:
-    """Ids of the channels that have a card of a request, or the alert of its override."""
+    """Return ids of channels that have a card of a request or its break-glass alert."""
     found = [approval.channel_id, approval.place]
     if approval.decision is not None and approval.decision.emergency_json:
         with suppress(TermsError):

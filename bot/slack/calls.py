@@ -35,11 +35,7 @@ ANSWER_S = 5
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The check that an answer's address is Slack's: it comes with a payload, and is called.
-
-    Args:
-        api_url: Base address of the Web API.
-    """
+    """The check that an answer's address is Slack's: it comes with a payload, and is called."""
 
     api_url: str
 

@@ -23,15 +23,7 @@ from storage.records import Approval
 
 @dataclass(kw_only=True)
 class ListParts:
-    """The lists of one bot.
-
-    Args:
-        slack: Slack, as they reach it.
-        storage: Where records are kept; open.
-        process: Where all this runs.
-        tasks: Work that runs.
-        policy: The policy in force.
-    """
+    """The lists of one bot."""
 
     slack: SlackSide
     storage: Storage

@@ -81,12 +81,7 @@ class MakeBoard(Protocol):
     """Makes who shows lists of what waits in direct messages."""
 
     def __call__(self, *, directory: Directory, policy: CurrentPolicy) -> DigestBoard:
-        """Return it.
-
-        Args:
-            directory: Where people are looked up for it.
-            policy: The policy in force.
-        """
+        """Return it."""
         ...
 
 
@@ -106,17 +101,7 @@ class Messenger(Notifier, Poster, SignCalls, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackSide:
-    """Slack, as the parts reach it.
-
-    Attributes:
-        team_id: The workspace where the app is installed.
-        client: Opens modals and Homes; never waits long.
-        directory: Where people are looked up.
-        notifier: Shows records.
-        notices: Shows what is no card of one approval.
-        batches: Makes who shows the cards of several, with the words of tools.
-        board: Makes who shows lists.
-    """
+    """Slack, as the parts reach it."""
 
     team_id: str
     client: AsyncWebClient

@@ -32,13 +32,7 @@ _MANY = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit: at most so many calls within some time, wherever that time begins.
-
-    Attributes:
-        most: Calls.
-        within: The time.
-        per_channel: Counted for each channel by itself.
-    """
+    """A limit: at most so many calls within some time, wherever that time begins."""
 
     most: int
     within: timedelta = timedelta(minutes=1)
@@ -78,11 +72,7 @@ SLACK_LIMITS: Limits = {
 
 
 class TooSoonError(Exception):
-    """The next slot is farther away than the caller can wait. Nothing was sent.
-
-    Attributes:
-        wait: Until then.
-    """
+    """The next slot is farther away than the caller can wait. Nothing was sent."""
 
     def __init__(self, wait: timedelta) -> None:
         super().__init__(f"the next slot is {wait.total_seconds():.1f} s away")
@@ -130,13 +120,7 @@ class Pacer:
                 at_ms = self._take(method, channel_id, self.clock(), until_ms)
 
     def hold(self, method: str, channel_id: str, wait: timedelta) -> None:
-        """Stop calls, because Slack asked for it: of this method, and of a post in this channel.
-
-        Args:
-            method: The method that was refused.
-            channel_id: Where.
-            wait: For how long, as Slack said.
-        """
+        """Stop calls, because Slack asked for it: of this method, and of a post in this channel."""
         key = self._key(method, channel_id)
         until_ms = self.clock() + milliseconds(wait)
         self._held[key] = max(until_ms, self._held.get(key, 0))

@@ -69,15 +69,6 @@ class Catalog:
 
     A turn stays with the agent that began it, also when its channel gets another name meanwhile,
     and in whichever process it goes on. The next turn asks anew.
-
-    Args:
-        agents: By channel: its id, `#` and its name, or `*` for all others; or by `@` and the name
-            with which people begin their first message. Checked by
-            `bot.config.agents`: agents that are not the same have different names.
-        make_runner: Makes the runner of an agent.
-        checkpoints: Tells which agent has begun a turn.
-        channel_name: Finds the names of channels; only asked when an entry has one.
-        descriptions: The operator's words for what agents do, by an agent's name.
     """
 
     def __init__(
@@ -141,12 +132,8 @@ class Catalog:
 
         From then on the call is shown in the tool's own words for these arguments.
 
-        The runtime alone checks, with the resume, what is no call of a tool, such as the state of
-        a graph, and what belongs to an agent that does not say what it is made of.
-
-        Args:
-            approval: The call that was edited.
-            arguments: All of its arguments.
+        The runtime alone checks, with the resume, what is no call of a tool, such as the state of a
+        graph, and what belongs to an agent that does not say what it is made of.
 
         Raises:
             InvalidArgumentsError: They do not fit.
@@ -204,10 +191,6 @@ class Catalog:
 
     async def judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
         """Work out what the rules demand of a waiting call with other arguments.
-
-        Args:
-            approval: The call.
-            arguments: All of its arguments, canonical.
 
         Returns:
             None when the runtime alone finds out, with the resume: what is no call, or belongs to

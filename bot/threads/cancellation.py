@@ -30,13 +30,7 @@ _STOP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """Knows who may stop a thread's run, and says what it did.
-
-    Args:
-        storage: Where records are kept.
-        votes: Who may decide what waits.
-        directory: Where people are looked up.
-    """
+    """Knows who may stop a thread's run, and says what it did."""
 
     storage: Storage
     votes: Votes

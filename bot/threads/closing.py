@@ -50,14 +50,7 @@ STOPPED = "stopped"
 
 @dataclass(frozen=True, slots=True)
 class ApprovalClosing:
-    """Closes, cancels and withdraws approvals, and has their cards drawn again.
-
-    Args:
-        storage: Where records are kept.
-        attendance: Draws cards.
-        clock: The time now.
-        spawn: Starts the drawing.
-    """
+    """Closes, cancels and withdraws approvals, and has their cards drawn again."""
 
     storage: Storage
     attendance: ApprovalWorker
@@ -131,10 +124,6 @@ class ApprovalClosing:
     ) -> dict[str, object] | None:
         """Build the answers that decisions give, by interrupt.
 
-        Args:
-            decided: Decided approvals.
-            infos: What their interrupts ask, by interrupt.
-
         Returns:
             None when a decision had to be withdrawn: look again.
 
@@ -155,11 +144,6 @@ class ApprovalClosing:
         self, decided: Sequence[Approval], waiting: frozenset[str], error: ResumeError
     ) -> None:
         """Cancel decisions that the run refused; the others stay as they are.
-
-        Args:
-            decided: What the run was told.
-            waiting: Interrupts that still wait: their answers were not used.
-            error: Why not; it may name one that was withdrawn and asked anew.
 
         Raises:
             ResumeError: The same, when there is no decision of people that can be withdrawn.
@@ -222,17 +206,7 @@ class ApprovalClosing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTermination:
-    """Ends turns that cannot go on, or that somebody has stopped.
-
-    Args:
-        storage: Where records are kept.
-        settlement: Settles what the turn has asked.
-        requesters: Who asked for what.
-        witness: Keeps approvals true about what they let run.
-        outbox: Says the agent's texts.
-        clock: The time now.
-        runners: Finds the runtime of the agent that works in a thread.
-    """
+    """Ends turns that cannot go on, or that somebody has stopped."""
 
     storage: Storage
     settlement: ApprovalClosing
@@ -269,12 +243,8 @@ class RunTermination:
     async def give_up(self, thread: Thread, text: str) -> bool:
         """End the open turn, which cannot go on, and tell people so; begun first where none is.
 
-        What people are told is on record before anything is ended, so that a crash in between
-        does not leave a turn that nobody goes on with: `abandon` is repeated (`is_given_up`).
-
-        Args:
-            thread: With the fence of the caller's lease.
-            text: What people are told.
+        What people are told is on record before anything is ended, so that a crash in between does
+        not leave a turn that nobody goes on with: `abandon` is repeated (`is_given_up`).
 
         Returns:
             Whether the turn had messages of its own; otherwise those that are new have none.

@@ -60,17 +60,7 @@ def _to_nobody(words: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ThreadInbox:
-    """Keeps and sorts messages.
-
-    Args:
-        storage: Where records are kept.
-        access: Who may ask and answer.
-        approvals: Records answers.
-        outbox: How people are told.
-        clock: The time now.
-        stop: Stops what goes on in a thread, where that is in this process.
-        spoken_to: Tells by its name which agent words are for, and what they say to it.
-    """
+    """Keeps and sorts messages."""
 
     storage: Storage
     access: Access
@@ -185,9 +175,6 @@ class ThreadInbox:
 
     async def stop_thread(self, stop: Incoming) -> str | None:
         """Stop the agent of a thread as a button says, by the rules of the word.
-
-        Args:
-            stop: The click, as the message that it stands for.
 
         Returns:
             The thread to work on; None when there is nothing to do.

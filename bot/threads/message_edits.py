@@ -16,16 +16,7 @@ from storage.records import Message, MessageStatus, Status
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """Takes what people change about messages that the agent has not read.
-
-    Args:
-        storage: Where records are kept.
-        receive: Takes a message that speaks to the agent only since it was edited.
-        spoken_to: Tells by its name which agent words are for, and what they say to it.
-        approvals: Show on their cards what requesters wrote.
-        outbox: How people are told.
-        clock: The time now.
-    """
+    """Takes what people change about messages that the agent has not read."""
 
     storage: Storage
     receive: Callable[[Incoming], Awaitable[str | None]]
@@ -36,11 +27,6 @@ class Revisions:
 
     async def edited(self, incoming: Incoming, *, before: str, edit: str) -> str | None:
         """Take the new text of a message that waits; say that another was read as it was.
-
-        Args:
-            incoming: The message as it is now.
-            before: Its text as it was.
-            edit: Id of the edit: its writer is told something once.
 
         Returns:
             The thread to work on; None when there is nothing to do.

@@ -83,11 +83,6 @@ async def is_repeated(inbox: InboxStore, incoming: Incoming, waiting: Sequence[A
     """Whether a verdict's writer has written one before, about what waits now.
 
     It is the same for a message that Slack sends twice: only what is older counts.
-
-    Args:
-        inbox: Where messages are kept.
-        incoming: The message.
-        waiting: What waits in its thread, at least one.
     """
     since = min(one.created_ms for one in waiting)
     try:

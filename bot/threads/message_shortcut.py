@@ -50,11 +50,7 @@ class QuotedMessage:
 
 @dataclass(frozen=True, slots=True)
 class AskingAbout:
-    """Hands messages to agents.
-
-    Args:
-        inbox: Keeps what they read.
-    """
+    """Hands messages to agents."""
 
     inbox: ThreadInbox
 
@@ -84,12 +80,6 @@ class AskingAbout:
         self, quoted: QuotedMessage, actor: Actor, *, ts: str, bot_user_id: str
     ) -> str | None:
         """Put it on record, and wake its thread; return the thread to work on.
-
-        Args:
-            quoted: As `check` let it pass.
-            actor: Who asks.
-            ts: Id of the message that says so.
-            bot_user_id: The bot's user id.
 
         Raises:
             DirectoryError: Who wrote it could not be looked up.

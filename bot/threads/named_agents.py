@@ -52,12 +52,7 @@ _Line = Annotated[str, _shaped(r"(?=.*\S).{1,75}", "write one line of at most 75
 
 
 class PromptEntry(Filled):
-    """Something that people can ask with a click.
-
-    Attributes:
-        title: What they read.
-        message: What is sent for them.
-    """
+    """Something that people can ask with a click."""
 
     title: _Line
     message: _Words
@@ -65,12 +60,7 @@ class PromptEntry(Filled):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt as it is offered in the conversation with the bot.
-
-    Attributes:
-        title: What people read.
-        message: What is sent for them.
-    """
+    """A prompt as it is offered in the conversation with the bot."""
 
     title: str
     message: str
@@ -105,13 +95,7 @@ class RosterFile(Filled):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The agents that work here.
-
-    Attributes:
-        agents: By channel, or by `@` and a name; see `Catalog`.
-        descriptions: Of agents, by an agent's own name, where the file has them.
-        prompts: The same of what is offered to people.
-    """
+    """The agents that work here."""
 
     agents: Mapping[str, Agent]
     descriptions: Mapping[str, str] = field(default_factory=dict)
@@ -142,11 +126,6 @@ def load_roster(
 ) -> Roster:
     """Import the agents that the settings name.
 
-    Args:
-        settings: Checked settings.
-        model: Handed to functions that make agents.
-        load: Imports what `COUNTERSIGN_AGENT` names.
-
     Raises:
         SettingsError: They do not import.
         InvalidSettingsError: The file has faults; all of them.
@@ -169,10 +148,6 @@ def load_roster(
 
 def read_roster(data: bytes, model: Model) -> Roster:
     """Read a file of agents, and import them.
-
-    Args:
-        data: Its bytes.
-        model: Handed to functions that make agents.
 
     Raises:
         PolicyError: It has faults: all of them, in the order of their places.

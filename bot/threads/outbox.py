@@ -42,15 +42,7 @@ LIFETIME = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbox:
-    """Says things, and sees to it that they are said.
-
-    Args:
-        storage: Where records are kept.
-        notifier: How things are shown.
-        clock: The time now.
-        owner: Name of this process in leases.
-        spawn: Starts the telling of private answers.
-    """
+    """Says things, and sees to it that they are said."""
 
     storage: Storage
     notifier: Notifier
@@ -89,10 +81,6 @@ class Outbox:
 
     async def say_last(self, thread: Thread, post: Post) -> None:
         """Show a text that the journal of its run has; on record only if Slack does not take it.
-
-        Args:
-            thread: See `say`.
-            post: The whole text; nobody has shown any of it.
 
         Raises:
             DeliveryError: Slack did not take it now; to be repeated.
@@ -196,12 +184,7 @@ class Outbox:
         return True
 
     async def tell(self, whisper_id: str, *, address: str = "") -> None:
-        """Tell a private answer that another process left; nothing when somebody has it.
-
-        Args:
-            whisper_id: Which.
-            address: See `send_ephemeral`.
-        """
+        """Tell a private answer that another process left; nothing when somebody has it."""
 
         async def work(hold: ClaimedRecord[Whisper]) -> bool:
             offered = await self._offered(hold.record)

@@ -35,13 +35,7 @@ _COUNTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """Shows summaries, each under the lease of its thread.
-
-    Args:
-        storage: Where records are kept.
-        notices: How they are shown.
-        clock: The time now.
-    """
+    """Shows summaries, each under the lease of its thread."""
 
     storage: Storage
     notices: Notices

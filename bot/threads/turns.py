@@ -54,24 +54,7 @@ class Progress(Enum):
 
 @dataclass(frozen=True)
 class Turns:
-    """Runs the agent of a thread, turn by turn, under the thread's lease.
-
-    Args:
-        storage: Where records are kept.
-        runners: Finds the runtime of the agent that works in a thread.
-        attendance: Has the approvals of interrupts shown.
-        outlook: Sees to it that nobody is asked what nobody can decide.
-        notifier: How texts are shown while they grow.
-        outbox: Says the agent's texts.
-        rules: Who decides, and how long it may take.
-        clock: The time now.
-        spawn: Starts the showing of cards.
-        witness: Keeps approvals true about what they let run.
-        tell: Takes the events of tool calls.
-        stopping: The runs that go on here, for who wants to stop one.
-        presence: Shows what the agents do.
-        board: Shows which tools run.
-    """
+    """Runs the agent of a thread, turn by turn, under the thread's lease."""
 
     storage: Storage
     runners: Callable[[Thread], Awaitable[Runner]]
@@ -177,10 +160,6 @@ class Turns:
 
     async def step(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
         """Go on with the open turn, from whatever the records say.
-
-        Args:
-            work: The pass.
-            admitted: Ids of the new messages that may be an agent's input.
 
         Raises:
             AgentError: The runtime cannot go on.

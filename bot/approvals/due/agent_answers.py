@@ -35,14 +35,6 @@ class AgentAnswers:
 
     A question is on record and posted before; two processes may put it at once, and the first
     answer counts. What is edited or decided meanwhile keeps no answer.
-
-    Args:
-        storage: Where records are kept.
-        clock: The time now.
-        explain: Asks the agent.
-        spawn: Starts work that outlives a visit.
-        attend: Draws the card.
-        patience: The longest that an answer may take.
     """
 
     storage: Storage

@@ -52,12 +52,7 @@ class Debouncer:
     _drawn_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
-        """Put on record that a card has to be drawn: one write for all that came before it.
-
-        Args:
-            keeper: Id of the approval that keeps the card.
-            redraw: Puts it on record.
-        """
+        """Put on record that a card has to be drawn: one write for all that came before it."""
         write = self._wanted.get(keeper)
         if write is None:
             write = self._wanted[keeper] = asyncio.create_task(self._write(keeper, redraw))
@@ -174,14 +169,7 @@ def stays(approval: Approval) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SharedCards:
-    """Draws the cards of several, under the leases of those who keep them.
-
-    Args:
-        approvals: Where records are kept.
-        cards: Shows them.
-        clock: The time now.
-        want: Puts on record that the card of a keeper has to be drawn again.
-    """
+    """Draws the cards of several, under the leases of those who keep them."""
 
     approvals: ApprovalStore
     cards: BatchCards
@@ -195,10 +183,6 @@ class SharedCards:
 
     async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
         """Do what a visit has to do about a card with others.
-
-        Args:
-            approval: As it stands: it is, or was, on such a card.
-            visit: To it.
 
         Returns:
             The approval, by then with a card of its own where it is not like the others any more;
@@ -308,12 +292,7 @@ class SharedCards:
         )
 
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
-        """An approval as messages in the thread speak of it: under the words for all on its card.
-
-        Args:
-            approval: One of them.
-            items: All of them.
-        """
+        """Return the approval with the batch's title, as used in thread messages."""
         keeper = next((one for one in items if one.approval_id == approval.batch), None)
         if keeper is None:
             keeper = await self.approvals.get(approval.batch)

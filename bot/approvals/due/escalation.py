@@ -69,11 +69,6 @@ class OwnCards:
     """Finds out who gets a card because they have asked for cards by direct message.
 
     Nobody gets one who does not certainly decide about it at that moment: a card tells much.
-
-    Args:
-        approvals: Where records are kept.
-        audience: Looks people up.
-        consideration: Who wants cards, and who is not to be told now.
     """
 
     approvals: ApprovalStore
@@ -106,13 +101,6 @@ class OwnCards:
     ) -> tuple[tuple[SideMessage, ...], Mapping[str, int]]:
         """Cards for people who are asked by user groups; the groups are mentioned all the same.
 
-        Args:
-            approval: What waits.
-            terms: Its terms.
-            names: Ids of all who are asked.
-            people: Those whom it waits for.
-            steps: Of its ladder.
-
         Returns:
             New cards; and who is not to be told now, each with when.
         """
@@ -143,16 +131,7 @@ class OwnCards:
 
 @dataclass(frozen=True, slots=True)
 class EscalationPlanner:
-    """Plays the ladder of approvals that people decide under terms.
-
-    Args:
-        approvals: Where records are kept.
-        audit: Where its steps are noted.
-        audience: Whom messages are for.
-        clock: The time now.
-        consideration: Who is not to be told now.
-        leaves: When somebody stops standing in for a person who is away.
-    """
+    """Plays the ladder of approvals that people decide under terms."""
 
     approvals: ApprovalStore
     audit: AuditStore

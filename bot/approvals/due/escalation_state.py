@@ -49,14 +49,7 @@ class StoredEscalation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EscalationPlan:
-    """The messages of one moment.
-
-    Attributes:
-        names: Ids of all whom they are for.
-        cards: New cards beside the first.
-        messages: New nudges.
-        held: Who is told later, and when: they are not to be disturbed now.
-    """
+    """The messages of one moment."""
 
     names: tuple[str, ...] = ()
     cards: tuple[SideMessage, ...] = ()

@@ -297,13 +297,7 @@ class Climbing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TermsSteps:
-    """The steps of what people decide under terms; `Reminders` has those of all else.
-
-    Args:
-        ladder: Says what is due.
-        messages: Sends it.
-        clock: The time now.
-    """
+    """The steps of what people decide under terms; `Reminders` has those of all else."""
 
     ladder: Climbing
     messages: Messages

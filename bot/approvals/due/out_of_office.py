@@ -31,12 +31,7 @@ _REMEMBERED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Absences:
-    """Says who is away from an approval; read once, for one moment.
-
-    Args:
-        delegations: Where absences and delegations are kept.
-        clock: The time now.
-    """
+    """Says who is away from an approval; read once, for one moment."""
 
     delegations: DelegationStore
     clock: Clock

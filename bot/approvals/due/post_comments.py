@@ -19,13 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BackQuestions:
-    """Posts what people ask requesters or the agent about a card, under the lease of the card.
-
-    Args:
-        approvals: Where the questions are kept.
-        notifier: Posts them.
-        clock: The time now.
-    """
+    """Posts what people ask requesters or the agent about a card, under the lease of the card."""
 
     approvals: ApprovalStore
     notifier: Notifier

@@ -33,16 +33,7 @@ ESCALATION = "escalation"
 
 @dataclass(frozen=True, slots=True)
 class Reminders:
-    """Asks people once more, and tells them when that is over.
-
-    Args:
-        approvals: Where records are kept.
-        audit: Where reminders are noted.
-        notifier: How people are told.
-        clock: The time now.
-        remind_after: From one reminder to the next; doubled each time.
-        consideration: Who is not to be told now.
-    """
+    """Asks people once more, and tells them when that is over."""
 
     approvals: ApprovalStore
     audit: AuditStore

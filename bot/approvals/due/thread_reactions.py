@@ -97,13 +97,7 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class ThreadReactions:
-    """Keeps the roots of threads true, under the leases of approvals.
-
-    Args:
-        approvals: Where the records are.
-        roots: Shows the signs.
-        clock: The time now.
-    """
+    """Keeps the roots of threads true, under the leases of approvals."""
 
     approvals: ApprovalStore
     roots: Reactions

@@ -257,9 +257,6 @@ class ApprovalWorker:
     async def request(self, approvals: Sequence[Approval]) -> None:
         """Show the cards of new approvals, in order: they are on record, with their requests.
 
-        Args:
-            approvals: As `born` gave them.
-
         Raises:
             StoreUnavailableError: Their leases end by themselves, and the work is due again.
         """

@@ -32,12 +32,7 @@ _EVERYWHERE = ""
 
 @dataclass(slots=True)
 class Unsupported:
-    """Where Slack has refused something: in one channel, or in the whole workspace.
-
-    Args:
-        reasons: Slack's words for what the whole workspace does not have.
-        clock: The time now.
-    """
+    """Where Slack has refused something: in one channel, or in the whole workspace."""
 
     reasons: frozenset[str] = NOT_HERE
     clock: Clock = steady_clock
@@ -71,13 +66,7 @@ class TryCall(Protocol):
 
 @dataclass(slots=True)
 class OptionalMethod:
-    """A method that is not called for a while where Slack says that there is none.
-
-    Args:
-        call: Makes calls, at Slack's pace.
-        name: The method.
-        unsupported: Where Slack has refused it.
-    """
+    """A method that is not called for a while where Slack says that there is none."""
 
     call: TryCall
     name: str

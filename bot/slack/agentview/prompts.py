@@ -22,12 +22,7 @@ WHO_ARE_YOU = "who are you?"
 
 @dataclass(slots=True)
 class SuggestedPrompts:
-    """The prompts of one workspace.
-
-    Args:
-        call: Makes calls, at Slack's pace.
-        prompts: Those of the agents.
-    """
+    """The prompts of one workspace."""
 
     call: TryCall
     prompts: Sequence[Prompt]

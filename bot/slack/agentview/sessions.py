@@ -17,11 +17,7 @@ _MOST_TITLE = 200
 
 @dataclass(slots=True)
 class AgentSessions:
-    """The sessions of one workspace.
-
-    Args:
-        call: Makes calls, at Slack's pace.
-    """
+    """The sessions of one workspace."""
 
     call: TryCall
     _method: OptionalMethod = field(init=False)

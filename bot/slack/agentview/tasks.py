@@ -24,12 +24,7 @@ _MOST_TITLE = 150
 
 @dataclass(slots=True)
 class SlackTaskBoard:
-    """The boards of one workspace; see `bot.ports.threads.TaskBoard`.
-
-    Args:
-        call: Makes calls, at Slack's pace.
-        unsupported: Where Slack has refused streams with tasks.
-    """
+    """The boards of one workspace; see `bot.ports.threads.TaskBoard`."""
 
     call: TryCall
     unsupported: Unsupported = field(

@@ -192,14 +192,7 @@ class Composer:
 
 
 class HomeViews:
-    """The open Homes.
-
-    Args:
-        composer: Draws them.
-        client: Publishes them.
-        spawn: Starts work that outlives its caller.
-        most: How many are kept; of more, who opened theirs first is forgotten.
-    """
+    """The open Homes."""
 
     def __init__(
         self,

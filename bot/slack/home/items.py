@@ -144,14 +144,7 @@ def ended_item(approval: Approval, names: ShownNames, reader: TimeReader, *, by:
 
 
 def ended_words(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> str:
-    """How an item ended: a sign, the word, who, and when.
-
-    Args:
-        approval: The item.
-        names: Of people.
-        reader: Who reads it.
-        by: Slack user id of the reader.
-    """
+    """How an item ended: a sign, the word, who, and when."""
     decision = approval.decision
     sign, key = _ENDS.get(approval.status, ("⏹️", "home.ended"))
     when = reader.moment(decision.at_ms) if decision is not None else ""

@@ -61,9 +61,6 @@ def messages_form(person: PersonRecord) -> Block:
 def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
     """Read the form; or what is wrong in it, by input.
 
-    Args:
-        values: What was filled in.
-
     Raises:
         InvalidInputError: It is not what our form sends.
     """

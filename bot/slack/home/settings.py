@@ -55,12 +55,7 @@ def away_form() -> Block:
 
 
 def read_away(values: Values, zone: ZoneInfo) -> Absence | dict[str, str]:
-    """Read the form; or what is wrong in it, by input.
-
-    Args:
-        values: What was filled in.
-        zone: Of who filled it in.
-    """
+    """Read the form; or what is wrong in it, by input."""
     picked = read_state(values, UNTIL).get("selected_date")
     who = read_state(values, WHO).get("selected_user") or ""
     try:

@@ -58,12 +58,7 @@ class HomeState:
         return replace(self, start=min(max(self.start + by, 0), _MOST_START))
 
     def chosen(self, name: str, value: Any) -> HomeState:
-        """Another list, or another filter, from its first page.
-
-        Args:
-            name: `show` or `only`.
-            value: The value of the option.
-        """
+        """Another list, or another filter, from its first page."""
         try:
             if name == "show":
                 return HomeState(show=Shown(value))

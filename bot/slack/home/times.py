@@ -50,11 +50,7 @@ class TimeReader:
         return cls(zone_for(person, zone), _locale(person.locale), now_ms)
 
     def moment(self, at_ms: int) -> str:
-        """A moment, such as “today 10:00 AM”, “tomorrow 10:00 AM”, or “Fri, Nov 27, 10:00 AM”.
-
-        Args:
-            at_ms: When.
-        """
+        """A moment, such as “today 10:00 AM”, “tomorrow 10:00 AM”, or “Fri, Nov 27, 10:00 AM”."""
         local, clock = self._local(at_ms), self.clock(at_ms)
         days = (local.date() - self._local(self.now_ms).date()).days
         if self.is_lasting:

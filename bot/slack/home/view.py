@@ -117,11 +117,7 @@ def home_view(home: HomePage) -> Block:
 
 
 def closed_view(words: str) -> Block:
-    """The Home of somebody who has no say here.
-
-    Args:
-        words: Why.
-    """
+    """The Home of somebody who has no say here."""
     blocks = [{"type": "section", "text": plain(clip(words, 500))}]
     return {"type": "home", "callback_id": CALLBACK, "blocks": blocks}
 

@@ -27,12 +27,7 @@ SILENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """The most time that connections may take, in seconds.
-
-    Attributes:
-        request: From its first byte, or from the connection, until a request is complete.
-        idle: Between two requests.
-    """
+    """The most time that connections may take, in seconds."""
 
     request: float = 5.0
     idle: float = 75.0
@@ -194,9 +189,6 @@ def only_complete(door: Door) -> Middleware:
 
     A compressed body is refused before a byte of it is read: Slack sends none, and a small one may
     grow to anything.
-
-    Args:
-        door: Where the connections of the same application come in.
     """
 
     @web.middleware

@@ -23,13 +23,7 @@ PING_S = 4
 
 
 class SocketMode(AsyncSocketModeHandler):
-    """One connection to Slack.
-
-    Args:
-        bolt: Takes the payloads.
-        app_token: Opens the connection.
-        answering: Entered until an envelope is acknowledged.
-    """
+    """One connection to Slack."""
 
     def __init__(
         self, bolt: AsyncApp, app_token: str, *, answering: Answering = nullcontext

@@ -74,13 +74,7 @@ class Click:
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
-    """Bind one listener for all buttons of cards, and of the forms about them.
-
-    Args:
-        app: Bolt's.
-        desk: The use cases.
-        means: The work of further buttons, by action id.
-    """
+    """Bind one listener for all buttons of cards, and of the forms about them."""
 
     @app.action(_CARDS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -178,13 +172,7 @@ async def _withdraw(desk: ListenerContext, click: Click) -> None:
 
 
 async def _take_back(desk: ListenerContext, click: Click, page: Press | None) -> None:
-    """Remove the presser's own vote, whatever card they see: nothing runs by it.
-
-    Args:
-        desk: The use cases.
-        click: Of a card, or in the form about it.
-        page: Draws a page of that form again.
-    """
+    """Remove the presser's own vote, whatever card they see: nothing runs by it."""
     changed = await desk.approvals.take_back(click.about.approval_id, click.actor)
     desk.spawn(desk.approvals.follow_up(changed))
     if page is not None and desk.window is not None and desk.window.inside:

@@ -290,13 +290,7 @@ def _reference(card: Chosen) -> Reference:
 
 
 async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str, Approval]:
-    """All of a turn, by id, in one read: a vote counts for what is on record at its write.
-
-    Args:
-        desk: Where they are.
-        first: One of them.
-        count: How many of them are decided; one alone is read by itself.
-    """
+    """All of a turn, by id, in one read: a vote counts for what is on record at its write."""
     if count < 2:
         return {}
     turn = await desk.storage.approvals.of_turn(first.checkpoint_id)
@@ -304,13 +298,7 @@ async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str
 
 
 def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage) -> frozenset[str]:
-    """Ids of those that have a line on the card of several that a click is in; else none.
-
-    Args:
-        first: One of them.
-        turn: All of its turn.
-        clicked: The message of the click.
-    """
+    """Ids of those that have a line on the card of several that a click is in; else none."""
     items = [one for one in turn if first.batch and one.batch == first.batch and stays(one)]
     keeper = next((one for one in turn if one.approval_id == first.batch), None)
     if keeper is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(keeper):

@@ -237,12 +237,6 @@ class ListenerContext:
     ) -> DrawnQuestion:
         """Read the question that a person answers; whether they may is not looked up yet.
 
-        Args:
-            about: What the button or the form points to.
-            actor: Who it is.
-            what: What they used, in words.
-            known: The approval, where it was read for the same click.
-
         Raises:
             InvalidInputError: Nobody answers it.
             UserFacingError: It has changed or ended; see `Approvals.find`.
@@ -420,10 +414,6 @@ def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
 
 def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str, Any]:
     """Return the element that somebody used.
-
-    Args:
-        body: The payload.
-        what: What it is, in words.
 
     Raises:
         InvalidInputError: The payload is not one that our cards and forms send.

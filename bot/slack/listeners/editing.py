@@ -31,12 +31,7 @@ _MOST_PAGES = 1_000
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind the listeners.
-
-    Args:
-        app: Bolt's.
-        desk: The use cases.
-    """
+    """Bind the listeners."""
 
     @app.action(str(ActionId.EDIT_PAGE))
     async def on_page(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:

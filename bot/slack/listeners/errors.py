@@ -67,13 +67,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 async def answer(
     desk: ListenerContext, error: Exception, request: AsyncBoltRequest
 ) -> BoltResponse:
-    """Answer a payload whose listener failed; tell the person why.
-
-    Args:
-        desk: The use cases.
-        error: What happened.
-        request: The payload, and what Bolt read from it.
-    """
+    """Answer a payload whose listener failed; tell the person why."""
     if isinstance(error, BoltUnhandledRequestError):
         return BoltResponse(status=200)
     body, context = request.body, request.context

@@ -47,13 +47,7 @@ class Submission:
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] = NO_MEANS) -> None:
-    """Bind one listener for all our modals.
-
-    Args:
-        app: Bolt's.
-        desk: The use cases.
-        means: The work of further forms, by callback id.
-    """
+    """Bind one listener for all our modals."""
 
     @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:

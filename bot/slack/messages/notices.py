@@ -41,11 +41,7 @@ ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
 
 @dataclass(frozen=True, slots=True)
 class SlackNotices:
-    """The notices of one workspace; see `bot.ports.threads.Notices`.
-
-    Args:
-        poster: Posts them.
-    """
+    """The notices of one workspace; see `bot.ports.threads.Notices`."""
 
     poster: Poster
 
@@ -148,12 +144,7 @@ class BatchPoster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SlackBatchCards:
-    """The cards of several of one workspace.
-
-    Args:
-        poster: Posts them.
-        words: Those of tools.
-    """
+    """The cards of several of one workspace."""
 
     poster: BatchPoster
     words: ToolWords

@@ -41,13 +41,7 @@ GONE = frozenset(
 
 
 class Posts(PacedCalls):
-    """The messages of one workspace.
-
-    Args:
-        client: See `PacedCalls`.
-        pacer: See `PacedCalls`.
-        healed: See `PacedCalls`.
-    """
+    """The messages of one workspace."""
 
     def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
         super().__init__(client, pacer, healed)
@@ -271,15 +265,7 @@ class Posts(PacedCalls):
         begun: str = "",
         key: str = "",
     ) -> str:
-        """The `ts` of the message that an earlier try made; empty when there is none.
-
-        Args:
-            place: In which thread.
-            event: Of which kind.
-            record_id: As in its metadata.
-            key: Which of the messages of the record.
-            begun: A text: also a stream that shows the beginning of it, and has no metadata yet.
-        """
+        """The `ts` of the message that an earlier try made; empty when there is none."""
         growing: list[str] = []
         async for message in self._replies(place):
             metadata = message.get("metadata") or {}

@@ -66,11 +66,7 @@ class SignCalls(Protocol):
 
 @dataclass(slots=True)
 class SlackReactions:
-    """The signs of one workspace; see `bot.ports.threads.Reactions`.
-
-    Args:
-        slack: Makes the calls.
-    """
+    """The signs of one workspace; see `bot.ports.threads.Reactions`."""
 
     slack: SignCalls
     _has_reactions: bool = True

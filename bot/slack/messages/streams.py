@@ -145,15 +145,7 @@ class BriefText:
 
 @dataclass
 class GrowingMessage:
-    """A message that is posted with its first words and updated now and then.
-
-    Args:
-        post: Posts a text; returns its `ts`.
-        update: Replaces the text of the message `ts`.
-        finish_with: Shows the whole text.
-        began: Told the `ts`.
-        clock: The time now; paces the updates.
-    """
+    """A message that is posted with its first words and updated now and then."""
 
     post: Callable[[str], Awaitable[str]]
     update: Callable[[str, str], Awaitable[None]]
@@ -197,17 +189,7 @@ class GrowingMessage:
 
 @dataclass
 class NativeStream:
-    """A message that grows by Slack's own streaming.
-
-    Args:
-        call: Calls a method of Slack.
-        target: The arguments of `chat.startStream` that say where.
-        metadata: Marks the finished message as ours.
-        fallback: Takes over when Slack refuses before anything was shown.
-        streaming: Where a refusal is remembered.
-        began: Told the `ts`.
-        clock: The time now; paces the pieces.
-    """
+    """A message that grows by Slack's own streaming."""
 
     call: CallMethod
     target: dict[str, str]

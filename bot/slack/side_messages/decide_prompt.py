@@ -18,12 +18,7 @@ _TITLE = 300
 
 
 def choice_card(text: str, approvals: Sequence[Approval]) -> Card:
-    """Draw an answer with a button for each request; what is decided by now has none.
-
-    Args:
-        text: Escaped mrkdwn, our own words.
-        approvals: Records that wait, as far as that is known.
-    """
+    """Draw an answer with a button for each request; what is decided by now has none."""
     waiting = [one for one in approvals if one.status is Status.PENDING]
     blocks = [
         section(text),

@@ -23,13 +23,7 @@ _VALUE = 2_000
 
 
 def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
-    """Draw it.
-
-    Args:
-        grant: As it is now.
-        approval: What it was given with.
-        now_ms: The time now.
-    """
+    """Draw it."""
     used, runs = len(grant.uses), what_runs(approval)
     over, title = _over(grant, used, now_ms), title_of(runs)
     state = _state(grant)
@@ -47,13 +41,7 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
 
 @masked_once()
 def use_words(grant: Grant, call: Approval, number: int) -> str:
-    """Say what a grant lets run, with its arguments.
-
-    Args:
-        grant: As it is now.
-        call: What runs, as a record.
-        number: How many it has let run with this one.
-    """
+    """Say what a grant lets run, with its arguments."""
     return say("message.grant_run", n=number, of=grant.max_uses, what=long_text(call, _VALUE))
 
 

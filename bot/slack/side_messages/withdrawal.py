@@ -17,12 +17,7 @@ _TITLE = 300
 
 
 def withdrawal_card(text: str, approvals: Sequence[Approval]) -> Card:
-    """Draw an answer with a *Withdraw…* button for each request; the card may be far above.
-
-    Args:
-        text: Escaped mrkdwn, our own words.
-        approvals: Records that the reader asked for, at least one.
-    """
+    """Draw an answer with a *Withdraw…* button for each request; the card may be far above."""
     blocks = [section(text), *(_offer(approval) for approval in approvals[:MOST_OFFERED])]
     if (left := len(approvals) - MOST_OFFERED) > 0:
         blocks.append(context(mrkdwn(say("message.more_to_withdraw", n=left))))

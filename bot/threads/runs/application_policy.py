@@ -55,12 +55,7 @@ class InForce(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupMembers:
-    """Looks up the members of a group, for conditions on requesters; see `Members`.
-
-    Args:
-        directory: Slack's people.
-        clock: The time now: of a rotation, whoever is on duty counts.
-    """
+    """Looks up the members of a group, for conditions on requesters; see `Members`."""
 
     directory: Directory
     clock: Clock

@@ -49,13 +49,7 @@ _ENDS = {ToolOutcome.RAN: RunState.RAN, ToolOutcome.FAILED: RunState.FAILED}
 
 @dataclass(frozen=True, slots=True)
 class ExecutionUpdate:
-    """The news in a notice of the runtime about a call or a step.
-
-    Attributes:
-        at: Its address.
-        state: What became of it.
-        text: Its result or its error.
-    """
+    """The news in a notice of the runtime about a call or a step."""
 
     at: str
     state: RunState
@@ -64,13 +58,7 @@ class ExecutionUpdate:
 
 @dataclass(slots=True)
 class _Watched:
-    """The approvals of one turn, as last read or written here.
-
-    Attributes:
-        approvals: By id.
-        starting: By address, what puts on record in a moment that a call runs.
-        settled: Addresses of calls that were in doubt, and of which nothing runs any more.
-    """
+    """The approvals of one turn, as last read or written here."""
 
     approvals: dict[str, Approval] = field(default_factory=dict)
     starting: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -191,12 +179,7 @@ class ExecutionRecorder:
         await self._tell_all(checkpoint_id, ExecutionUpdate(address, RunState.RAN, text))
 
     async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
-        """The turn is given up: what had started is in doubt, what had not never will.
-
-        Args:
-            checkpoint_id: Of the turn.
-            notices: What its journal still says.
-        """
+        """The turn is given up: what had started is in doubt, what had not never will."""
         await self.watch(checkpoint_id)
         watched = self._turns[checkpoint_id]
         for news in map(_news_in, notices):

@@ -41,12 +41,7 @@ _UNKNOWN = "resumed"
 
 @dataclass(slots=True)
 class StoppableRun:
-    """One segment of a run.
-
-    Attributes:
-        token: Given to the run.
-        calls: Ids of the calls that go on; what a resume begins with is not known, and counts.
-    """
+    """One segment of a run."""
 
     token: CancelToken = field(default_factory=CancelToken)
     calls: set[str] = field(default_factory=set)
@@ -142,19 +137,7 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunObserver:
-    """Follows runs under the leases of their threads.
-
-    Args:
-        storage: Where records are kept.
-        notifier: How texts are shown while they grow.
-        outbox: Says whole texts.
-        clock: The time now.
-        witness: Keeps approvals true about what they let run.
-        tell: Takes the events of tool calls.
-        presence: Shows what the agent does.
-        board: Shows which tools run.
-        spawn: Starts that.
-    """
+    """Follows runs under the leases of their threads."""
 
     storage: Storage
     notifier: Notifier
@@ -174,12 +157,6 @@ class RunObserver:
         before: SaidBefore,
     ) -> RunResult:
         """Go with a segment to the next interrupt, or to the end of the run.
-
-        Args:
-            thread: As claimed.
-            events: Of the run; closed in any case.
-            running: Told of the events: somebody may want to stop it.
-            before: What may have been said of its texts.
 
         Raises:
             AgentError: The runtime cannot go on.

@@ -31,15 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCall:
-    """A call about which people would be asked.
-
-    Attributes:
-        call: As the runtime gives it.
-        terms: Under which.
-        thread_id: In which thread.
-        requesters: Everybody whose words led to it.
-        key: Names the call, also after a crash.
-    """
+    """A call about which people would be asked."""
 
     call: PolicyCall
     terms: Terms
@@ -50,12 +42,7 @@ class NewCall:
 
 @dataclass(frozen=True, slots=True)
 class GrantCheck:
-    """Uses standing grants.
-
-    Args:
-        grants: All of them.
-        spawn: Has a message drawn again.
-    """
+    """Uses standing grants."""
 
     grants: Grants
     spawn: Spawn
@@ -109,15 +96,7 @@ class GrantCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseLines:
-    """Says in the thread what a standing grant lets run, with the arguments that run.
-
-    Attributes:
-        storage: Where records are kept.
-        outbox: Says it.
-        clock: The time now.
-        words: The line about a use: of the grant, the call as a record, and its number.
-        check_call: Words a call by its tool.
-    """
+    """Says in the thread what a standing grant lets run, with the arguments that run."""
 
     storage: Storage
     outbox: Outbox
@@ -126,13 +105,7 @@ class UseLines:
     check_call: Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 
     async def tell(self, grant_id: str, call: PolicyCall, key: str) -> None:
-        """Put a line on record and show it; what Slack does not take now comes with the turn's end.
-
-        Args:
-            grant_id: Of the grant that was used.
-            call: The call that is about to start.
-            key: Names it, as the grant does.
-        """
+        """Store and post a line; if Slack fails, it is posted at the end of the turn."""
         grant = await self.storage.grants.get(grant_id)
         approval = await self.storage.approvals.get(grant.approval_id)
         uses = grant.uses

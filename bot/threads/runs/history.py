@@ -10,11 +10,7 @@ from agents.core.checkpoint import MessageLog
 
 @dataclass(frozen=True, slots=True)
 class ThreadHistory:
-    """The log of a thread's turns, which count from 1: before the first there is nothing to read.
-
-    Args:
-        log: Where they are kept.
-    """
+    """Message log of a thread's turns. Turns are numbered from 1."""
 
     log: MessageLog
 

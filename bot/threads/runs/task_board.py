@@ -36,16 +36,7 @@ _FINE = frozenset({ToolOutcome.RAN, ToolOutcome.ANSWERED})
 
 @dataclass(slots=True, kw_only=True)
 class TaskUpdates:
-    """The tasks of one segment.
-
-    Attributes:
-        thread: As claimed.
-        board: Shows them.
-        posts: Where their message is on record.
-        clock: The time now.
-        spawn: Starts the showing.
-        before_first: Calls that are over sooner are not shown.
-    """
+    """The tasks of one segment."""
 
     thread: Thread
     board: TaskBoard

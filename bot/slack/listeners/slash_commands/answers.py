@@ -31,12 +31,7 @@ class TypoError(UserFacingError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedAnswer:
-    """An answer that one person reads.
-
-    Attributes:
-        text: Escaped mrkdwn; alone it says enough.
-        blocks: What stands in its place, where there is more to see.
-    """
+    """An answer that one person reads."""
 
     text: str
     blocks: Sequence[Block] = ()
@@ -75,18 +70,7 @@ class ListSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Somebody who has typed a word, and what they may do by it.
-
-    Attributes:
-        actor: Who it is.
-        team_id: The workspace.
-        composer: Makes lists for them.
-        changed: Told when their Home may show what is no longer so.
-        delegating: Lets them hand their right on.
-        grants: Standing grants.
-        wishes: When not to message them.
-        spawn: Starts work that outlives the answer.
-    """
+    """Somebody who has typed a word, and what they may do by it."""
 
     actor: Actor
     team_id: str

@@ -29,14 +29,7 @@ def word_of(incoming: Incoming) -> str:
 
 
 async def answer_word(client: AsyncWebClient, asker: Asker, incoming: Incoming, typed: str) -> None:
-    """Do what somebody wrote, and tell them alone; Slack is told nothing twice.
-
-    Args:
-        client: Tells them.
-        asker: Who wrote it.
-        incoming: The message.
-        typed: The word, and what stands behind it.
-    """
+    """Do what somebody wrote, and tell them alone; Slack is told nothing twice."""
     try:
         found = await answer(asker, typed)
         await client.chat_postEphemeral(

@@ -47,12 +47,7 @@ _OF_THREADS = frozenset({"stop"})
 
 
 async def answer(asker: Asker, typed: str) -> TypedAnswer:
-    """Do what somebody typed, in their language; return what they read.
-
-    Args:
-        asker: Who.
-        typed: What stands behind the command, or behind the mention.
-    """
+    """Do what somebody typed, in their language; return what they read."""
     words = typed[:MOST_TYPED].split()
     with speaking(await _locale(asker)):
         try:
