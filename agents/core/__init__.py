@@ -1,1 +1,1 @@
-"""The mechanism: addresses, interrupts, scopes, checkpoints, the journal, and errors."""
+"""Core of the runtime: addresses, interrupts, checkpoints, journal and errors."""

@@ -1,4 +1,4 @@
-"""Addresses: where in a run a component stands, from the root agent down."""
+"""Addresses: the path from the root agent to a component of a run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Segment:
     """One step of an address. Stored: version 1, must stay readable.
 
     Attributes:
-        type: What kind of component: "agent", "tool", "node", …; never empty.
-        id: Its name among components of that kind.
-        sub_id: Tells several of that name apart, as a call id does for a tool; may be empty.
+        type: Kind of component, such as "agent", "tool" or "node"; never empty.
+        id: Name among components of that kind.
+        sub_id: Separates components of the same name, such as a tool's call id; may be empty.
     """
 
     type: str
@@ -36,20 +36,20 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Path of segments from the root agent to a component. As text: `agent:A;tool:pay:c1`.
+    """Path of segments from the root agent to a component: `agent:A;tool:pay:c1`.
 
-    A colon, semicolon or backslash in a name is escaped with a backslash, so no two addresses
-    have the same text.
+    Colons, semicolons and backslashes in a name are escaped with a backslash. Different addresses
+    therefore have different texts.
 
     Attributes:
-        segments: From the root down; the empty address stands above the root agent.
+        segments: From the root down. The empty address is the parent of the root agent.
     """
 
     segments: tuple[Segment, ...] = ()
     _text: str = field(default="", init=False, repr=False, compare=False)
 
     def __str__(self) -> str:
-        # Written once: each step of a run asks for it several times.
+        # Cached: each step of a run needs the text several times.
         if self.segments and not self._text:
             object.__setattr__(self, "_text", ";".join([str(one) for one in self.segments]))
         return self._text
@@ -59,30 +59,30 @@ class Address:
 
     @property
     def parent(self) -> Address | None:
-        """The address one step up; None above the root."""
+        """Return the address one step up, or None for the empty address."""
         return Address(self.segments[:-1]) if self.segments else None
 
     def child(self, segment: Segment) -> Address:
-        """The address one step down."""
+        """Return the address one step down."""
         return Address((*self.segments, segment))
 
     def is_prefix_of(self, other: Address) -> bool:
-        """Whether the other address is this one, or below it."""
+        """Whether the other address is this one or below it."""
         return other.segments[: len(self.segments)] == self.segments
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read the text form.
+        """Parse the text form.
 
         Raises:
-            ValueError: The text is not one that `str(address)` writes.
+            ValueError: The text is not one that `str(address)` returns.
         """
         return _parsed(text)
 
 
 @lru_cache(maxsize=4_096)
 def _parsed(text: str) -> Address:
-    """Read an address; those of a batch are read again with each answer to one of its calls."""
+    """Parse an address; cached, because each answer in a batch parses all addresses."""
     found = Address(tuple(_segment(part) for part in _split(text, ";")) if text else ())
     if str(found) != text:
         raise ValueError(f"not an address: {text!r}; expected for example 'agent:A;tool:pay:c1'")
@@ -97,7 +97,7 @@ def _segment(text: str) -> Segment:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Split at a mark that has no backslash before it."""
+    """Split at every mark that is not escaped with a backslash."""
     if "\\" not in text:
         return text.split(mark)
     parts, escaped = [""], False

@@ -1,4 +1,4 @@
-"""Tool calls and what came of them."""
+"""Tool calls, their results, and the actions that follow them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ MAX_FILE_BYTES = 1_000_000
 
 
 Risk = Literal["low", "medium", "high", "critical"]
-"""The harm that a call of a tool can do."""
+"""The harm that a tool call can do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call that the model wants.
+    """A tool call that the model requests.
 
     Attributes:
         id: Unique among the calls of one agent run; never empty.
-        name: Of the tool; there may be no such tool.
-        arguments: As the model wrote them; nothing has checked them.
+        name: Name of the tool. The model may name a tool that does not exist.
+        arguments: Arguments as the model wrote them, not validated.
     """
 
     id: str
@@ -45,10 +45,9 @@ class ToolCall:
 @register("countersign.transfer/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """Another agent goes on in place of this one. Stored: version 1, must stay readable.
+    """Another agent continues in place of this one.
 
-    Attributes:
-        agent_name: Which.
+    Stored: version 1, must stay readable.
     """
 
     agent_name: str
@@ -57,22 +56,28 @@ class Transfer:
 @register("countersign.exit/1")
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """This agent and all workflows around it end. Stored: version 1, must stay readable."""
+    """Ends this agent and all workflows around it.
+
+    Stored: version 1, must stay readable.
+    """
 
 
 @register("countersign.break_loop/1")
 @dataclass(frozen=True, slots=True)
 class BreakLoop:
-    """The innermost loop around this agent ends. Stored: version 1, must stay readable."""
+    """Ends the innermost loop around this agent.
+
+    Stored: version 1, must stay readable.
+    """
 
 
 Action: TypeAlias = Transfer | Exit | BreakLoop
-"""An agent's or a tool's wish for what happens next."""
+"""What an agent or a tool wants to happen next."""
 
 
 File: TypeAlias = MultiModalContent
-"""Something for the model that is no text: `BinaryContent`, or the URL of an image, a document, a
-sound or a video (`ImageUrl`, `DocumentUrl`, …), all of pydantic-ai."""
+"""A file for the model, of a type of pydantic-ai: `BinaryContent`, or the URL of an image, a
+document, a sound or a video (`ImageUrl`, `DocumentUrl`, …)."""
 
 _FILES: pydantic.TypeAdapter[list[File]] = pydantic.TypeAdapter(
     list[File],
@@ -85,16 +90,15 @@ class ToolReturn:
     """A tool's result with an outcome, a text and files.
 
     Attributes:
-        text: For the model.
-        outcome: What came of the call.
-        action: What shall happen when all calls of the answer are finished; only when the call
-            ran. None goes on with the model.
-        files: What the model shall see besides; together at most `MAX_FILE_BYTES`.
-        said: What the tool itself said, where `text` says more; for people, and not kept for the
-            model.
+        text: Text for the model.
+        outcome: Outcome of the call.
+        action: What happens after all calls of the model's answer have finished. Only allowed if
+            the call ran. None continues with the model.
+        files: Files for the model; at most `MAX_FILE_BYTES` together.
+        said: The tool's own text for people, if `text` contains more. The model does not see it.
 
     Raises:
-        ToolError: The text is none; or the files are too large, or are no files.
+        ToolError: `text` is not a string, or `files` are too large or have a wrong type.
     """
 
     text: str
@@ -118,7 +122,7 @@ class ToolReturn:
 
 
 def _size(file: File) -> int:
-    """Bytes of a file; of one elsewhere, those of its URL, which may hold all of it."""
+    """Return the size in bytes; of a URL, its length, because a data URL is the file."""
     match file:
         case BinaryContent():
             return len(file.data)
@@ -132,7 +136,7 @@ def dump_files(files: tuple[File, ...]) -> Json:
     """Write files as JSON data. Stored: version 1, must stay readable.
 
     Raises:
-        UnstorableValueError: They could not be read again.
+        UnstorableValueError: The files could not be read again.
     """
     try:
         data = cast("Json", _FILES.dump_python(list(files), mode="json", exclude_none=True))
@@ -146,7 +150,7 @@ def load_files(data: Json) -> tuple[File, ...]:
     """Read what `dump_files` wrote.
 
     Raises:
-        CheckpointDecodeError: It is damaged.
+        CheckpointDecodeError: The data is damaged.
     """
     try:
         return tuple(_FILES.validate_python(data))

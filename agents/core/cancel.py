@@ -1,4 +1,4 @@
-"""Stopping a run from outside, at a point from which it can go on later."""
+"""Cancel a run at a safe point, so that it can be resumed later."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CancelMode = Literal["now", "next", "after_model", "after_tools"]
 @register("countersign.cancel_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelInfo:
-    """Stands where a run was stopped from outside; it goes on without any answer.
+    """The info of an interrupt where a run was cancelled. It needs no answer.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        mode: Where it stopped: `now`, `next`, `after_model` or `after_tools`.
+        mode: Where the run stopped: `now`, `next`, `after_model` or `after_tools`.
     """
 
     mode: str
@@ -37,12 +37,12 @@ class CancelInfo:
 class CancelToken:
     """Cancels a run from outside, at a safe point.
 
-    Agents ask at their safe points whether they shall stop there (`wants`); whoever waits for
-    something long is called (`calling`), or waits for `stop_now` as well.
+    Agents check `wants` at their safe points. Long waits register a callback (`calling`) or wait
+    for `stop_now`.
 
     Attributes:
-        mode: Where the run shall stop; None lets it run.
-        stop_now: Set as soon as it shall stop at once.
+        mode: The requested safe point, or None while the run is not cancelled.
+        stop_now: Set when the run must stop at once.
     """
 
     def __init__(self) -> None:
@@ -51,18 +51,18 @@ class CancelToken:
         self._callers: list[Callable[[], object]] = []
 
     def cancel(self, mode: CancelMode = "now", *, timeout: timedelta | None = None) -> None:
-        """Stop the run. May be called again, to make it more urgent.
+        """Cancel the run. A later call can make the request more urgent.
 
         Args:
-            mode: `now` gives up what is going on: model calls, and tools, which begin again
-                later; of an approved call that had started, people are asked. `next` waits for the
-                next safe point, whichever it is, and cuts nothing off. `after_model` and
-                `after_tools` wait for the model's answer, or for all calls of that answer. A run
-                that ends before that point just ends.
-            timeout: After this it is `now`. Needs a running event loop.
+            mode: `now` cancels running model calls and tools. Tools start again on resume. If an
+                approved call had started, people are asked. `next` waits for the next safe
+                point of any kind and cancels nothing. `after_model` and `after_tools` wait for the
+                model's answer or for all calls of that answer. A run that ends before that point
+                ends normally.
+            timeout: Time after which the mode becomes `now`. Needs a running event loop.
 
         Raises:
-            AgentConfigError: There is no such mode.
+            AgentConfigError: The mode is unknown.
         """
         if mode not in get_args(CancelMode):
             known = ", ".join(map(repr, get_args(CancelMode)))
@@ -78,9 +78,10 @@ class CancelToken:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """Be called, in here, when the run shall stop at once; soon, if it shall already.
+        """Register a callback for an immediate stop, while the block runs.
 
-        It costs no task, as waiting for `stop_now` does.
+        If the run must already stop, the callback is scheduled at once. Waiting for `stop_now`
+        would need a task; this does not.
 
         Args:
             call: May be called more than once.
@@ -94,12 +95,12 @@ class CancelToken:
             self._callers.remove(call)
 
     def wants(self, at: CancelMode) -> bool:
-        """Whether the run shall stop at this safe point."""
+        """Whether the run should stop at this safe point."""
         return self.mode in {at, "now", "next"}
 
 
 async def stop(*tasks: asyncio.Task[object]) -> None:
-    """Cancel tasks that still run, and wait for them."""
+    """Cancel unfinished tasks and wait for them."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
@@ -107,4 +108,4 @@ async def stop(*tasks: asyncio.Task[object]) -> None:
         await asyncio.wait(running)
     for task in tasks:
         if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not report it once more
+            task.exception()  # mark as retrieved, so that asyncio does not log it

@@ -1,12 +1,11 @@
-"""Checkpoints: the stored form of an interrupted run, and the ports that keep it.
+"""Checkpoints: the stored state of an interrupted run, and the ports of its store.
 
-A checkpoint is one small document (`data`) with a version. Between two versions of the document,
-what happened meanwhile is appended to a journal: small entries with an index of their own. Nothing
-is ever rewritten, so the cost of a step does not depend on what came before. Nor is a document in
-which little has changed: the change is added to it.
+A checkpoint is one small JSON document (`data`) with a version. Events after the document was
+written are appended to a journal of small, indexed entries. Nothing is rewritten, so the cost of a
+step does not depend on the length of the run. A small change of a large document is appended too.
 
-Fencing needs no lock: a writer appends with the index that follows the entries it knows. Of two
-processes that both think they own the run, one gets the index and the other a conflict.
+Fencing needs no lock: a writer appends at the index after the last entry that it knows. If two
+processes own the same run, the second one to write gets a conflict.
 """
 
 from __future__ import annotations
@@ -20,47 +19,47 @@ from typing import Literal, Protocol, runtime_checkable
 __all__ = ["CheckpointStatus", "CheckpointStore", "Durability", "MessageLog", "StoredCheckpoint"]
 
 SCHEMA_VERSION = 1
-"""The version of a run's document."""
+"""Version of a run's document."""
 
 CLAIM_VERSION = 1
-"""The version of a claim's note."""
+"""Version of a claim."""
 
 LOG_VERSION = 1
-"""The version of an entry of the message log."""
+"""Version of an entry of the message log."""
 
 LAST = "\U0010ffff"
-"""Comes after all that an id has: what begins with a text comes before the text with this."""
+"""Sorts after every character of an id: the upper bound of a search by prefix."""
 
 
 Durability = Literal["interrupt", "step"]
-"""The points at which a run is stored: where it waits for people, or after each step, too."""
+"""When a run is stored: only if it waits for people, or after each step."""
 
 
 def new_uuid() -> str:
-    """Make an id that nobody can guess."""
+    """Return a random, unguessable id."""
     return str(uuid.uuid4())
 
 
 class CheckpointStatus(StrEnum):
-    """The state of a run, as its store sees it. Stored: version 1, must stay readable."""
+    """Status of a run in its store. Stored: version 1, must stay readable."""
 
-    RUNNING = "running"  # somebody works on it, or died doing so
-    PENDING = "pending"  # interrupted: it waits for answers
-    CLOSED = "closed"  # finished; it can never be resumed again
+    RUNNING = "running"  # a process works on it, or crashed doing so
+    PENDING = "pending"  # interrupted, waits for answers
+    CLOSED = "closed"  # finished, can never be resumed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCheckpoint:
-    """A checkpoint as its store gives it back.
+    """A checkpoint as returned by its store.
 
     Attributes:
         data: The document: versioned JSON text.
-        claim: What the last claim noted: the answers that the run was resumed with; JSON text.
-        status: Where the run stands.
-        version: Counts every save and claim; starts at 1.
-        base: The version that the last `save` or `amend` made; journal entries belong to it.
+        claim: The answers of the last claim: JSON text.
+        status: Status of the run.
+        version: Number of saves and claims; starts at 1.
+        base: Version written by the last `save` or `amend`. Journal entries belong to it.
         journal: Entries appended since that save, in the order of their index.
-        changes: What `amend` added to the document since it was saved, in order.
+        changes: Changes that `amend` added to the document since `save`, oldest first.
     """
 
     data: str
@@ -73,115 +72,119 @@ class StoredCheckpoint:
 
 
 class CheckpointStore(Protocol):
-    """Stores checkpoints. Every write is conditional on the stored version."""
+    """Stores checkpoints. Every write requires the expected version."""
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        """Read a checkpoint with its journal; None when there is none."""
+        """Return a checkpoint with its journal, or None if it does not exist."""
         ...
 
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
     ) -> int:
-        """Write the document, if its version still is the expected one; 0 means: must not exist.
+        """Write the document if its version is the expected one; 0 means that none exists.
 
-        Empties `claim` and `changes`, and begins a new journal: entries of the old one no longer
-        count. A closed checkpoint stays closed.
+        Empties `claim` and `changes` and begins a new journal; the old journal no longer counts. A
+        closed checkpoint stays closed.
 
         Returns:
             The new version, one higher, which is also the new `base`.
 
         Raises:
-            CheckpointConflictError: Somebody else wrote first, or it is closed.
+            CheckpointConflictError: Another process wrote first, or the checkpoint is closed.
         """
         ...
 
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        """Take a pending checkpoint for a resume: status `running`, `claim` noted, same journal.
+        """Claim a pending checkpoint for a resume. Its status becomes `running`.
+
+        Stores `claim` and keeps the journal.
 
         Returns:
-            The new version, one higher; `base` stays.
+            The new version, one higher; `base` does not change.
 
         Raises:
-            CheckpointConflictError: It is not pending, or somebody else wrote first.
+            CheckpointConflictError: It is not pending, or another process wrote first.
         """
         ...
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        """Add a journal entry at an index (from 0) of the journal that belongs to `base`.
+        """Append an entry to the journal of version `base`, at an index that starts at 0.
 
         Raises:
-            CheckpointConflictError: That index is taken: somebody else works on this run.
+            CheckpointConflictError: The index is used: another process works on this run.
         """
         ...
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        """End the run: status `closed`, document and journal dropped; may be repeated.
+        """Close the run and delete its document and journal. Idempotent.
 
         Raises:
-            CheckpointConflictError: Somebody else wrote first.
+            CheckpointConflictError: Another process wrote first.
         """
         ...
 
 
 @runtime_checkable
 class AmendingStore(CheckpointStore, Protocol):
-    """A store that can also add a change to a document in place of writing all of it.
+    """A store that can append a change to a document.
 
-    Optional: with another store the whole document is written for each answer.
+    Optional: with any other store, each answer writes the whole document.
     """
 
     async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        """Add a change to the document of a running checkpoint, which waits for answers again.
+        """Append a change to a running checkpoint and make it pending again, in one write.
 
-        Status `pending`, no `claim`, and a new journal, as with `save`; in one write.
+        Empties `claim` and begins a new journal, like `save`.
 
         Returns:
             The new version, one higher, which is also the new `base`.
 
         Raises:
-            CheckpointConflictError: It is not running, or somebody else wrote first.
+            CheckpointConflictError: It is not running, or another process wrote first.
         """
         ...
 
 
 @runtime_checkable
 class GraphThreadStore(CheckpointStore, Protocol):
-    """A store that can do more for graphs: tell and delete threads, and keep partial answers cheap.
+    """A store for graphs: can also list, release and delete threads.
 
-    Optional: a graph whose store has not all of it writes the whole document for each answer.
+    Optional: a graph whose store lacks any of these methods writes the whole document per answer.
     """
 
     async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        """Give a claimed checkpoint back: status `pending`, no `claim`, same document and journal.
+        """Release a claimed checkpoint. Its status becomes `pending`, its claim empty.
+
+        Document and journal stay the same.
 
         Returns:
-            The new version, one higher; `base` stays.
+            The new version, one higher; `base` does not change.
 
         Raises:
-            CheckpointConflictError: It is not running, or somebody else wrote first.
+            CheckpointConflictError: It is not running, or another process wrote first.
         """
         ...
 
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
-        """The first ids that begin with a text and come after another, in their order."""
+        """Return ids with this prefix that sort after `after`, in ascending order."""
         ...
 
     async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
-        """Delete a checkpoint with its journal; may be repeated, also when it is gone.
+        """Delete a checkpoint with its journal. Idempotent.
 
         Raises:
-            CheckpointConflictError: It has another version: somebody else wrote first.
+            CheckpointConflictError: Another process wrote first.
         """
         ...
 
 
 class MessageLog(Protocol):
-    """Keeps the messages of a conversation, one entry per turn; append-only."""
+    """Stores the messages of a conversation, one entry per turn; append-only."""
 
     async def append(self, log_id: str, turn: int, data: str) -> None:
-        """Keep a turn's messages (JSON text). A second append of the same turn changes nothing."""
+        """Store a turn's messages as JSON text. A second append of a turn is ignored."""
         ...
 
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        """Entries of all turns before the given one, oldest first."""
+        """Return the entries of all turns before `before_turn`, oldest first."""
         ...

@@ -1,12 +1,11 @@
-"""Stored values: versioned JSON of registered types. Nothing is ever imported by a stored name.
+"""Encode values of registered types as JSON. Stored names never import code.
 
-JSON data is written as it is. Any other value becomes `{"$type": name, "value": data}`, where the
-name was given when the type was registered. A user's dict that has a key `$type` is wrapped, so
-that it can never pass for a typed value.
+JSON data is written unchanged. Any other value becomes `{"$type": name, "value": data}`, with the
+name under which its type was registered. A user's dict with the key `$type` is wrapped, so that it
+cannot be mistaken for a typed value.
 
-What is written can be read: each value of a registered type is read back once while it is written,
-level by level, so that the cost of it does not depend on what it holds. One that would come back
-as something else is an error before anything is stored.
+Every value of a registered type is read back once while it is written, level by level, so that the
+cost is linear. A value that would come back different is an error before anything is stored.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from agents.core.errors import (
     UnstorableValueError,
 )
 from agents.core.kinds import (
-    Json as Json,  # noqa: PLC0414 - who codes has it from here
+    Json as Json,  # noqa: PLC0414 - re-exported for users of the codec
     same,
     shape,
 )
@@ -45,30 +44,28 @@ _DICT = "dict"
 _TUPLE = "tuple"
 _FLOAT = "float"
 _FLAT = frozenset({NoneType, bool, str})
-"""Types of values that are JSON data as they are."""
+"""Types whose values are JSON data already."""
 _DEEP = (dict, list)
-"""JSON data that holds other data; all else is what it is."""
+"""JSON types that contain other values."""
 _PLAIN = (bool, int, float, str, list, dict, tuple, type(None))
 _BIGGEST = 10**4300
-"""Python reads no integer that has more digits than this one."""
+"""Python's limit for parsing integers: 4300 digits."""
 _UNFIT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError)
-"""The errors of code that writes or reads a value that does not fit."""
+"""Errors of a type's own write or read code for an unsuitable value."""
 
 _Same: TypeAlias = Callable[[Any, Any, object], bool]
-"""Compares a value with what was read of it; takes what was written of it as well."""
+"""Compares a value with the value read back; also gets the written data."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The way in which values of one type are written and read.
+    """How values of one type are written and read.
 
     Attributes:
         name: Stored with each value.
-        kind: The type.
-        write: Gives storable data.
-        read: Gives the value back.
-        is_same: Whether the value that was read is the one that was written; None when nobody
-            needs to look.
+        write: Returns storable data.
+        read: Returns the value.
+        is_same: Compares the value with the value read back; None skips the comparison.
     """
 
     name: str
@@ -91,7 +88,7 @@ def _read_timedelta(value: list[int]) -> timedelta:
 
 
 class TypeRegistry:
-    """The types that can be stored, and their names."""
+    """Registry of the types that can be stored, by name."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, _Entry] = {}
@@ -111,10 +108,10 @@ class TypeRegistry:
         """Make a dataclass, pydantic model or enum storable; a class decorator.
 
         Args:
-            name: Stored with each value: never change it. A version at its end helps: "app.Form/1".
+            name: Stored with each value: never change it. End it with a version: "app.Form/1".
 
         Raises:
-            AgentConfigError: The name or the type is taken, or no value of it could be read.
+            AgentConfigError: The name or the type is already registered, or has an unreadable form.
         """
 
         def decorate(cls: C) -> C:
@@ -137,18 +134,18 @@ class TypeRegistry:
 
         Args:
             name: Stored with each value: never change it.
-            kind: The exact type; subclasses need a registration of their own.
-            write: Gives storable data, which may hold other registered types.
-            read: Gives the value back.
-            compare: Whether a value that is written must come back as the same, by what is written
-                of it; otherwise it must only come back.
+            kind: The exact type. Subclasses need their own registration.
+            write: Returns storable data, which may contain other registered types.
+            read: Returns the value.
+            compare: Whether the written forms before and after a round trip must be equal. False
+                only checks that the value can be read.
 
         Raises:
-            AgentConfigError: The name or the type is taken.
+            AgentConfigError: The name or the type is already registered.
         """
 
         def is_same(_: T, other: T, written: object) -> bool:
-            # Nobody knows whether its values can be compared; what is written of them can.
+            # The type may not support `==`, so the written forms are compared.
             if not isinstance(other, kind) or not compare:
                 return isinstance(other, kind)
             again = write(other)
@@ -157,24 +154,24 @@ class TypeRegistry:
         self._add(_Entry(name, kind, write, read, is_same))
 
     def add_old(self, name: str, read: Callable[[Any], object]) -> None:
-        """Keep a name readable under which values were stored once; new ones never get it.
+        """Keep an old type name readable. New values are never written with it.
 
         Args:
-            name: As it was stored: "app.Form/1", when the type is "app.Form/2" now.
-            read: Gives a value of today from the data of then.
+            name: The stored name: "app.Form/1", if the type is now "app.Form/2".
+            read: Converts the old data to a value of today's type.
 
         Raises:
-            AgentConfigError: The name is taken.
+            AgentConfigError: The name is already registered.
         """
         self._check_name(name)
         self._old[name] = read
 
     def encode(self, value: object) -> Json:
-        """Write a value as JSON data.
+        """Encode a value as JSON data.
 
         Raises:
-            UnregisteredTypeError: It is, or holds, a value of an unknown type.
-            UnstorableValueError: It is, or holds, a value that would not come back as it is.
+            UnregisteredTypeError: The value is, or contains, a value of an unregistered type.
+            UnstorableValueError: The value, or a part of it, would not come back unchanged.
         """
         try:
             return self._encode(value)
@@ -183,10 +180,10 @@ class TypeRegistry:
             raise UnstorableValueError(_name(type(value)), fault) from None
 
     def decode(self, data: Json) -> object:
-        """Read what `encode` wrote.
+        """Decode what `encode` wrote.
 
         Raises:
-            CheckpointDecodeError: It is damaged, or names a type that nobody registered.
+            CheckpointDecodeError: The data is damaged or names an unregistered type.
         """
         try:
             return self._decode(data)
@@ -231,7 +228,7 @@ class TypeRegistry:
         return data
 
     def _read_back(self, entry: _Entry, is_same: _Same, value: object, written: object) -> None:
-        """Make sure that a value comes back; what it holds is looked at one by one."""
+        """Check that a value can be read back. The values in it are checked one by one."""
         try:
             found = entry.read(written)
             fault = "" if is_same(value, found, written) else "it would come back changed"
@@ -291,60 +288,59 @@ class TypeRegistry:
 
 
 types = TypeRegistry()
-"""The registry of this program."""
+"""The registry of this process."""
 
 
 def register(name: str) -> Callable[[C], C]:
     """Make a dataclass, pydantic model or enum storable; a class decorator.
 
     Args:
-        name: Stored with each value: never change it. A version at its end helps: "app.Form/1".
+        name: Stored with each value: never change it. End it with a version: "app.Form/1".
+
+    Raises:
+        AgentConfigError: The name or the type is already registered, or has an unreadable form.
     """
     return types.register(name)
 
 
 def encode(value: object) -> Json:
-    """Write a value as JSON data, with the registry of this program.
+    """Encode a value as JSON data with the registry of this process.
 
     Raises:
-        UnregisteredTypeError: It is, or holds, a value of an unknown type.
-        UnstorableValueError: It is, or holds, a value that would not come back as it is.
+        UnregisteredTypeError: The value is, or contains, a value of an unregistered type.
+        UnstorableValueError: The value, or a part of it, would not come back unchanged.
     """
     return types.encode(value)
 
 
 def decode(data: Json) -> object:
-    """Read what `encode` wrote.
+    """Decode what `encode` wrote.
 
     Raises:
-        CheckpointDecodeError: It is damaged, or names a type that nobody registered.
+        CheckpointDecodeError: The data is damaged or names an unregistered type.
     """
     return types.decode(data)
 
 
 def to_text(data: Mapping[str, Json]) -> str:
-    """Write JSON data as compact text: what a store keeps.
+    """Write JSON data as compact text for a store.
 
     Raises:
-        UnstorableValueError: It is no JSON data after all.
+        UnstorableValueError: The data is not JSON data.
     """
     text = _dumped(data, is_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as models may write: no store takes it
+    except UnicodeEncodeError:  # half of a surrogate pair, as models may write: no store accepts it
         return _dumped(data, is_ascii=True)
     return text
 
 
 def read_back(text: str, read: Callable[[str], T]) -> T:
-    """Make sure that what is about to be stored can be read; give what was read.
-
-    Args:
-        text: What will be stored.
-        read: What will read it.
+    """Check that a text can be read before it is stored, and return what was read.
 
     Raises:
-        UnstorableValueError: It cannot be read.
+        UnstorableValueError: The text cannot be read.
     """
     try:
         return read(text)
@@ -353,10 +349,10 @@ def read_back(text: str, read: Callable[[str], T]) -> T:
 
 
 def from_text(text: str) -> dict[str, Json]:
-    """Read an object that `to_text` wrote.
+    """Parse an object that `to_text` wrote.
 
     Raises:
-        CheckpointDecodeError: It is not one.
+        CheckpointDecodeError: The text is damaged or not an object.
     """
     try:
         data = json.loads(text)
@@ -368,10 +364,10 @@ def from_text(text: str) -> dict[str, Json]:
 
 
 def check_version(data: Mapping[str, Json], known: int) -> None:
-    """Refuse a document of a version that this program does not know.
+    """Refuse a document with an unknown version.
 
     Raises:
-        CheckpointVersionError: It is newer, or has no version.
+        CheckpointVersionError: The version is newer or missing.
     """
     version = data.get("schema")
     if type(version) is not int or not 1 <= version <= known:
@@ -398,7 +394,7 @@ _ENCODERS = {
     is_ascii: json.JSONEncoder(separators=(",", ":"), ensure_ascii=is_ascii, allow_nan=False)
     for is_ascii in (True, False)
 }
-"""By whether they write ASCII alone; made once, as `json.dumps` makes one for each value."""
+"""Encoders by `ensure_ascii`. Made once: `json.dumps` makes a new one per value."""
 
 
 def _dumped(data: Mapping[str, Json], *, is_ascii: bool) -> str:

@@ -1,4 +1,4 @@
-"""Canonical JSON, and the digest that binds a decision to what was shown."""
+"""Canonical JSON, and the digest that binds a decision to the call that was shown."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from agents.core.errors import ToolError
 __all__ = ["call_digest", "canonical_json"]
 
 DIGEST_TAG = "countersign.call/2"
-"""The rule that digests are made by: the whole ruling is in them. Stored: must stay readable."""
+"""Version of the digest, of the complete terms. Stored: must stay readable."""
 OLD_TAG = "countersign.call/1"
-"""The rule before that: of the ruling it had the name alone. Stored: must stay readable."""
+"""Earlier digest, of the rule's name only. Stored: must stay readable."""
 
 _LEAVES = frozenset({NoneType, bool, int, float, str})
-"""Types of values that hold no others."""
+"""Types of values that contain no others."""
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-"""Made once: `json.dumps` makes one for each value, which takes twice as long as its writing."""
+"""Made once: `json.dumps` makes a new encoder per value, which doubles the time."""
 
 
 def canonical_json(value: object) -> str:
-    """Write JSON data in its one form: sorted keys, no spaces, ASCII only, no NaN.
+    """Write JSON data in canonical form: sorted keys, no spaces, ASCII only, no NaN.
 
     Args:
         value: JSON data with text keys.
@@ -48,18 +48,18 @@ def call_digest(
     rule: str,
     ruling: str = "",
 ) -> str:
-    """Compute what a decision is bound to: 64 hexadecimal digits.
+    """Return the digest that a decision is bound to: 64 hexadecimal digits.
 
-    Any difference in any part gives another digest; the order of the arguments does not count.
+    Any different part changes the digest. The order of the arguments does not matter.
 
     Args:
-        thread: Id of the checkpoint that the call belongs to.
-        address: Where in the run the call stands, as text.
+        thread: Checkpoint id of the run.
+        address: Address of the call, as text.
         tool: Name of the tool.
-        arguments: Canonical arguments, as `Tool.validate` returns them.
-        rule: Name of the rule that asked for a decision.
-        ruling: The whole ruling, as `Ask.to_text` writes it; empty where nobody was asked, and in
-            what was asked before rulings were a part of digests.
+        arguments: Validated arguments, as `Tool.validate` returns them.
+        rule: Name of the rule that requires the decision.
+        ruling: The complete terms, as `Ask.to_text` writes them. Empty if no approval was required,
+            and in requests of the earlier digest version.
     """
     call: dict[str, object] = {
         "schema": DIGEST_TAG if ruling else OLD_TAG,
@@ -75,7 +75,7 @@ def call_digest(
 
 
 def rule_in(ruling: str) -> str:
-    """The name of the rule in a ruling that `Ask.to_text` wrote; empty when it is damaged."""
+    """Return the rule's name from the text of `Ask.to_text`; empty if it is damaged."""
     try:
         found = json.loads(ruling)
     except (ValueError, RecursionError):
@@ -85,8 +85,8 @@ def rule_in(ruling: str) -> str:
 
 
 def _check_keys(value: object) -> None:
-    """Refuse keys that JSON would silently turn into text: 1 and "1" must not meet."""
-    if isinstance(value, dict):  # any other mapping is no JSON data, says the encoder
+    """Refuse keys that are not text: JSON would write 1 and "1" alike."""
+    if isinstance(value, dict):  # the encoder refuses all other mappings
         for key, item in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"the key {key!r} is not text")

@@ -1,39 +1,39 @@
-"""Every error of the runtime. A signal that asks people is not an error: see `interrupt.py`.
+"""All errors of the runtime. The interrupt signal is in `pending.py`.
 
 AgentError
-  AgentConfigError               a programmer's mistake
-    UnstorableValueError         a value that would not come back as it is
-      UnregisteredTypeError      a value of a type that nobody made known
-    NoCheckpointStoreError       resuming needs a store
-    OutsideRunError              called where no run is going on
-    DuplicateNameError           two agents or tools of one name where addresses need two
+  AgentConfigError               the agent is configured wrongly
+    UnstorableValueError         a value would not come back unchanged
+      UnregisteredTypeError      a value has an unregistered type
+    NoCheckpointStoreError       a resume needs a store
+    OutsideRunError              called outside of a run
+    DuplicateNameError           two agents or tools share a name that addresses need
   CheckpointError
     CheckpointNotFoundError      (also LookupError)
     CheckpointDecodeError        the stored text is damaged
-    CheckpointVersionError       stored by a newer or unknown version
-    CheckpointConflictError      somebody else wrote first
-    CheckpointBusyError          a run is going on
-    CheckpointClosedError        the run has ended: already resolved
+    CheckpointVersionError       the stored version is newer or unknown
+    CheckpointConflictError      another process wrote first
+    CheckpointBusyError          the run is in progress
+    CheckpointClosedError        the run has ended
   ResumeError
-    NothingPendingError          nobody was asked anything
-    UnknownInterruptError        the target is not waiting (any more)
-    AmbiguousTargetError         one target could mean several interrupts
-    ResumeDataError              wrong kind of answer: refuse, never run
-    UnusedAnswerError            nobody looked at the answer
-    AgentChangedError         the tool or its gates are not what they were
+    NothingPendingError          no interrupt is pending
+    UnknownInterruptError        the target is not pending
+    AmbiguousTargetError         the target fits several interrupts
+    ResumeDataError              the answer has the wrong type; nothing ran
+    UnusedAnswerError            no interrupt used the answer
+    AgentChangedError            the tool or its gates changed
   ToolError                      a tool failed; keeps __cause__
     InvalidArgumentsError        the arguments do not fit the tool's schema
-    SwallowedInterruptError      a tool caught the signal that asks people
-    NotAnsweredError             people were asked, and nobody answered
-    LeftInDoubtError             an agent or a hook may have run, and shall not run again
+    SwallowedInterruptError      a tool caught the interrupt signal
+    NotAnsweredError             a request expired or was cancelled
+    LeftInDoubtError             an agent or hook may have run and must not run again
   ModelError                     the model failed; keeps __cause__
-    ModelRefusedError            its provider refuses, and will until somebody mends it
-    ModelTimeoutError            it sent nothing for too long
-    ModelAnswerError             its answer cannot be read
+    ModelRefusedError            the provider refuses; a retry does not help
+    ModelTimeoutError            the model sent nothing for too long
+    ModelAnswerError             the model's answer is unreadable
   StepLimitError                 the model asked for too many rounds
-  TransferLimitError             agents handed over to each other too often
-  RunCancelledError              the run was stopped from outside; it can go on
-ProcessExitError                 code of an agent raised what ends a process, such as `SystemExit`
+  TransferLimitError             agents transferred too often
+  RunCancelledError              the run was cancelled; it can be resumed
+ProcessExitError                 an agent's code raised `SystemExit` or the like
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class ResumeError(AgentError):
     """A resume was refused. All pending interrupts are still pending.
 
     Attributes:
-        target: The interrupt that it is about; empty when it is about none, or nobody knows which.
+        target: Id or address of the interrupt; empty if unknown or if there is none.
     """
 
     target: str = ""
@@ -277,9 +277,9 @@ class AgentChangedError(ResumeError):
 
 
 class ProcessExitError(Exception):
-    """An agent's code raised an exception that ends a process. Only that code has failed.
+    """An agent's code raised an exception that ends a process, such as `SystemExit`.
 
-    It is no `AgentError`: whoever calls the code treats it as any other error of that code.
+    Not an `AgentError`: callers treat it like any other error of the agent's code.
 
     Attributes:
         kind: Name of the exception, such as `SystemExit`.
@@ -300,7 +300,7 @@ class ArgumentError:
     """One fault in the arguments of a call; part of `InvalidArgumentsError`.
 
     Attributes:
-        path: Where: field names and list positions; empty means the arguments as a whole.
+        path: Field names and list positions; empty for the arguments as a whole.
         message: What is wrong.
     """
 
@@ -329,13 +329,13 @@ class SwallowedInterruptError(ToolError):
 
 
 class NotAnsweredError(ToolError):
-    """A question has no answer: it expired or was cancelled.
+    """A request has no answer: it expired or was cancelled.
 
-    Raised where the answer is read, unless the reader names the outcome in the type that it asks
-    for: `get_resume_context(str | Expired)`, `node_interrupt(…, response_type=str | Cancelled)`.
+    Raised when the answer is read, unless the reader's type includes the outcome:
+    `get_resume_context(str | Expired)`, `node_interrupt(…, response_type=str | Cancelled)`.
 
     Attributes:
-        asked: Who asked: a node, or an address.
+        asked: Name of the node, or address, that asked.
         outcome: An `Expired` or a `Cancelled`.
     """
 
@@ -367,7 +367,7 @@ class ModelTimeoutError(ModelError):
     """The model sent nothing within the time limit.
 
     Attributes:
-        seconds: How long.
+        seconds: The time limit.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -380,19 +380,20 @@ class ModelAnswerError(ModelError):
 
 
 ModelFault = Literal["key", "model", "quota", "length", "filter", "request"]
-"""A provider's reason to refuse: the key, the model's name, more use of an account, an input
-that is too long, what is asked for, or the request as it is."""
+"""Why a provider refuses: the key, the model's name, the account's quota, the
+length of the input, the content, or the request itself."""
 
 
 class ModelRefusedError(ModelError):
-    """The provider refused the request and will refuse it again. A retry does not help.
+    """The provider refused the request. A retry does not help.
 
-    Nothing of what the provider said is in the text: it may repeat a key, or the conversation.
+    The error text contains nothing that the provider sent, because that may repeat a key or the
+    conversation.
 
     Attributes:
-        fault: What it refuses.
+        fault: What the provider refuses.
         model: The model's name; may be empty.
-        said: The model's own words when it declines; mostly empty. Untrusted.
+        said: The model's own words when it declines; usually empty. Untrusted.
     """
 
     def __init__(self, fault: ModelFault, model: str = "", *, said: str = "") -> None:
@@ -441,9 +442,9 @@ class RunCancelledError(AgentError):
     """The run was cancelled at a safe point. It can be resumed if it has a checkpoint.
 
     Attributes:
-        checkpoint_id: Empty when nothing is kept: then it cannot go on.
-        contexts: Everything that waits (`InterruptContext`): where it was stopped, with a
-            `CancelInfo`, and whatever people were asked before that.
+        checkpoint_id: Empty if the run is not stored and cannot be resumed.
+        contexts: All pending interrupts (`InterruptContext`), among them one with a `CancelInfo`
+            where the run was cancelled.
     """
 
     def __init__(self, checkpoint_id: str, contexts: Sequence[Any]) -> None:

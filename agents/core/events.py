@@ -1,4 +1,4 @@
-"""The events of a run that observers receive, in the order in which things happen."""
+"""Events of a run for observers, in the order in which they happen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RunStarted(RunEvent):
     """A run begins.
 
     Attributes:
-        agent_name: Of the root agent.
+        agent_name: Name of the root agent.
     """
 
     agent_name: str
@@ -35,11 +35,11 @@ class RunStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed(RunEvent):
-    """A run goes on: after answers, or after its process died.
+    """A run resumes, after answers or after its process crashed.
 
     Attributes:
-        targets: Ids of the interrupts that were answered.
-        is_recovery: Whether it goes on after a crash.
+        targets: Ids of the answered interrupts.
+        is_recovery: Whether the run resumes after a crash.
     """
 
     targets: tuple[str, ...] = ()
@@ -48,10 +48,10 @@ class RunResumed(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInterrupted(RunEvent):
-    """A run waits for people; its checkpoint is stored.
+    """A run is interrupted, and its checkpoint is stored.
 
     Attributes:
-        contexts: Everything that waits.
+        contexts: All pending interrupts.
     """
 
     contexts: tuple[InterruptContext, ...]
@@ -59,10 +59,10 @@ class RunInterrupted(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(RunEvent):
-    """A run was stopped from outside; its checkpoint is stored, so that it can go on.
+    """A run was cancelled, and its checkpoint is stored for a resume.
 
     Attributes:
-        contexts: Everything that waits.
+        contexts: All pending interrupts.
     """
 
     contexts: tuple[InterruptContext, ...]
@@ -70,15 +70,15 @@ class RunCancelled(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(RunEvent):
-    """A run has come to its end."""
+    """A run has finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFailed(RunEvent):
-    """A run cannot go on.
+    """A run failed.
 
     Attributes:
-        error: Why.
+        error: The exception that ended it.
     """
 
     error: Exception
@@ -86,11 +86,11 @@ class RunFailed(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(RunEvent):
-    """A call begins, or goes on after an answer.
+    """A call starts, or resumes after an answer.
 
     Attributes:
-        address: Where.
-        call: Which.
+        address: Address of the call.
+        call: The call.
     """
 
     address: Address
@@ -102,9 +102,9 @@ class ToolFinished(RunEvent):
     """A call has its result.
 
     Attributes:
-        address: Where.
-        call: Which.
-        outcome: What came of it.
+        address: Address of the call.
+        call: The call.
+        outcome: Outcome of the call.
     """
 
     address: Address
@@ -114,11 +114,11 @@ class ToolFinished(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolInterrupted(RunEvent):
-    """A call waits for people.
+    """A call is interrupted.
 
     Attributes:
-        address: Where.
-        call: Which.
+        address: Address of the call.
+        call: The call.
     """
 
     address: Address

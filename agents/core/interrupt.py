@@ -1,4 +1,4 @@
-"""The interrupt signal: how a component asks people, and stops until they have answered."""
+"""Interrupts: a component stops the run to ask people and resumes with the answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def interrupt(info: object) -> NoReturn:
     """Interrupt the run to ask people. The component starts again with the answer.
 
     Args:
-        info: What people see; storable.
+        info: What people see. Must be storable.
 
     Raises:
-        InterruptSignal: Always. Let it pass.
-        UnstorableValueError: The info cannot be stored; nobody is asked.
+        InterruptSignal: Always. Do not catch it.
+        UnstorableValueError: The info cannot be stored; no interrupt is created.
     """
     composite_interrupt(info, None)
 
@@ -43,12 +43,12 @@ def stateful_interrupt(info: object, state: object) -> NoReturn:
     """Interrupt the run to ask people, and store a state for the resume.
 
     Args:
-        info: What people see; storable.
-        state: What the component needs to go on; storable.
+        info: What people see. Must be storable.
+        state: What the component needs to resume. Must be storable.
 
     Raises:
-        InterruptSignal: Always. Let it pass.
-        UnstorableValueError: Info or state cannot be stored; nobody is asked.
+        InterruptSignal: Always. Do not catch it.
+        UnstorableValueError: Info or state cannot be stored; no interrupt is created.
     """
     composite_interrupt(info, state)
 
@@ -57,29 +57,29 @@ def composite_interrupt(info: object, state: object, *signals: InterruptSignal) 
     """Combine interrupts of child components into one, and store a state.
 
     Args:
-        info: What people see of this component; storable.
-        state: What the component needs to go on; storable.
-        signals: What was caught from components below; none makes this the one who asks.
+        info: What people see of this component. Must be storable.
+        state: What the component needs to resume. Must be storable.
+        signals: Signals caught from child components. Without any, this component itself asks.
 
     Raises:
-        InterruptSignal: Always. Let it pass.
-        UnstorableValueError: Info or state cannot be stored; nobody is asked.
+        InterruptSignal: Always. Do not catch it.
+        UnstorableValueError: Info or state cannot be stored; no interrupt is created.
     """
     _raise(info, state, signals, is_hidden=False)
 
 
 def pass_on(state: object, *signals: InterruptSignal) -> NoReturn:
-    """Pass on interrupts of components below, and keep a state, without being seen.
+    """Pass on interrupts of child components and store a state, invisibly to people.
 
-    For parts of the runtime that people need not know of. Nobody can answer it.
+    For internal parts of the runtime. The resulting interrupt cannot be answered.
 
     Args:
-        state: What the component needs to go on; storable.
-        signals: What was caught from components below; at least one.
+        state: What the component needs to resume. Must be storable.
+        signals: Signals caught from child components; at least one.
 
     Raises:
-        InterruptSignal: Always. Let it pass.
-        UnstorableValueError: The state cannot be stored; nobody is asked.
+        InterruptSignal: Always. Do not catch it.
+        UnstorableValueError: The state cannot be stored; no interrupt is created.
     """
     if not signals:
         raise ValueError("pass_on() needs a signal that was caught; to ask, use interrupt()")
@@ -93,7 +93,7 @@ def _raise(
     written = encode(info)
     misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None
     if scope.point is not None and misfit is not None and not scope.point.children and not signals:
-        raise_point(scope.point, misfit)  # the answer did not fit: nothing has changed
+        raise_point(scope.point, misfit)  # the answer did not fit, so the interrupt stays the same
     point = InterruptNode(
         id=_id(scope, is_composite=bool(signals)),
         address=scope.address,
@@ -108,23 +108,23 @@ def _raise(
 
 
 def raise_point(point: InterruptNode, *refusals: ResumeError) -> NoReturn:
-    """Raise the signal of a point. For parts of the runtime."""
+    """Raise the signal of an interrupt. For internal parts of the runtime."""
     current_scope("interrupt()").watch.raised = True
     raise InterruptSignal(point, refusals)
 
 
 def keep_waiting(*refusals: ResumeError) -> NoReturn:
-    """Go on waiting exactly as before: same id, same info, same state.
+    """Keep the current interrupt pending, with the same id, info and state.
 
-    For a component that was resumed with an answer that it cannot take.
+    For a component that was resumed with an unusable answer.
 
     Args:
-        refusals: What is wrong with the answer; the runner raises the first after it has stored
-            that the interrupt still waits.
+        refusals: Why the answer was refused. The runner stores the pending interrupt, then raises
+            the first of them.
 
     Raises:
-        InterruptSignal: The same as the last time.
-        ResumeError: There is nothing to go on waiting for.
+        InterruptSignal: The same as before the resume.
+        ResumeError: No interrupt is being resumed.
     """
     scope = current_scope("keep_waiting()")
     point = scope.point or scope.run.topmost(scope.address)
@@ -134,10 +134,10 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
 
 
 def check_answer(info: Answerable, answer: object) -> None:
-    """Go on only with an answer that fits; with another one, go on waiting: see `keep_waiting`.
+    """Check an answer; keep the interrupt pending if it does not fit.
 
     Raises:
-        InterruptSignal: It does not fit; whoever gave it is told.
+        InterruptSignal: The answer does not fit; the runner raises the reason.
     """
     try:
         info.check_answer(answer)
@@ -146,14 +146,15 @@ def check_answer(info: Answerable, answer: object) -> None:
 
 
 def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
-    """Make sure that no answer here is for a gate that is gone. For tools, right before they run.
+    """Refuse answers to gates that no longer exist. For tools, right before they run.
 
     Args:
-        gates: How many gates are around what runs next, and have not been entered yet.
+        gates: Number of gates around the next component that have not been entered yet.
         known: Slots of other gates around it.
 
     Raises:
-        InterruptSignal: One is: what ran is not what people were asked about. All waits on.
+        InterruptSignal: An answer belongs to a removed gate, so the call is not the one that
+            people saw. All interrupts stay pending.
     """
     try:
         scope = current_scope("a tool")
@@ -170,14 +171,14 @@ def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
 
 
 def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
-    """Pass on signals that came out of a component's own task group, as one; an error wins.
+    """Merge the interrupt signals of a component's task group. Errors take precedence.
 
     Returns:
-        The errors in it.
+        The errors in the group.
 
     Raises:
-        InterruptSignal: There are only signals in it. What the component kept before, it keeps.
-        BaseExceptionGroup: There is more in it than signals and errors.
+        InterruptSignal: The group contains only signals. The component's stored state is kept.
+        BaseExceptionGroup: The group contains other exceptions, too.
     """
     signals, rest = group.split(InterruptSignal)
     if signals is not None and rest is None:
@@ -191,11 +192,11 @@ def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
 
 @contextmanager
 def ungrouped() -> Iterator[None]:
-    """Do `unpack_group` with whatever group comes out of here.
+    """Apply `unpack_group` to an exception group that leaves the block.
 
     Raises:
-        InterruptSignal: There were only signals in it.
-        ExceptionGroup: The errors in it.
+        InterruptSignal: The group contained only signals.
+        ExceptionGroup: The errors in the group.
     """
     try:
         yield
@@ -211,7 +212,7 @@ def _leaves(group: BaseExceptionGroup[InterruptSignal]) -> list[InterruptSignal]
 
 
 def _id(scope: Scope, *, is_composite: bool) -> str:
-    """A new id for who asks; those around keep theirs, unless it was answered."""
+    """Return a new id for a root cause. A parent keeps its id until it was answered."""
     before = scope.point
     keep = is_composite and scope.run.untargeted == "preserve"
     if keep and before is not None and before.children and before.id not in scope.run.answers:

@@ -1,7 +1,7 @@
-"""The journal of a run: what has happened since its document was written.
+"""The journal of a run: what happened since its document was written.
 
-Entries of the segment that is going on are appended one by one; entries that a dead process left
-are looked up, so that nothing that they tell of is done again.
+Entries are appended while the run is in progress. After a crash, the entries of the dead process
+are looked up, so that recorded work is not repeated.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ ONCE = "once"
 
 
 class Journal:
-    """Appends to the journal of one checkpoint, and answers what it says already.
+    """Appends to the journal of one checkpoint and looks up its entries.
 
     Args:
-        store: Where it is kept; None keeps nothing.
-        checkpoint_id: Whose journal it is.
-        base: Version of the document that it belongs to; 0 means that there is none.
-        entries: What is in it, and still counts.
-        offset: How many entries are before these, and count no more.
-        every_step: Whether model answers and the results of tools without a gate are kept, too.
-        recorder: Told of what people let run, before it starts and when it is noted.
+        store: Store of the journal; None stores nothing.
+        checkpoint_id: Id of the run.
+        base: Version of the document that the journal belongs to; 0 if no document exists.
+        entries: Existing entries that still count.
+        offset: Number of earlier entries that no longer count.
+        every_step: Whether model answers and results of tools without a gate are stored, too.
+        recorder: Called for approved work, before it starts and after it is stored.
     """
 
     def __init__(  # noqa: PLR0913 - two by position, the rest by keyword
@@ -80,37 +80,37 @@ class Journal:
 
     @property
     def has_entries(self) -> bool:
-        """Whether anything has happened since the document was written."""
+        """Whether the journal has any entry since the document was written."""
         return self._index > self._offset
 
     @property
     def is_from_before(self) -> bool:
-        """Whether a process before this one noted anything."""
+        """Whether an earlier process stored any entry."""
         return bool(self._known)
 
     def find(self, kind: str, at: str) -> dict[str, Json] | None:
-        """Return the note of a process before this one; None when it noted nothing."""
+        """Return the entry of an earlier process, or None."""
         return self._known.get((kind, at))
 
     def known(self, kind: str) -> Iterator[tuple[str, dict[str, Json]]]:
-        """All that a process before this one noted of a kind: where, and what."""
+        """Yield address and entry of everything of a kind that an earlier process stored."""
         return ((at, entry) for (one, at), entry in self._known.items() if one == kind)
 
     @property
     def knows_work(self) -> bool:
-        """Whether a process before this one noted anything that it did."""
+        """Whether an earlier process stored an entry about completed work."""
         return any(kind != RECOVERED for kind, _ in self._known)
 
     def has_started(self, at: str) -> bool:
-        """Whether this process noted that a gated call has started."""
+        """Whether this process has stored the start of a gated call."""
         return at in self._started
 
     def started(self, at: str) -> dict[str, Json] | None:
-        """Return this process's note of the start of a gated call; None when it has not started."""
+        """Return this process's start entry of a gated call, or None if not started."""
         return self._started.get(at)
 
     async def release(self, at: str) -> None:
-        """Take back this process's note of a start: the error that ended it may be tried again.
+        """Withdraw this process's start entry: the call failed and may be retried.
 
         Raises:
             CheckpointConflictError: See `append`.
@@ -119,7 +119,7 @@ class Journal:
             await self.append(RELEASED, at)
 
     async def release_answered(self) -> None:
-        """Take back the starts of agents and hooks with an answer; see `release`.
+        """Withdraw the start entries of agents and hooks with an answer; see `release`.
 
         Raises:
             CheckpointConflictError: See `append`.
@@ -128,59 +128,59 @@ class Journal:
             await self.release(at)
 
     def keep(self, kind: str, at: str, what: object) -> None:
-        """Keep what this process noted, for a component that is entered once more in this run."""
+        """Remember a value in memory for a component that runs again in this run."""
         self._kept[kind, at] = what
 
     def kept(self, kind: str, at: str) -> object | None:
-        """Return the value that this process keeps for a component; None when it keeps none."""
+        """Return the value remembered for a component, or None."""
         return self._kept.get((kind, at))
 
     def forget_below(self, kind: str, at: str) -> None:
-        """Forget what this process kept of components below an address."""
+        """Forget the values remembered for components below an address."""
         for one in [one for one in self._kept if one[0] == kind and _is_below(one[1], at)]:
             del self._kept[one]
 
     def forget_starts(self, prefix: str) -> None:
-        """Forget the starts that a process before this one noted, where an address begins so."""
+        """Forget the starts that an earlier process stored for addresses with a prefix."""
         for one in [one for one in self._known if one[0] == STARTED and one[1].startswith(prefix)]:
             del self._known[one]
 
     def knows_below(self, at: str) -> bool:
-        """Whether a process before this one noted anything of components below an address."""
+        """Whether an earlier process stored an entry for a component below an address."""
         return any(_is_below(known, at) for _, known in self._known)
 
     def has_started_below(self, at: str) -> bool:
-        """Whether a gated call below an address has started, in this process or before it."""
+        """Whether a gated call below an address has started, in any process."""
         before = (known for kind, known in self._known if kind == STARTED)
         return any(_is_below(known, at) for known in (*self._started, *before))
 
     @asynccontextmanager
     async def quiet(self) -> AsyncGenerator[None, None]:
-        """Wait until no entry is being written; whoever is cancelled in here cuts none off."""
+        """Wait for a pending write. A cancellation in the block interrupts no write."""
         async with self._lock:
             yield
 
     @property
     def has_failed(self) -> bool:
-        """Whether an entry could not be written: somebody else may work on this run."""
+        """Whether a write failed, so that another process may own this run."""
         return self._failure is not None or self._is_unsure
 
     def raise_failure(self) -> None:
-        """Raise what made the journal fail: after that, nothing that depends on it may go on."""
+        """Raise the error of a failed write. Work that depends on the journal must stop."""
         if self._failure is not None:
             raise self._failure
 
     async def append(self, kind: str, at: str, data: dict[str, Json] | None = None) -> None:
-        """Note that something has happened.
+        """Store an entry.
 
         Raises:
-            CheckpointConflictError: Somebody else works on this run, or an entry before this one
-                was cut off by a cancellation: stop at once.
-            Exception: The recorder could not keep it: stop as well.
+            CheckpointConflictError: Another process works on this run, or a cancellation
+                interrupted an earlier write. The run must stop at once.
+            Exception: The recorder failed. The run must stop as well.
         """
         if self._store is not None or self._recorder is not None:
             entry: dict[str, Json] = {"kind": kind, "at": at, **(data or {})}
-            # One after the other: a gap in the indexes would hide what comes after it.
+            # Sequential: a gap in the indexes would hide all later entries.
             async with self._lock:
                 self.raise_failure()
                 await self._keep_entry(entry)
@@ -188,20 +188,20 @@ class Journal:
             self._started[at] = data or {}
 
     async def tell_doubt(self, at: str) -> None:
-        """Let the recorder know that nobody knows what became of what had started there."""
+        """Tell the recorder that the outcome of a started call or node is unknown."""
         if self._recorder is not None:
             doubt = WorkInDoubt(checkpoint_id=self._checkpoint_id, address=at)
             try:
                 await self._recorder.noted(doubt)
-            except Exception as error:  # not a failure of what is in doubt
+            except Exception as error:  # must not replace the error that caused the doubt
                 self._failure = error
                 raise
 
     async def depend_on(self, work: Awaitable[T]) -> T:
-        """Wait for the application, which has to do its part before the run goes on.
+        """Wait for work of the application that must succeed before the run continues.
 
         Raises:
-            Exception: It could not: stop at once. No tool has failed, and no answer is used up.
+            Exception: The work failed: stop at once. No tool failed, and no answer was used.
         """
         try:
             return await work
@@ -246,10 +246,10 @@ def _is_below(address: str, other: str) -> bool:
 
 
 def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotice]:
-    """Read what the journal of a process that is gone says of calls and nodes, in its order.
+    """Read the notices about calls and nodes from a dead process's journal, in order.
 
     Raises:
-        CheckpointDecodeError: It is damaged.
+        CheckpointDecodeError: An entry is damaged.
     """
     texts = map(from_text, entries)
     found = (_notice_of(checkpoint_id, entry, is_news=False) for entry in texts)
@@ -268,7 +268,7 @@ def _start_of(checkpoint_id: str, entry: dict[str, Json], base: int) -> WorkStar
 
 
 def _notice_of(checkpoint_id: str, entry: dict[str, Json], *, is_news: bool) -> WorkNotice | None:
-    """Return the notice in an entry; None when it is about neither a call nor a node."""
+    """Return the notice of an entry, or None if it is about neither a call nor a node."""
     kind, at = entry.get("kind"), str(entry.get("at", ""))
     if kind == STARTED:
         return WorkStarted(checkpoint_id=checkpoint_id, address=at, is_news=is_news)

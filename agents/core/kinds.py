@@ -1,4 +1,4 @@
-"""Types: whether a value is of a kind, how it is written and read, and whether it comes back."""
+"""Type checks and conversion: does a value have a type, and how is it stored."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | 
 """JSON data."""
 
 Shape: TypeAlias = tuple[Callable[[Any], object], Callable[[Any], object]]
-"""A pair of functions: one writes the values of a type, the other reads them."""
+"""Two functions: one writes the values of a type, the other reads them."""
 
 _MISSING = object()
 
 
 def shape(cls: type) -> Shape:
-    """Find out how values of a type are written and read.
+    """Return how values of a type are written and read.
 
     Raises:
-        AgentConfigError: It is no dataclass, pydantic model or enum, or could never be read.
+        AgentConfigError: The type is no dataclass, pydantic model or enum, or is not readable.
     """
     if issubclass(cls, Enum):
         return (lambda value: value.value), cls
@@ -54,7 +54,7 @@ def shape(cls: type) -> Shape:
 
 
 def same(value: object, other: object) -> bool:
-    """Whether two values are the same through and through, types and NaN included."""
+    """Whether two values are deeply equal, including their types. NaN equals NaN."""
     if value is other or type(value) is not type(other):
         return value is other
     if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
@@ -73,7 +73,7 @@ def same(value: object, other: object) -> bool:
 def _same_items(value: Mapping[Any, object], other: Mapping[Any, object]) -> bool:
     if value.keys() != other.keys():
         return False
-    # Most of what was read back is the very thing that was written.
+    # Compare by identity first: most values read back are the written objects themselves.
     different = [key for key, item in value.items() if item is not other[key]]
     return all(same(value[key], other[key]) for key in different)
 
@@ -87,11 +87,11 @@ def _of_model(cls: type[BaseModel]) -> Shape:
         )
 
     def write(value: BaseModel) -> object:
-        # By the names of the fields: an alias may differ for reading and for writing.
+        # By field name: an alias may differ between reading and writing.
         return value.model_dump(mode="json", by_alias=False, round_trip=True, warnings=False)
 
     def read(data: object) -> BaseModel:
-        # Not strict: what was written is JSON data, with a text in place of a time.
+        # Not strict: JSON data has text in place of, for example, a time.
         return cls.model_validate(data, strict=False, by_alias=True, by_name=True)
 
     return write, read
@@ -121,7 +121,7 @@ def _of_dataclass(cls: type) -> Shape:
 
 
 def _parts(value: Any) -> dict[str, object]:
-    """Return the fields that make a value what it is; others may be worked out anew."""
+    """Return the fields that define a value, without computed ones."""
     if isinstance(value, BaseModel):
         return {**value.__dict__, **(value.model_extra or {})}
     names = _compared(cast("Hashable", type(value)))
@@ -134,20 +134,20 @@ def _compared(cls: type) -> tuple[str, ...]:
 
 
 def fits(kind: object, value: object) -> bool:
-    """Whether a value is of a kind; of what a container holds, nothing is looked at.
+    """Whether a value has a type. The elements of a container are not checked.
 
-    As in annotations, an integer is a `float`, too: that is how JSON writes it.
+    An integer is also a `float`, as in annotations, because JSON does not distinguish them.
 
     Raises:
-        AgentConfigError: There are no values of that kind to tell from others.
+        AgentConfigError: The annotation is not a type that can be checked.
     """
-    if type(kind) is type and kind is not float:  # a plain class, as most are
+    if type(kind) is type and kind is not float:  # the usual case, made fast
         return isinstance(value, kind)
     kind = _bare(kind)
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
         found = [fits(one, value) for one in get_args(kind)]
-        return True in found  # all are looked at: a mistake is found whatever the value is
+        return True in found  # check all: a wrong annotation must fail for every value
     if origin is Literal:
         return any(type(one) is type(value) and one == value for one in get_args(kind))
     base = _class_of(origin or kind)
@@ -160,12 +160,12 @@ def fits(kind: object, value: object) -> bool:
 
 
 def as_kind(kind: object, value: object) -> object:
-    """Give a value that fits as the kind that was asked for: of a plain `float`, a float."""
+    """Convert a value that fits a type: an integer becomes a float for plain `float`."""
     return float(value) if type(value) is int and _bare(kind) is float else value
 
 
 def _bare(kind: object) -> object:
-    """Return the kind that stands behind names and notes."""
+    """Return a type without its alias names and annotations."""
     while True:
         if get_origin(kind) is Annotated:
             kind = get_args(kind)[0]

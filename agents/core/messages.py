@@ -1,4 +1,4 @@
-"""Model messages as stored data, and the repairs that a model's answer needs."""
+"""Store and load model messages, and repair malformed model answers."""
 
 from __future__ import annotations
 
@@ -32,18 +32,17 @@ __all__ = ["user_message"]
 _Message = TypeVar("_Message", ModelRequest, ModelResponse)
 
 _DEEPEST = 100
-"""The deepest nesting of a call's arguments: messages with more levels cannot be stored."""
+"""Maximum nesting of call arguments. Deeper messages cannot be stored."""
 
-_INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
+_INVALID = "INVALID_JSON"  # pydantic-ai uses the same key
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A tool call, and what is wrong with it already.
+    """A tool call with the problem that was found when it was parsed.
 
     Attributes:
-        call: The call.
-        problem: Empty when its arguments are a JSON object.
+        problem: Empty if the arguments are a JSON object.
     """
 
     call: ToolCall
@@ -51,10 +50,10 @@ class PlannedCall:
 
 
 def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Write messages as JSON data, without what is empty anyway: most of their fields are.
+    """Write messages as compact JSON data, without empty fields.
 
     Raises:
-        UnstorableValueError: Something in them has no JSON form.
+        UnstorableValueError: A part of them has no JSON form.
     """
     if not messages:
         return []
@@ -69,10 +68,10 @@ def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
 
 
 def dump_new(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Write messages that nobody has written yet: they are read back, once.
+    """Write new messages as JSON data, and check that they can be read back.
 
     Raises:
-        UnstorableValueError: They could not be read again.
+        UnstorableValueError: The messages could not be read again.
     """
     data = dump_messages(messages)
     try:
@@ -86,7 +85,7 @@ def load_messages(data: Json) -> list[ModelMessage]:
     """Read what `dump_messages` wrote.
 
     Raises:
-        CheckpointDecodeError: It is damaged.
+        CheckpointDecodeError: The data is damaged.
     """
     if data == []:
         return []
@@ -100,7 +99,7 @@ def log_text(messages: Sequence[ModelMessage]) -> str:
     """Write a turn's entry for the message log. Stored: version 1, must stay readable.
 
     Raises:
-        UnstorableValueError: It could not be read again, and no turn after it could begin.
+        UnstorableValueError: The entry could not be read, which would block all later turns.
     """
     text = to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
     read_back(text, lambda entry: _parsed([entry]))
@@ -111,11 +110,11 @@ def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:
     """Read entries of the message log.
 
     Args:
-        entries: In order, from the first on.
-        log_id: Whose they are: what was read of that log before is not read again.
+        entries: From the first on, oldest first.
+        log_id: Id of the log. Entries of a log are cached under it.
 
     Raises:
-        CheckpointError: One is damaged, or of an unknown version.
+        CheckpointError: An entry is damaged or has an unknown version.
     """
     with _lock:
         known = _logs.get(log_id, _Log())
@@ -131,7 +130,7 @@ def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The entries of a message log that were read last, and the messages in each."""
+    """The entries of a message log that were read last, and their messages."""
 
     entries: tuple[str, ...] = ()
     turns: tuple[tuple[ModelMessage, ...], ...] = ()
@@ -141,7 +140,7 @@ class _Log:
         return min(sum(map(len, self.entries)), _LOGS_SIZE)
 
 
-# An entry never changes, and reading all of a long thread costs most.
+# Entries never change, and parsing them is the largest cost of a long thread.
 _LOGS_SIZE = 4_000_000
 _logs: LRUCache[str, _Log] = LRUCache(_LOGS_SIZE, getsizeof=lambda log: log.size)
 _lock = Lock()
@@ -150,15 +149,15 @@ _TURNS: TypeAdapter[list[list[ModelMessage]]] = TypeAdapter(
     list[list[ModelMessage]],
     config=ConfigDict(defer_build=True, ser_json_bytes="base64", val_json_bytes="base64"),
 )
-"""As `ModelMessagesTypeAdapter`, for several turns."""
+"""Like `ModelMessagesTypeAdapter`, for several turns."""
 
 
 def _parsed(entries: Sequence[str]) -> list[tuple[ModelMessage, ...]]:
-    """The messages of each entry; all in one go, when they look as `log_text` writes them."""
+    """Return the messages of each entry. Well-formed entries are parsed in one call."""
     start = f'{{"schema":{LOG_VERSION},"messages":'
     if entries and all(one.startswith(start) and one.endswith("}") for one in entries):
         joined = ",".join(one[len(start) : -1] for one in entries)
-        # What is odd is read one by one, which says what is wrong with it.
+        # On any fault, parse one by one, which raises an error about the right entry.
         with contextlib.suppress(ValidationError):
             turns = _TURNS.validate_json(f"[{joined}]")
             if len(turns) == len(entries):
@@ -173,10 +172,10 @@ def _turn(entry: str) -> tuple[ModelMessage, ...]:
 
 
 def well_formed(text: str) -> str:
-    """Make a text that can be written as UTF-8.
+    """Return text that can be encoded as UTF-8.
 
-    Halves of a surrogate pair that a model wrote one by one are joined; a half that has lost its
-    other half becomes U+FFFD.
+    Two halves of a surrogate pair that a model wrote separately are joined. A single half becomes
+    U+FFFD.
     """
     try:
         text.encode()
@@ -186,19 +185,19 @@ def well_formed(text: str) -> str:
 
 
 def user_message(*texts: str) -> ModelRequest:
-    """Make what people say to an agent."""
+    """Make a message from a person to an agent."""
     return ModelRequest(parts=[UserPromptPart(text) for text in texts])
 
 
 Cut = Literal["", "length", "unknown"]
-"""Why an answer is not whole: it reached a limit, or the connection ended before it did."""
+"""Why an answer is incomplete: it reached a limit, or the connection ended."""
 
 _TELLING = frozenset({"openai", "azure", "anthropic", "google", "google-cloud", "bedrock"})
-"""Providers that always say why an answer ends."""
+"""Providers that always report why an answer ends."""
 
 
 def cut_of(response: ModelResponse) -> Cut:
-    """Return why an answer is not whole; empty when it is, or nobody knows."""
+    """Return why an answer is incomplete; empty if it is complete or unknown."""
     if response.finish_reason == "length":
         return "length"
     is_broken = response.finish_reason is None and response.provider_name in _TELLING
@@ -212,13 +211,13 @@ def text_of(response: ModelResponse) -> str:
 
 
 def repaired(response: ModelResponse, taken: Iterable[str]) -> ModelResponse:
-    """Make an answer that can be stored and sent again.
+    """Repair an answer so that it can be stored and sent again.
 
-    Each tool call gets an id of its own, and arguments that are a JSON object; no text has half of
-    a surrogate pair.
+    Each tool call gets a unique id and a JSON object as arguments. Halves of surrogate pairs are
+    repaired in all texts.
 
     Args:
-        response: As the model wrote it.
+        response: The model's answer.
         taken: Ids of earlier calls.
     """
     ids = set(taken)
@@ -227,7 +226,7 @@ def repaired(response: ModelResponse, taken: Iterable[str]) -> ModelResponse:
 
 
 def call_ids(messages: Iterable[ModelMessage]) -> set[str]:
-    """Ids of all tool calls in some messages."""
+    """Return the ids of all tool calls in the messages."""
     return {
         part.tool_call_id
         for message in messages
@@ -237,7 +236,7 @@ def call_ids(messages: Iterable[ModelMessage]) -> set[str]:
 
 
 def planned_calls(response: ModelResponse) -> list[PlannedCall]:
-    """The tool calls of a repaired answer, in its order."""
+    """Return the tool calls of a repaired answer, in order."""
     return [_planned(part) for part in response.parts if isinstance(part, ToolCallPart)]
 
 
@@ -268,7 +267,7 @@ def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
 
 
 def _readable(part: ModelResponsePart) -> ModelResponsePart:
-    """Repair the texts of a part, among them names and ids."""
+    """Repair the texts of a part, including names and ids."""
     changed: dict[str, Any] = {}
     for one in fields(part):
         value = getattr(part, one.name)
@@ -310,7 +309,7 @@ def _is_deeper(value: Json, levels: int) -> bool:
 def _told(args: object) -> str:
     try:
         return str(args)
-    except (ValueError, RecursionError) as error:  # a number with too many digits, a deep value
+    except (ValueError, RecursionError) as error:  # too many digits, or too deeply nested
         return f"unreadable: {error}"
 
 
@@ -319,7 +318,7 @@ def _refuse(name: str) -> object:
 
 
 def _register_messages() -> None:
-    """Make messages storable wherever values are: in the state of a graph, in session values."""
+    """Register messages as storable values, for graph state and session values."""
 
     def write(message: ModelMessage) -> object:
         return dump_messages([message])[0]

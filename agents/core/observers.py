@@ -1,12 +1,11 @@
-"""Those who are told of a run: observers of its events, and the application's recorder.
+"""Observers of a run's events, and the recorder of the application.
 
-An observer is a plain function, given to the runner; there is no global list of them. It is told
-after the fact, must be quick, and cannot change what happens: an error that it raises is logged by
-name and dropped.
+An observer is a plain function that is passed to the runner. It is called after the event, must be
+fast and cannot change the run: its errors are logged by name and ignored.
 
-A recorder keeps the application's own record of what people let run, and is waited for: what it
-cannot put on record does not start, and what has happened is not forgotten before it knows. After a
-crash it is told again what it may not have kept, so that it must bear to hear news twice.
+A recorder stores the application's own record of approved work, and the run waits for it. Work
+that it cannot record does not start. After a crash it receives notices again that it may have
+missed. It must therefore be idempotent.
 """
 
 from __future__ import annotations
@@ -36,27 +35,27 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 FAILURE = "The tool failed: "
-"""Begins the result of a call that failed; the error follows."""
+"""Prefix of the result of a failed call; the error follows."""
 
 
 class ToolOutcome(StrEnum):
     """The outcome of a tool call. Stored: version 1, must stay readable."""
 
     RAN = "ran"
-    REJECTED = "rejected"  # a person said no
-    EXPIRED = "expired"  # nobody answered in time
-    CANCELLED = "cancelled"  # the question was taken back
-    FAILED = "failed"  # it ran and raised an error, or nobody knows whether it ran
-    ANSWERED = "answered"  # it asked people, and they answered
-    REFUSED = "refused"  # no such tool, or wrong arguments: nothing ran
+    REJECTED = "rejected"  # an approver rejected it
+    EXPIRED = "expired"  # not answered in time
+    CANCELLED = "cancelled"  # the request was cancelled
+    FAILED = "failed"  # it raised an error, or it is unknown whether it ran
+    ANSWERED = "answered"  # it asked people, who answered
+    REFUSED = "refused"  # unknown tool or invalid arguments; nothing ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """The base of all events of a run.
+    """Base of all events of a run.
 
     Attributes:
-        checkpoint_id: Which run; empty when nothing is kept.
+        checkpoint_id: Id of the run; empty if the run is not stored.
     """
 
     checkpoint_id: str
@@ -67,20 +66,20 @@ Observer: TypeAlias = Callable[[RunEvent], object]
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Tells all observers of a run.
+    """Calls all observers of a run.
 
     Attributes:
-        all: In the order in which they are told.
+        all: In the order in which they are called.
     """
 
     all: Sequence[Observer] = field(default=())
 
     def tell(self, event: RunEvent) -> None:
-        """Tell each of them; one that fails does not disturb the run."""
+        """Call each observer. An error of an observer does not affect the run."""
         for observer in self.all:
             try:
                 observer(event)
-            except Exception as error:  # noqa: BLE001 - observers are somebody else's code
+            except Exception as error:  # noqa: BLE001 - observers are code of the application
                 logger.warning("an observer failed: %s", type(error).__name__)
 
 
@@ -89,8 +88,8 @@ class WorkNotice:
     """A notice about a tool call or a graph's node.
 
     Attributes:
-        checkpoint_id: Which run; empty when nothing is kept.
-        address: Of the tool call, or of the graph's node, as text.
+        checkpoint_id: Id of the run; empty if the run is not stored.
+        address: Address of the tool call or node, as text.
     """
 
     checkpoint_id: str
@@ -102,11 +101,11 @@ class WorkStarting(WorkNotice):
     """A gated call, or a node behind a breakpoint, is about to start.
 
     Attributes:
-        arguments: What runs, exactly; none of a node.
-        segment: Tells apart starts at one address: it is the same when a start is repeated, and
-            another when people let it run once more.
-        secret: Names of arguments that the tool's author calls secret.
-        shown: Names of those that only look like secrets, says the author.
+        arguments: The exact arguments; empty for a node.
+        segment: Identifies one start at this address. A repeated notice has the same number; a
+            start that people allowed again has another one.
+        secret: Names of arguments that the tool's author marked as secret.
+        shown: Names of arguments that look secret, but are not, according to the author.
     """
 
     arguments: Mapping[str, Json]
@@ -117,10 +116,10 @@ class WorkStarting(WorkNotice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkStarted(WorkNotice):
-    """Its start is in the journal.
+    """The start of a call or node is stored in the journal.
 
     Attributes:
-        is_news: Whether it starts now; otherwise its process is gone, and may have told of it.
+        is_news: Whether it starts now. False repeats a notice of a process that crashed.
     """
 
     is_news: bool = True
@@ -128,11 +127,11 @@ class WorkStarted(WorkNotice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(WorkNotice):
-    """The result of a call is in the journal. Calls of which nobody was asked may be among them.
+    """The result of a call is stored in the journal. The call may have had no gate.
 
     Attributes:
-        outcome: What came of it.
-        text: Its result, without what a gate adds for the model; its error when it failed.
+        outcome: Outcome of the call.
+        text: The result without additions of a gate, or the error.
     """
 
     outcome: ToolOutcome
@@ -141,15 +140,15 @@ class CallFinished(WorkNotice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFinished(WorkNotice):
-    """A node of a graph has finished. Nodes that nobody let run may be among them."""
+    """A node of a graph has finished. The node may have had no breakpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFailed(WorkNotice):
-    """A node that people let run has failed, and does not run again.
+    """An approved node has failed and does not run again.
 
     Attributes:
-        error: Why.
+        error: The error as text.
     """
 
     error: str
@@ -157,22 +156,23 @@ class NodeFailed(WorkNotice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkInDoubt(WorkNotice):
-    """It had started, and nobody knows whether it ran: people are about to be asked."""
+    """The outcome of a started call or node is unknown. People are asked next."""
 
 
 class Recorder(Protocol):
-    """Keeps the application's own record; given to the runner."""
+    """Stores the application's own record of a run; passed to the runner."""
 
     async def starting(self, start: WorkStarting) -> None:
-        """Put a start on record, before it is in the journal and before anything runs.
+        """Record a start, before it is in the journal and before anything runs.
 
-        An error means: it does not start, the run ends with the error, and nobody is in doubt.
+        If this raises, the work does not start and the run ends with the error. Nothing is in
+        doubt.
         """
         ...
 
     async def noted(self, notice: WorkNotice) -> None:
-        """Take note of what is in the journal, as it gets there; or once more, after a crash.
+        """Record a journal entry, when it is written or again after a crash.
 
-        An error ends the run before it goes on from there; `Runner.recover` tells it again.
+        If this raises, the run ends before it continues. `Runner.recover` then repeats the notice.
         """
         ...

@@ -1,4 +1,4 @@
-"""The outlet for events that cannot be yielded: those of code deep inside of an agent."""
+"""The outlet for events of nested code, such as agents that a tool or a node runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 Outlet: TypeAlias = Callable[[object], None]
-"""Takes an event; in whatever thread it is called."""
+"""Receives an event; may be called in any thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,31 +24,31 @@ _reader: ContextVar[_EventReader] = ContextVar("agents_reader", default=_NOBODY)
 
 
 def current_outlet() -> Outlet | None:
-    """Return the outlet of the code that runs now; None when nobody reads events."""
+    """Return the outlet of the current code, or None if events are not read."""
     return _reader.get().outlet
 
 
 def passes_on() -> bool:
-    """Whether somebody reads, and events of agents that are run here go there by themselves."""
+    """Whether events of agents that are run here are passed on automatically."""
     reader = _reader.get()
     return reader.passes_on and reader.outlet is not None
 
 
 @contextmanager
 def telling(take: Callable[[object], None], *, passes_on: bool) -> Iterator[None]:
-    """Take the events that are told in here.
+    """Receive the events that are emitted in the block.
 
     Args:
-        take: Takes them, always in the thread of this loop.
-        passes_on: Whether events of agents that are run in here are told by themselves. An agent
-            yields those of its own agents, a graph node cannot.
+        take: Receives events, always in the thread of this event loop.
+        passes_on: Whether events of agents that are run in the block are passed on automatically.
+            An agent yields those of its own agents; a graph node cannot.
     """
     loop = asyncio.get_running_loop()
 
     def outlet(event: object) -> None:
         try:
             asyncio.get_running_loop()
-        except RuntimeError:  # a tool or a node in a thread of its own
+        except RuntimeError:  # a tool or node in another thread
             loop.call_soon_threadsafe(take, event)
         else:
             take(event)
@@ -62,7 +62,7 @@ def telling(take: Callable[[object], None], *, passes_on: bool) -> Iterator[None
 
 @contextmanager
 def passing_on() -> Iterator[None]:
-    """Have events of agents that are run in here told by themselves, to whoever reads now."""
+    """Pass on events of agents that are run in the block to the current reader."""
     token = _reader.set(replace(_reader.get(), passes_on=True))
     try:
         yield

@@ -1,6 +1,6 @@
-"""Regular expressions of operators and policies, on RE2: their time is in proportion to the text.
+"""Regular expressions of operators and policies, compiled with RE2 in linear time.
 
-RE2 has no look-around and no back-references; what it refuses is refused when it is compiled.
+RE2 has no look-around and no back-references. Unsupported syntax is refused at compile time.
 
 Sources:
     https://github.com/google/re2/wiki/Syntax, https://github.com/google/re2/wiki/WhyRE2
@@ -30,7 +30,7 @@ _FAULTS = (
 
 
 class PatternError(ValueError):
-    """A regular expression that cannot be used. The text is a clause that says why."""
+    """A regular expression cannot be used. The text is a clause that gives the reason."""
 
 
 class _Match(Protocol):
@@ -51,11 +51,11 @@ class _Compiled(Protocol):
 class Pattern:
     r"""A compiled regular expression; equal to another with the same text.
 
-    `\d`, `\w`, `\s` and `\b` know ASCII alone; `\pL` is a letter of any script.
+    `\d`, `\w`, `\s` and `\b` match ASCII only; `\pL` is a letter of any script.
 
     Attributes:
-        text: As it was written.
-        dot_is_all: Whether a dot matches line ends, too.
+        text: The expression as written.
+        dot_is_all: Whether a dot also matches line ends.
     """
 
     text: str
@@ -66,38 +66,39 @@ class Pattern:
         object.__setattr__(self, "_compiled", _compile(self.text, dot_is_all=self.dot_is_all))
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of all that it finds and that is not empty, in order."""
+        """Yield start and end of all matches that are not empty, in order."""
         for found in self._compiled.finditer(_readable(text)):
             begin, end = found.span()
             if end > begin:
                 yield begin, end
 
     def matches(self, text: str) -> bool:
-        """Tell whether it matches a whole text; half of a character is read as U+FFFD."""
+        """Whether the whole text matches. Half of a surrogate pair is read as U+FFFD."""
         return self._compiled.fullmatch(_readable(text)) is not None
 
     def finds(self, text: str) -> bool:
-        """Tell whether it finds something in a text."""
-        # Of bytes no place has to be counted in characters: a third of the time for a short text.
+        """Whether the text contains a match."""
+        # Bytes need no conversion of offsets to characters: a third of the time for a short text.
         return self._compiled.search(_readable(text).encode()) is not None
 
     def first_in(self, data: bytes, begin: int) -> tuple[int, int] | None:
-        """Begin and end of the first that it finds in what `utf8` made, from a place on.
+        """Return start and end of the first match at or after `begin`, or None.
 
-        Returns:
-            None where it finds nothing.
+        Args:
+            data: Text encoded by `utf8`.
+            begin: Offset in bytes.
         """
         found = self._compiled.search(data, begin)
         return None if found is None else found.span()
 
 
 def utf8(text: str) -> bytes:
-    """A text as it is searched: half of a character is read as U+FFFD."""
+    """Encode a text for a search. Half of a surrogate pair becomes U+FFFD."""
     return _readable(text).encode()
 
 
 def _readable(text: str) -> str:
-    """The text without what UTF-8 cannot write; as long as it was."""
+    """Replace halves of surrogate pairs by U+FFFD. The length stays the same."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
@@ -105,7 +106,7 @@ def _compile(text: str, *, dot_is_all: bool) -> _Compiled:
     """Compile a regular expression.
 
     Raises:
-        PatternError: It is malformed, too large, or uses what RE2 has not.
+        PatternError: It is malformed, too large, or not supported by RE2.
     """
     options = re2.Options()
     options.log_errors = False

@@ -1,4 +1,4 @@
-"""Interrupts: the signal, and as records what waits, where, and what it needs to go on."""
+"""Pending interrupts: the signal, the stored tree, and its index by address."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from agents.core.errors import CheckpointDecodeError, ResumeDataError, ResumeErr
 __all__ = ["Answerable", "InterruptContext"]
 
 Path: TypeAlias = tuple[Segment, ...]
-"""The segments of an address: what an index looks up."""
+"""Segments of an address, as key of the index."""
 
 
 @runtime_checkable
 class Answerable(Protocol):
-    """An info that knows which answers it takes. Other infos take anything but None."""
+    """An info that checks its answers. Any other info accepts everything but None."""
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer of the wrong kind, before anything runs.
+        """Refuse an unsuitable answer, before anything runs.
 
         Raises:
             ResumeDataError: The answer does not fit.
@@ -31,12 +31,12 @@ class Answerable(Protocol):
 
 
 def is_answerable(info: object) -> TypeGuard[Answerable]:
-    """Whether an info is `Answerable`, in a tenth of the time that `isinstance` takes for it."""
+    """Whether an info is `Answerable`; ten times faster than `isinstance`."""
     return getattr(info, "check_answer", None) is not None
 
 
 class Unanswerable:
-    """An info of what only stands around questions: it takes no answer of its own."""
+    """Info of an interrupt that only has children and accepts no answer."""
 
     __slots__ = ()
 
@@ -57,11 +57,11 @@ class InterruptContext:
     """A pending interrupt, for the people who answer it.
 
     Attributes:
-        id: Key of the answer; a UUID, new for each occurrence.
-        address: Where it waits; for display: two interrupts may show the same.
+        id: Key of the answer: a UUID, new for each interrupt.
+        address: Address of the component, for display. Two interrupts may have the same.
         info: What people see.
-        is_root_cause: True for the component that asked; False for those around it.
-        parent: The interrupt of the component around it.
+        is_root_cause: Whether this component asked. False for its parents.
+        parent: The interrupt of the parent component, if any.
     """
 
     id: str
@@ -76,13 +76,11 @@ class InterruptNode:
     """An interrupt with all that is stored. Stored: version 1, must stay readable.
 
     Attributes:
-        id: See `InterruptContext`.
-        address: Where it waits.
-        slot: Which of several components at one address; empty for the innermost.
+        slot: Separates components at the same address; empty for the innermost.
         info: What people see.
-        state: What the component needs to go on, encoded; None when it kept none.
-        children: The interrupts that it stands for; empty for a root cause.
-        is_hidden: Whether people never see it, not even as a parent: it only keeps a state.
+        state: What the component needs to resume, encoded; None if it stored no state.
+        children: Interrupts of child components; empty for a root cause.
+        is_hidden: Whether people never see it, not even as a parent: it only stores a state.
     """
 
     id: str
@@ -96,7 +94,7 @@ class InterruptNode:
     _info: Json = field(default=None, init=False, compare=False, repr=False)
 
     def walk(self) -> Iterator[InterruptNode]:
-        """This point and all below, parents first."""
+        """Yield this interrupt and all below, parents first."""
         left = [self]
         while left:
             point = left.pop()
@@ -104,7 +102,7 @@ class InterruptNode:
             left += reversed(point.children)
 
     def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
-        """Yield the root causes that wait in this tree, in order, with their parents."""
+        """Yield the root causes in this tree, in order, with their parents."""
         if self.is_hidden:
             for child in self.children:
                 yield from child.contexts(parent)
@@ -122,29 +120,30 @@ class InterruptNode:
             yield from child.contexts(context)
 
     def to_json(self) -> Json:
-        """Write it, with all below, as JSON data; what was read is written as it was."""
+        """Return the tree as JSON data. Unchanged parts are returned as they were read."""
         return self._json if self._json is not None else self._written(self.children)
 
     def with_info(self, written: Json) -> InterruptNode:
-        """The same; its info was written already, and is stored as it was then.
+        """Return a copy that stores an already encoded info.
 
         Args:
-            written: What `encode` gave of the info, for a point that nobody else has yet.
+            written: The info as `encode` returned it.
         """
         object.__setattr__(self, "_info", written)
         return self
 
     def stored(self) -> InterruptNode:
-        """Return it as `from_json` would read it, at the cost of what is new alone."""
+        """Return the tree as `from_json` would read it; only new parts are encoded."""
         if self._json is not None:
             return self
         children = tuple([child.stored() for child in self.children])
         return self._read_back(children, self._written(children))
 
     def renewed(self, ids: Container[str]) -> InterruptNode:
-        """The same, with the infos of some points, and of all around them, read anew.
+        """Return a copy with fresh infos for some interrupts and all their parents.
 
-        Whoever got the infos of this tree may have changed them: what asked must not see that.
+        Callers may have changed the info objects of this tree. The component that asked must not
+        see such changes.
         """
         if self._json is None or not (self.children or self.id in ids):
             return self
@@ -155,7 +154,7 @@ class InterruptNode:
         return self._read_back(children, cast("dict[str, Json]", self._json))
 
     def anew(self) -> InterruptNode:
-        """The same, all read anew; see `renewed`."""
+        """Return a copy with fresh infos everywhere; see `renewed`."""
         return InterruptNode.from_json(self.to_json())
 
     @classmethod
@@ -163,7 +162,7 @@ class InterruptNode:
         """Read what `to_json` wrote.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
+            CheckpointDecodeError: The data is damaged.
         """
         try:
             fields = cast("dict[str, Json]", data)
@@ -178,7 +177,7 @@ class InterruptNode:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointDecodeError(f"an interrupt is damaged: {error!r}") from error
-        # A batch of many calls is answered bit by bit: what is untouched costs no new encoding.
+        # A large batch is answered in small parts: unchanged interrupts are not encoded again.
         object.__setattr__(point, "_json", data)
         return point
 
@@ -196,7 +195,7 @@ class InterruptNode:
     def _read_back(
         self, children: tuple[InterruptNode, ...], data: dict[str, Json]
     ) -> InterruptNode:
-        """The same, with other children, and an info taken from what is written of the point."""
+        """Return a copy with other children and an info decoded from the written data."""
         point = InterruptNode(
             id=self.id,
             address=self.address,
@@ -211,14 +210,14 @@ class InterruptNode:
 
 
 class PointIndex:
-    """Finds points by their address, without a walk through the tree for each call of a batch.
+    """Index of interrupts by address, so that a large batch needs no walk per call.
 
     Args:
-        root: Everything that waits; None when nothing does.
+        root: The tree of pending interrupts; None if there is none.
         answered: Ids of answered interrupts.
 
     Attributes:
-        live: Ids of points that are answered, or that have an answered one below.
+        live: Ids of interrupts that are answered or have an answered one below.
     """
 
     def __init__(self, root: InterruptNode | None, answered: Container[str]) -> None:
@@ -231,19 +230,19 @@ class PointIndex:
             self._learn(root, answered)
 
     def topmost(self, address: Address) -> InterruptNode | None:
-        """The highest point at or below an address; the first, when several stand side by side."""
+        """Return the highest interrupt at or below an address; the first among siblings."""
         return self._topmost.get(address.segments)
 
     def at(self, address: Address, slot: str) -> list[InterruptNode]:
-        """The points of one component, in order."""
+        """Return the interrupts of one component, in order."""
         return self._at.get((address.segments, slot), [])
 
     def all_at(self, address: Address) -> Iterator[InterruptNode]:
-        """All points at an address, whichever component they belong to."""
+        """Yield the interrupts of all components at an address."""
         return (point for point in self._points if point.address == address)
 
     def put(self, address: Address, point: InterruptNode | None, answered: Container[str]) -> None:
-        """Replace everything at and below an address."""
+        """Replace all interrupts at and below an address."""
         rest = [other for other in self._points if not address.is_prefix_of(other.address)]
         self._topmost, self._at, self._points = {}, {}, []
         for other in rest:
@@ -253,7 +252,7 @@ class PointIndex:
             self._learn(point, answered)
 
     def recall(self, point: InterruptNode) -> None:
-        """Add an answered point that may be known already."""
+        """Add an answered interrupt that may already be in the index."""
         if point.id not in {found.id for found in self.at(point.address, point.slot)}:
             self._note(point)
         self.live.add(point.id)
@@ -266,7 +265,7 @@ class PointIndex:
         path = point.address.segments
         self._points.append(point)
         self._at.setdefault((path, point.slot), []).append(point)
-        # Whoever noted a path has noted all above it.
+        # If a path is in the index, so are all its parents.
         while path not in self._topmost:
             self._topmost[path] = point
             path = path[:-1]
@@ -280,13 +279,13 @@ class PointIndex:
 
 
 class InterruptSignal(BaseException):
-    """The signal that people are needed. It passes through every `except Exception`.
+    """Signal of an interrupt. It passes through every `except Exception`.
 
-    Raised by `interrupt` and its kind; it never leaves the runner.
+    Raised by `interrupt` and its variants. It never leaves the runner.
 
     Attributes:
-        point: What waits, with all below it.
-        refusals: Answers that were refused: their interrupts wait on.
+        point: The interrupt, with all below it.
+        refusals: Refused answers: their interrupts stay pending.
     """
 
     def __init__(self, point: InterruptNode, refusals: tuple[ResumeError, ...] = ()) -> None:

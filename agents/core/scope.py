@@ -1,7 +1,7 @@
-"""The run context: what all parts of a run share, and where in it the code that runs now stands.
+"""The run context, shared by all parts of a run; the scope of the current code.
 
-A scope is a context variable, so that each task has its own. Entering an address looks up what
-was stored for it, once: whoever enters the same address again in the same run is new there.
+A scope is a context variable, so each task has its own. Entering an address looks up its stored
+interrupt once. A second entry at the same address in the same run finds nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Untargeted = Literal["preserve", "reenter"]
 
 
 class SessionValues(MutableMapping[str, object]):
-    """Values that all agents and tools of a run share; stored with its checkpoint."""
+    """Values shared by all agents and tools of a run; stored with its checkpoint."""
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self._values: dict[str, object] = {}
@@ -41,7 +41,7 @@ class SessionValues(MutableMapping[str, object]):
         return self._values[key]
 
     def __setitem__(self, key: str, value: object) -> None:
-        # Encoded first: a value that cannot be stored is refused, and nothing has changed.
+        # Encode first: an unstorable value must leave the session unchanged.
         self._changed[key] = encode([value])
         self._values[key] = value
 
@@ -56,12 +56,12 @@ class SessionValues(MutableMapping[str, object]):
         return len(self._values)
 
     def take_changes(self) -> dict[str, Json]:
-        """Return the values set or deleted since the last time, for the journal."""
+        """Return the values set or deleted since the last call, for the journal."""
         changed, self._changed = self._changed, {}
         return changed
 
     def apply_changes(self, changes: Mapping[str, Json]) -> None:
-        """Repeat what `take_changes` told."""
+        """Apply changes that `take_changes` returned."""
         for key, value in changes.items():
             if value is None:
                 self._values.pop(key, None)
@@ -80,7 +80,7 @@ _on_claim: ContextVar[Callable[[InterruptNode], None]] = ContextVar(
 
 @contextmanager
 def watching_claims(tell: Callable[[InterruptNode], None]) -> Iterator[None]:
-    """Be told of each interrupt that somebody in here goes on from. For parts of the runtime."""
+    """Call `tell` for each interrupt that a component in the block resumes. Internal."""
     token = _on_claim.set(tell)
     try:
         yield
@@ -90,16 +90,15 @@ def watching_claims(tell: Callable[[InterruptNode], None]) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingCall:
-    """A call that people have agreed to, or that a rule allows, right before it starts.
+    """An approved or allowed call, right before it starts.
 
     Attributes:
-        checkpoint_id: Which run it belongs to; empty when nothing is kept.
-        address: Where in the run it stands, as text.
+        checkpoint_id: Id of the run; empty if the run is not stored.
+        address: Address of the call, as text.
         tool: Name of the tool.
-        arguments: What runs, exactly.
-        decisions: Ids of the interrupts whose answers let it run; none when nobody was asked.
-        goes_on: Whether it has started before, and goes on: after a question in it was answered, or
-            after a crash.
+        arguments: The exact arguments.
+        decisions: Ids of the interrupts whose answers approved it; empty without approval.
+        goes_on: Whether the call had started before and resumes, after an answer or a crash.
     """
 
     checkpoint_id: str
@@ -112,50 +111,47 @@ class StartingCall:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """The call does not start, or go on: people are asked anew.
+    """The call must not start or resume; approval is requested again.
 
     Attributes:
-        reason: Why, for the people who are asked; never empty.
+        reason: Reason for the approvers; never empty.
     """
 
     reason: str
 
 
 BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain]]
-"""Looks at each gated call before it starts: gives what is noted with its start, and is given back
-if nobody knows whether it ran (`InDoubtInfo.frozen`); or has people asked anew."""
+"""Checks each gated call before it starts. Returns `AskAgain` to request approval
+again, or data to store with the start, which people see if the outcome is in doubt
+(`InDoubtInfo.frozen`)."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
-    """The things that all parts of one run share.
+    """What all parts of one run share.
 
-    It lives from the start or resume of a run to its next interrupt or its end.
+    Exists from the start or resume of a run to its next interrupt or its end.
 
     Attributes:
-        checkpoint_id: Which run it is; empty when nothing is kept.
-        new_id: Makes ids of interrupts.
-        journal: What has happened since the document was written.
-        session: Values that all agents and tools share.
-        waiting: The interrupts that the run is resumed from.
-        answers: By id of the interrupt.
-        checked: Ids of interrupts whose answers were found to fit when the run was resumed.
-        untargeted: What happens to interrupts that nobody answered.
-        counts: How often each agent began, and how many events it numbered; by address.
-        transcript: What the agents of this turn said so far.
+        checkpoint_id: Id of the run; empty if the run is not stored.
+        new_id: Creates ids of interrupts.
+        waiting: The interrupts that the run resumes from.
+        answers: Answers by interrupt id.
+        checked: Ids of interrupts whose answers were validated at the resume.
+        untargeted: What happens to interrupts without an answer.
+        counts: By address: how often each agent began, and how many events it numbered.
+        transcript: What the agents of this turn have said.
         streaming: Whether text is passed on while the model speaks.
-        claimed: Ids of interrupts whose state was given out.
+        claimed: Ids of interrupts whose state was returned to a component.
         entered: Addresses of agents that were resumed.
-        unread: Ids of answered interrupts that somebody goes on from who has not looked at them.
-        read: Ids of interrupts whose answers somebody took.
-        misfits: What is wrong with answers that somebody asked for as something else, by id.
-        cancel: Asked at safe points whether the run shall stop there.
-        observers: Are told what happens.
-        before_start: Looks at each gated call before it starts; None lets all of them.
-        model_timeout: How long a model may send nothing; None waits for ever.
-        house: The application's policy; None when there is none. See `agents.policy.house`.
-        era: Enters idempotency keys; empty in the first.
-        eras: By address, of what has another.
+        unread: Ids of answered interrupts that were resumed without reading the answer.
+        read: Ids of interrupts whose answers were read.
+        misfits: Errors of answers that were read as another type, by interrupt id.
+        before_start: Checks each gated call before it starts; None allows all.
+        model_timeout: How long a model may send nothing; None means no limit.
+        house: The application's policy or None. See `agents.policy.house`.
+        era: Part of idempotency keys; empty in the first era.
+        eras: Different eras, by address.
     """
 
     checkpoint_id: str
@@ -189,29 +185,29 @@ class RunContext:
         self._has_past = self.journal.is_from_before
 
     def topmost(self, address: Address) -> InterruptNode | None:
-        """Return the points that wait at or below an address, as one tree."""
+        """Return the interrupts at or below an address, as one tree."""
         return self._index.topmost(address)
 
     def is_live(self, point: InterruptNode) -> bool:
-        """Whether an answer is for this interrupt or for one below it."""
+        """Whether this interrupt or one below it was answered."""
         return point.id in self._index.live
 
     def is_answered(self, address: Address) -> bool:
-        """Whether something that waited at or below an address was answered."""
+        """Whether an interrupt at or below an address was answered."""
         point = self.topmost(address)
         return point is not None and self.is_live(point)
 
     def untouched(self, address: Address) -> InterruptNode | None:
-        """Return the point at an address that must stay as it is: nothing in it was answered."""
+        """Return the interrupt at an address if nothing in it was answered, else None."""
         point = self.topmost(address)
         if point is None or self.untargeted == "reenter" or point.id in self.claimed:
             return None
         return None if self.is_live(point) else point
 
     def claim(self, address: Address, slot: str) -> InterruptNode | None:
-        """Give out the interrupt that belongs to a scope; only once."""
+        """Return the interrupt of a scope, at most once."""
         for point in self._index.at(address, slot):
-            # Only once: a component that runs again in this run must not use one answer twice.
+            # Once: a component that runs again in this run must not use an answer twice.
             if point.id not in self.claimed:
                 self.claimed.add(point.id)
                 _on_claim.get()(point)
@@ -219,31 +215,31 @@ class RunContext:
         return None
 
     def enter(self, address: Address, slot: str) -> InterruptNode | None:
-        """Give out the interrupt that belongs to a scope, to who must look at it."""
+        """Return the interrupt of a scope and mark its answer as not read yet."""
         point = self.claim(address, slot)
         if point is not None and point.id in self.answers:
             self.unread.add(point.id)
         return point
 
     def waits_at(self, address: Address, slot: str) -> bool:
-        """Whether something waits in a slot of a component, or in what it wraps."""
+        """Whether a component in a slot, or what it wraps, has a pending interrupt."""
         return bool(self._index.at(address, slot))
 
     def unclaimed(self, address: Address) -> list[InterruptNode]:
-        """Return the live points at an address that nobody goes on from.
+        """Return the live interrupts at an address that no component has resumed.
 
-        A point is live when it, or one below it, was answered.
+        An interrupt is live if it, or one below it, was answered.
         """
         found = [point for point in self._index.all_at(address) if self.is_live(point)]
         return [point for point in found if point.id not in self.claimed]
 
     def unused(self, waiting: InterruptNode | None) -> list[ResumeError]:
-        """Find answers that nobody used, when the run has come to its end or asks people again.
+        """Return errors for answers that no component used, at the end of a run segment.
 
         Args:
-            waiting: What waits now; others tell of the points that wait on.
+            waiting: The interrupts that are pending now. Their answers were refused with an error.
         """
-        # A process that died may have used them: its journal says what it did, not what it read.
+        # A crashed process may have read them: the journal records actions, not reads.
         if self.waiting is None or self._has_past:
             return []
         still = {point.id for point in waiting.walk()} if waiting else set()
@@ -257,15 +253,15 @@ class RunContext:
         if point.id in self.read or isinstance(point.info, CancelInfo):
             return True
         if point.children or point.id in self.misfits:
-            return False  # those around a question are entered whenever it is answered
+            return False  # parents are entered whenever a child is answered
         return point.id in self.claimed and point.id not in self.unread
 
     def recall(self, point: InterruptNode, answers: Mapping[str, object]) -> None:
-        """Let an interrupt be found once more, with the answer that it had.
+        """Make an interrupt available again, with its earlier answer.
 
         Args:
-            point: It may have been found already, or belong to an earlier segment.
-            answers: Its own answer, by its id; empty when only something below it was answered.
+            point: May have been claimed, or belong to an earlier segment.
+            answers: Its own answer by id; empty if only an interrupt below it was answered.
         """
         self.answers = {**self.answers, **answers}
         self.claimed.discard(point.id)
@@ -274,47 +270,41 @@ class RunContext:
     def restore(
         self, address: Address, point: InterruptNode | None, answers: Mapping[str, object]
     ) -> None:
-        """Let a component go on from an earlier interrupt of it, with the answers of that time.
+        """Resume a component from an earlier interrupt, with the answers of that time.
 
         Args:
-            address: The component.
-            point: What waited there then; None when nothing did.
-            answers: What was answered then; a newer answer for the same interrupt wins.
+            address: Address of the component.
+            point: Its earlier interrupt, if any.
+            answers: The earlier answers. A newer answer to the same interrupt takes precedence.
         """
         self.answers = {**answers, **self.answers}
         self._index.put(address, point, self.answers)
 
     def count(self, key: str) -> int:
-        """Count one more; the first is 1."""
+        """Increment a counter and return it; the first value is 1."""
         self.counts[key] = self.counts.get(key, 0) + 1
         return self.counts[key]
 
 
 @dataclass(slots=True)
 class Watch:
-    """Notices that a signal was raised inside a call, in whatever task or thread.
-
-    Attributes:
-        raised: Whether it was.
-    """
+    """Records that an interrupt signal was raised in a call, in any task or thread."""
 
     raised: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The place of the code that runs now, and the context it runs in.
+    """The position of the current code in a run.
 
     Attributes:
-        run: The run it belongs to.
-        address: Its address.
-        slot: Which of several components at this address.
-        point: The interrupt that it goes on from; None when it is new here.
-        watch: Notices a raised signal.
-        granted: Arguments that people have agreed to run, once more.
-        frozen: What was noted when they started for the first time.
-        why: What the model said beside the tool call that runs now. Untrusted.
-        sink: Takes pieces of the result of the tool call that runs now; None drops them.
+        slot: Separates components at the same address.
+        point: The interrupt that the component resumes from, or None.
+        watch: Records a raised signal.
+        granted: Approved arguments of a call that runs again.
+        frozen: Data that was stored with the first start of the call.
+        why: The model's text beside the current tool call. Untrusted.
+        sink: Receives parts of the current tool's result; None drops them.
     """
 
     run: RunContext
@@ -332,13 +322,13 @@ _scope: ContextVar[Scope] = ContextVar("agents_scope")
 
 
 def current_scope(what: str) -> Scope:
-    """The scope of the code that runs now. For parts of the runtime.
+    """Return the scope of the current code. For internal parts of the runtime.
 
     Args:
-        what: Who asks, for the error.
+        what: The caller's name, for the error.
 
     Raises:
-        OutsideRunError: No run is going on here.
+        OutsideRunError: No run is in progress here.
     """
     try:
         return _scope.get()
@@ -347,17 +337,13 @@ def current_scope(what: str) -> Scope:
 
 
 def outer_house() -> object:
-    """The house of the run in which another one begins; None when there is none."""
+    """Return the policy of the outer run when a nested run begins, or None."""
     scope = _scope.get(None)
     return scope.run.house if scope is not None else None
 
 
 class entered:  # noqa: N801 - called like the function that `contextmanager` would make of it
-    """Make a scope the current one. For parts of the runtime.
-
-    Args:
-        scope: The scope.
-    """
+    """Make a scope the current one. For internal parts of the runtime."""
 
     __slots__ = ("_scope", "_token")
 
@@ -373,5 +359,5 @@ class entered:  # noqa: N801 - called like the function that `contextmanager` wo
 
 
 def current_address() -> Address:
-    """The address of the code that runs now."""
+    """Return the address of the current code."""
     return current_scope("current_address()").address

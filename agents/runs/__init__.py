@@ -1,1 +1,1 @@
-"""Runs: the session of one run, its document, and the tree of components that it stands on."""
+"""Runs: a run's segments, its stored document, and the components it consists of."""

@@ -1,8 +1,7 @@
-"""Answers that hooks find once more.
+"""Keep answers to an agent's hooks until the agent has passed the hooks.
 
-When a hook of a middleware asks people, the hooks before it, at the same place, run again after the
-answer. What people answered to them is kept until the agent has passed that place; otherwise each
-would forget when the next one asks, and they would ask in turn for ever.
+When a hook of a middleware asks people, earlier hooks at the same point run again after the answer.
+Without their stored answers, they would ask again, and the hooks would take turns for ever.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from agents.core.pending import InterruptNode
 from agents.core.scope import Scope, current_scope, watching_claims
 
 _OTHERS = {"agent", "tool", "runnable"}
-"""Types of segments below which somebody else asks than the hook itself."""
+"""Segment types of nested components that ask instead of the hook."""
 
 
 @dataclass(slots=True)
 class HookAnswers:
-    """People's answers to the hooks of one agent, at the place where it is now.
+    """Answers to the hooks of one agent at its current point.
 
     Attributes:
-        by_slot: What each hook goes on from, by its slot and by interrupt id, with the answer by
-            id; without one when only something below was answered.
+        by_slot: By slot and interrupt id: the interrupt of a hook, with its answer by id. Without
+            an answer if only an interrupt below it was answered.
     """
 
     by_slot: dict[str, dict[str, tuple[InterruptNode, dict[str, object]]]] = field(
@@ -38,7 +37,7 @@ class HookAnswers:
     )
 
     def to_json(self) -> dict[str, list[object]]:
-        """Make data to store; with the answers, which may be of registered types."""
+        """Return data to store, including the answers, which may be of registered types."""
         return {
             slot: [[point.to_json(), answers] for point, answers in found.values()]
             for slot, found in self.by_slot.items()
@@ -46,10 +45,10 @@ class HookAnswers:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Sequence[object]]) -> HookAnswers:
-        """Read what `to_json` made.
+        """Read what `to_json` returned.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
+            CheckpointDecodeError: The data is damaged.
         """
         read = cls()
         try:
@@ -63,12 +62,12 @@ class HookAnswers:
         return read
 
     def passed(self, *hooks: str) -> None:
-        """Forget what was answered to some hooks: when they run again, it is another place."""
+        """Forget the answers of hooks that the agent has passed."""
         scope = current_scope("a hook")
         for slot in [slot for slot in self.by_slot if _hook_of(slot) in hooks]:
             scope.run.claimed.update(self.by_slot.pop(slot))
-        # After a crash the journal may know what they led to: then they did not run here again,
-        # and neither their answers nor their starts are for another place.
+        # After a crash the journal may already contain the hooks' results. Then they do not run
+        # here, and neither their answers nor their starts may apply to a later point.
         for point in scope.run.unclaimed(scope.address):
             if _hook_of(point.slot) in hooks:
                 scope.run.claimed.add(point.id)
@@ -77,7 +76,7 @@ class HookAnswers:
 
     @contextmanager
     def found_again(self, slot: str) -> Iterator[None]:
-        """Run a hook: let it find what it was answered here before, and keep what it finds now."""
+        """Run a hook with its earlier answers, and keep the answers that it finds now."""
         scope, kept = current_scope("a hook"), self.by_slot.get(slot, {})
         for point, answers in kept.values():
             scope.run.recall(point, answers)
@@ -85,7 +84,7 @@ class HookAnswers:
             yield
 
     def keep_early(self, slots: Container[str]) -> None:
-        """Keep answers to hooks that are not reached, as another one asks people first."""
+        """Keep the answers of later hooks when an earlier hook interrupts first."""
         scope = current_scope("a hook")
         for point in scope.run.unclaimed(scope.address):
             if point.slot in slots and point.id in scope.run.answers:
@@ -119,10 +118,10 @@ _answers: ContextVar[HookAnswers] = ContextVar("agents_hook_answers")
 
 
 def use_answers(answers: HookAnswers) -> None:
-    """Make these the answers to hooks of what runs in this task from now on."""
+    """Set the hook answers of the current task."""
     _answers.set(answers)
 
 
 def hook_answers() -> HookAnswers:
-    """The answers to hooks of the agent that runs here."""
+    """Return the hook answers of the current agent."""
     return _answers.get()

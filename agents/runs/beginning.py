@@ -1,4 +1,4 @@
-"""The state of a run where a component begins, for parts that run something a second time."""
+"""Which answers a component had claimed when it began, so that it can run again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from agents.core.scope import RunContext, Scope
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The answers that a component had found when it began, so that it finds the rest again.
+    """The answers that were claimed when a component began.
 
-    For parts of the runtime that run something a second time.
+    For internal parts of the runtime that run a component a second time.
     """
 
     address: Address
@@ -21,16 +21,16 @@ class Beginning:
 
     @classmethod
     def of(cls, scope: Scope) -> Beginning:
-        """Remember how things stand where something begins."""
+        """Record the current state."""
         run = scope.run
         return cls(scope.address, frozenset(run.claimed), frozenset(run.entered))
 
     def restore(self, run: RunContext) -> None:
-        """Forget what was found since, at this address and below."""
+        """Undo the claims that were made since, at this address and below."""
         top = run.topmost(self.address)
         for point in top.walk() if top else ():
             if point.id not in self.claimed:
                 run.claimed.discard(point.id)
-        # Calls beside this one go on meanwhile: theirs stay as they are.
+        # Other calls run concurrently: their claims must not change.
         again = {one for one in run.entered - self.entered if self.address.is_prefix_of(one)}
         run.entered -= again

@@ -1,8 +1,8 @@
-"""Changes of JSON data: what is written of a large document in which little is new.
+"""Differences of JSON data, so that a small change of a large document is cheap.
 
 A change is JSON data itself: `{"new": value}` replaces a value; `{"keys": {key: change}, "gone":
 [key]}` changes an object, `{"items": {index: change}}` a list of the same length, and `{"splice":
-[start, count, [value]]}` one of another length. Stored: version 1, must stay readable.
+[start, count, [value]]}` a list of another length. Stored: version 1, must stay readable.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 
 Change: TypeAlias = dict[str, Json]
-"""The change of one value into another."""
+"""A change of one value into another."""
 
 
 def difference(before: Json, after: Json) -> Change | None:
-    """Find out how one value becomes another; None when they are the same.
+    """Return the change from one value to another, or None if they are equal.
 
-    Parts that are one object in both cost nothing. The order of keys does not count.
+    Parts that are the same object in both cost nothing. The order of keys is ignored.
     """
     if before is after:
         return None
@@ -32,10 +32,10 @@ def difference(before: Json, after: Json) -> Change | None:
 
 
 def changed(data: Json, change: Json) -> Json:
-    """Make the value that a change was made for; what it was made of stays as it is.
+    """Apply a change and return the new value. The old value is not modified.
 
     Raises:
-        CheckpointDecodeError: The change is damaged, or belongs to other data.
+        CheckpointDecodeError: The change is damaged or belongs to other data.
     """
     try:
         return _changed(data, cast("Change", change))
@@ -70,7 +70,7 @@ def _of_lists(before: list[Json], after: list[Json]) -> Change | None:
 
 
 def _same_count(before: Iterable[Json], after: Iterable[Json]) -> int:
-    """Count the values that are the same from the start on."""
+    """Count the equal values at the start."""
     count = 0
     for old, new in zip(before, after, strict=False):
         if not _is_same(old, new):
@@ -80,7 +80,7 @@ def _same_count(before: Iterable[Json], after: Iterable[Json]) -> int:
 
 
 def _is_same(one: Json, other: Json) -> bool:
-    """Whether two values have the same text as JSON, but for the order of keys."""
+    """Whether two values have the same JSON text, except for the order of keys."""
     if one is other:
         return True
     if type(one) is not type(other):

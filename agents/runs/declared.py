@@ -1,4 +1,4 @@
-"""The declarations of an agent and of all in it: tools, names, and the people and rules around."""
+"""What an agent declares: its tools, nested agents, approvers and policy rules."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from agents.tools.base import ToolSpec
 
 
 def people_named(agent: Agent) -> tuple[str, ...]:
-    """Return all people that policies around an agent's declared tools may ask, each once.
+    """Return all people that policies on an agent's declared tools may ask.
 
-    Also through what stands around them, in whatever order; but not what code of an agent, or of a
-    node of a graph, calls by itself.
+    Includes wrapped tools, in any order of wrappers. Tools that the code of an agent or node calls
+    itself are not found.
     """
     return people_of(*_policies(agent))
 
 
 def check_rules(agent: Agent) -> None:
-    """Refuse rules of policies in code that the application's policy could not tell apart.
+    """Refuse policy rules in code that the application's policy could not tell apart.
 
     Raises:
-        AgentConfigError: One asks without a name, or two of one policy have the same.
+        AgentConfigError: A rule that asks has no name, or two rules of one policy have the same.
     """
     for policy in _policies(agent):
         names = rule_names([policy])
@@ -39,16 +39,16 @@ def check_rules(agent: Agent) -> None:
 
 
 def _policies(agent: Agent) -> Iterator[object]:
-    """The policies in code around an agent's declared tools."""
+    """Yield the policies in code on an agent's declared tools."""
     for part, _ in _parts(agent):
         if isinstance(part, PolicyGate):
             yield part.policy
 
 
 def tools_declared(agent: Agent) -> tuple[ToolSpec, ...]:
-    """Return the definitions of all tools that an agent declares, with the gates around them.
+    """Return the definitions of all tools that an agent declares, with their gates.
 
-    As far as `people_named` looks; agents may have different tools of one name.
+    Finds the same tools as `people_named`. Different tools may have the same name.
     """
     specs: list[ToolSpec] = []
     for part, is_wrapped in _parts(agent):
@@ -59,13 +59,13 @@ def tools_declared(agent: Agent) -> tuple[ToolSpec, ...]:
 
 
 def agents_declared(agent: Agent) -> tuple[str, ...]:
-    """Return the names of an agent and of all agents in it, as far as `people_named` looks."""
+    """Return the names of an agent and all nested agents that `people_named` visits."""
     names = [str(getattr(part, "name", "")) for part, _ in _parts(agent) if hasattr(part, "run")]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
-    """All parts of an agent, each once, and whether something stands around them as a tool."""
+    """Yield each part of an agent once, and whether it is wrapped as a tool."""
     seen: set[tuple[int, bool]] = set()
     waiting: list[tuple[object, bool]] = [(agent, False)]
     while waiting:
@@ -78,4 +78,4 @@ def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
             waiting += [(one.inner, False) for one in part.components().values()]
         if isinstance(part, Holder):
             waiting += [(one, False) for one in part.held()]
-        waiting.append((getattr(part, "tool", None), True))  # what stands around a tool calls it so
+        waiting.append((getattr(part, "tool", None), True))  # a wrapper of a tool calls it as one

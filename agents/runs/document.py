@@ -1,4 +1,4 @@
-"""The stored document of a run, and the note of what it was resumed with."""
+"""The stored document of a run, and the claim of its last resume."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["OpenRun", "ResumeParams"]
 Targets: TypeAlias = (
     Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
 )
-"""Answers, by interrupt id or by address."""
+"""Answers by interrupt id or by address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +40,15 @@ class ResumeParams:
     """Answers for the pending interrupts of a run.
 
     Attributes:
-        targets: Answers, by interrupt id, or by an address (or its text) that only one pending
-            interrupt has. None gives no data: the component is entered as a target without an
-            answer. What asks for a decision, such as a gate, refuses that.
-        untargeted: What happens to interrupts without an answer: they stay as they are, and no
-            code of theirs runs ("preserve"); or each is entered without an answer and must
-            interrupt again, under a new id ("reenter").
+        targets: Answers by interrupt id, or by an address (or its text) that only one pending
+            interrupt has. None resumes the component without an answer; a component that needs a
+            decision, such as a gate, refuses that.
+        untargeted: What happens to interrupts without an answer. "preserve" keeps them pending and
+            runs no code of theirs. "reenter" resumes each without an answer, and it must interrupt
+            again under a new id.
 
     Raises:
-        AgentConfigError: They are something else.
+        AgentConfigError: An attribute has the wrong type or an unknown value.
     """
 
     targets: Targets = field(default_factory=dict)
@@ -67,16 +67,15 @@ class RunDocument:
 
     Attributes:
         agent: Name of the root agent.
-        messages: The messages of this turn that the run began with.
+        messages: Messages of this turn with which the run began.
         log: Id of the message log and number of the turn.
         streaming: Whether text is passed on while the model speaks.
-        session: Values that agents and tools share.
         counts: See `RunContext`.
-        transcript: What finished agents of this turn said.
-        waiting: What waits for people; None when the run has only begun.
-        topology: What was declared at the addresses of what waits; see `agents.runs.topology`.
-        era: Enters idempotency keys; see `Runner`. Left out of the text when it is empty.
-        eras: Where calls stand that waited when a new era began, and their own. Also left out.
+        transcript: Messages of finished agents in this turn.
+        waiting: Pending interrupts; None if the run has only begun.
+        topology: Declared components at the addresses of interrupts; see `agents.runs.topology`.
+        era: Part of idempotency keys; see `Runner`. Omitted from the text if empty.
+        eras: Eras of calls that were pending when a new era began, by address. Also omitted.
     """
 
     agent: str
@@ -92,7 +91,7 @@ class RunDocument:
     eras: Mapping[str, str] = field(default_factory=dict)
 
     def in_era(self, era: str) -> RunDocument:
-        """Put new questions into an era; questions that wait keep the one they have."""
+        """Return a copy for a new era. Pending calls keep their era."""
         if era == self.era:
             return self
         eras = dict(self.eras)
@@ -104,10 +103,10 @@ class RunDocument:
         return replace(self, era=era, eras=eras)
 
     def to_json(self, before: OpenRun | None = None) -> dict[str, Json]:
-        """Write it as JSON data.
+        """Write the document as JSON data.
 
         Args:
-            before: What it was made of: the messages that both have are written as they were.
+            before: The previous document. Messages that both contain are not encoded again.
 
         Raises:
             UnstorableValueError: A value in it cannot be stored.
@@ -129,7 +128,7 @@ class RunDocument:
         }
 
     def to_text(self) -> str:
-        """Write it.
+        """Write the document as text.
 
         Raises:
             UnstorableValueError: A value in it cannot be stored.
@@ -141,8 +140,8 @@ class RunDocument:
         """Read what `to_text` wrote.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The text is damaged.
+            CheckpointVersionError: The version is unknown.
         """
         return cls.from_json(from_text(text))
 
@@ -153,12 +152,12 @@ class RunDocument:
         """Read what `to_json` wrote.
 
         Args:
-            data: What it wrote.
-            waiting: What waits, when that has been read already.
+            data: The document as JSON data.
+            waiting: The pending interrupts, if they have been read already.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The data is damaged.
+            CheckpointVersionError: The version is unknown.
         """
         data = migrated(data)
         try:
@@ -183,14 +182,14 @@ class RunDocument:
 
 
 MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
-"""The functions that make the next version of a document, by its old version; none so far."""
+"""Functions that convert a document to the next version, by old version; none yet."""
 
 
 def migrated(data: dict[str, Json]) -> dict[str, Json]:
-    """Bring a stored document to the version of this program.
+    """Convert a stored document to the current version.
 
     Raises:
-        CheckpointVersionError: It is of an unknown version.
+        CheckpointVersionError: The version is unknown.
     """
     check_version(data, SCHEMA_VERSION)
     for version in range(cast("int", data["schema"]), SCHEMA_VERSION):
@@ -200,17 +199,16 @@ def migrated(data: dict[str, Json]) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """The checkpoint of a run, read once: for who looks at it before the run goes on.
+    """A checkpoint that was read once, for inspection before the run resumes.
 
-    It is what the store had at that moment. Whoever goes on from it after somebody else wrote gets
-    a conflict, and nothing runs.
+    It may be stale. A resume from a stale checkpoint gets a conflict, and nothing runs.
 
     Attributes:
         checkpoint_id: Id of the run.
-        stored: What the store had.
-        document: What it says; None when the run has ended.
-        data: The document as JSON data, with all changes.
-        history: The messages of earlier turns; None when they have not been read.
+        stored: The checkpoint as stored.
+        document: The parsed document; None if the run has ended.
+        data: The document as JSON data, with all changes applied.
+        history: Messages of earlier turns; None if they were not read.
     """
 
     checkpoint_id: str
@@ -221,11 +219,11 @@ class OpenRun:
 
     @classmethod
     def of(cls, checkpoint_id: str, stored: StoredCheckpoint) -> OpenRun:
-        """Parse what a store gave.
+        """Parse a stored checkpoint.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The checkpoint is damaged.
+            CheckpointVersionError: The version is unknown.
         """
         if stored.status is CheckpointStatus.CLOSED:
             return cls(checkpoint_id=checkpoint_id, stored=stored, document=None)
@@ -237,48 +235,48 @@ class OpenRun:
         return cls(checkpoint_id=checkpoint_id, stored=stored, document=document, data=found)
 
     def again(self) -> OpenRun:
-        """Parse it anew, but for what waits: others may have changed the values in it since."""
+        """Parse the document again: callers may have modified its values."""
         waiting = self.document.waiting if self.document is not None else None
         return replace(self, document=RunDocument.from_json(self.data, waiting=waiting))
 
     def has_messages(self, messages: tuple[ModelMessage, ...]) -> bool:
-        """Whether these are the very messages that it began with."""
+        """Whether the run began with exactly these message objects."""
         return self.document is not None and self.document.messages is messages
 
     @property
     def size(self) -> int:
-        """The number of characters that are stored of it."""
+        """Return the number of stored characters."""
         return len(self.stored.data) + sum(map(len, self.stored.changes))
 
     @property
     def status(self) -> CheckpointStatus:
-        """The status of the run."""
+        """Return the status of the run."""
         return self.stored.status
 
     @property
     def agent_name(self) -> str:
-        """Name of its root agent; empty when it has ended."""
+        """Return the name of the root agent; empty if the run has ended."""
         return self.document.agent if self.document is not None else ""
 
     def change_to(self, data: dict[str, Json]) -> str:
-        """The text of what makes another document of this one; empty when all of it goes faster.
+        """Return the change to another document as text; empty if a full write is cheaper.
 
-        Whoever reads a run reads its document and all changes of it: together they may have twice
-        the size of the document, and then it is written anew.
+        A reader reads the document and all its changes. If they would exceed twice the size of the
+        document, the document is written again.
         """
         change = to_text(difference(self.data, data) or {"keys": {}})
         return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
 
     def notices(self) -> Iterator[WorkNotice]:
-        """Read what its journal says of calls and nodes, for a recorder.
+        """Yield the notices about calls and nodes in the journal, for a recorder.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
+            CheckpointDecodeError: An entry is damaged.
         """
         return notices_in(self.checkpoint_id, self.stored.journal)
 
     def pending(self) -> tuple[InterruptContext, ...]:
-        """The interrupts that wait; empty when none does. See `Runner.pending`."""
+        """Return the pending interrupts. See `Runner.pending`."""
         waiting = self.document.waiting if self.document is not None else None
         if waiting is None or self.status is not CheckpointStatus.PENDING:
             return ()
@@ -287,15 +285,15 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The answers and values that a run was resumed with.
+    """Answers and values that a run was resumed with.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        answers: By interrupt id; None for what goes on by itself, as it was stopped from outside.
+        answers: Answers by interrupt id; None where the run was cancelled and resumes.
         untargeted: See `ResumeParams`.
         session: Session values that replace stored ones.
-        era: The era in which it goes on; left out of the text when it is empty.
+        era: Era in which the run resumes. Omitted from the text if empty.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
@@ -304,7 +302,7 @@ class Claim:
     era: str = ""
 
     def to_text(self) -> str:
-        """Write it.
+        """Write the claim as text.
 
         Raises:
             UnstorableValueError: A value in it cannot be stored.
@@ -319,11 +317,11 @@ class Claim:
 
     @classmethod
     def from_text(cls, text: str) -> Claim:
-        """Read what `to_text` wrote; of an empty text, a claim without answers.
+        """Read what `to_text` wrote. An empty text is a claim without answers.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The text is damaged.
+            CheckpointVersionError: The version is unknown.
         """
         if not text:
             return cls()
@@ -346,10 +344,10 @@ class Claim:
 
 
 def check_targets(targets: object) -> None:
-    """Make sure that these are answers, by id or address.
+    """Check that targets are answers by id or address.
 
     Raises:
-        AgentConfigError: They are something else.
+        AgentConfigError: They have another type.
     """
     if not isinstance(targets, Mapping):
         raise AgentConfigError(
@@ -365,10 +363,10 @@ def check_targets(targets: object) -> None:
 
 
 def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
-    """Find out for which interrupt each answer is, and whether it fits.
+    """Match answers to interrupts and check that they fit.
 
     Args:
-        waiting: Everything that waits.
+        waiting: The tree of pending interrupts.
         targets: See `ResumeParams`.
 
     Returns:
@@ -376,7 +374,7 @@ def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
 
     Raises:
         ResumeError: A target is unknown or ambiguous, or an answer does not fit.
-        AgentConfigError: They are no answers by id or address.
+        AgentConfigError: The targets are not answers by id or address.
     """
     return take_answers(waiting, targets)[1]
 
@@ -384,11 +382,11 @@ def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
 def take_answers(
     waiting: InterruptNode, targets: Targets
 ) -> tuple[InterruptNode, dict[str, object]]:
-    """Do what `find_answers` does, for who goes on with them.
+    """Match answers as `find_answers` does, and return the tree to resume from.
 
     Returns:
-        What waits, with the infos that are answered read anew: these are what the answers fit; and
-        the answers by interrupt id.
+        The tree, with a fresh info for each answered interrupt, against which the answers were
+        checked; and the answers by interrupt id.
 
     Raises:
         ResumeError: See `find_answers`.
@@ -404,7 +402,7 @@ def take_answers(
         if point.id in answers:
             raise AmbiguousTargetError(target, [point.id])
         named[point.id], answers[point.id] = target, answer
-    # By what is stored: whoever was shown the info may have changed it since.
+    # Check against the stored infos: callers may have modified the objects that they got.
     waiting = waiting.renewed(answers)
     renewed = {point.id: point for point in waiting.walk()} if answers else {}
     for name, answer in answers.items():
@@ -413,16 +411,12 @@ def take_answers(
 
 
 def find_stopped(waiting: InterruptNode) -> dict[str, object]:
-    """Find what was stopped from outside: it goes on by itself, without an answer.
-
-    Returns:
-        None by interrupt id.
-    """
+    """Return the interrupts of a cancellation, as answers: None by interrupt id."""
     return {point.id: None for point in waiting.walk() if isinstance(point.info, CancelInfo)}
 
 
 def _at(points: Mapping[str, InterruptNode], target: str) -> InterruptNode:
-    """The one question at an address."""
+    """Return the only root cause at an address."""
     questions = [point for point in points.values() if not point.children]
     matches = [point for point in questions if str(point.address) == target]
     if not target or not matches:

@@ -1,8 +1,8 @@
-"""The rules' judgement of a waiting call with other arguments: worked out, and nothing else.
+"""Evaluate the policy for a pending call with edited arguments; runs nothing.
 
-Whoever shows a form needs to know it while the person still looks at the form. So the way to the
-gate is found through what agents and tools declare; no code of an agent is entered, nothing is
-written. The gate judges once more when the answer arrives: what is said here lets nothing run.
+A form shows the result while the person is still editing. The gate is therefore found through what
+agents and tools declare: no code of an agent runs, and nothing is stored. The gate evaluates the
+policy again when the answer arrives; the result here allows nothing.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ async def judge(
     *,
     house: House | None = None,
 ) -> Judgement | None:
-    """Work out what the rules demand of a call that waits, with other arguments.
+    """Return what the policy requires of a pending call with other arguments.
 
     Args:
         agent: The root agent.
-        document: What is stored of its run.
-        checkpoint_id: Of the run.
-        interrupt_id: What waits.
-        arguments: All of them; canonical or not.
+        document: The stored document of the run.
+        checkpoint_id: Id of the run.
+        interrupt_id: Id of the pending interrupt.
+        arguments: All arguments, validated or not.
         house: The application's policy.
 
     Returns:
-        None when the gate cannot be found, as something on the way does not say what it is made of,
-        or what waits is no call.
+        None if the interrupt is not about a call, or if its gate cannot be found because a
+        component does not declare its parts.
 
     Raises:
-        InvalidArgumentsError: They do not fit the tool.
+        InvalidArgumentsError: The arguments do not fit the tool.
     """
     way = _way(document.waiting, interrupt_id)
     info = way[-1].info if way else None
@@ -65,7 +65,7 @@ async def judge(
         checkpoint_id=checkpoint_id,
         new_id=lambda: "",
         journal=Journal(None, checkpoint_id),
-        # Decoded anew for this: a policy that writes into them changes nothing of the run.
+        # A copy: a policy that modifies session values must not change the run.
         session=SessionValues(document.session),
         waiting=asks,
         house=house,
@@ -76,7 +76,7 @@ async def judge(
 
 
 def _way(root: InterruptNode | None, interrupt_id: str) -> list[InterruptNode]:
-    """The points from the root to an interrupt; empty when it does not wait."""
+    """Return the interrupts from the root to an id; empty if the id is not pending."""
     if root is None:
         return []
     if root.id == interrupt_id and not root.children:
@@ -89,7 +89,7 @@ def _way(root: InterruptNode | None, interrupt_id: str) -> list[InterruptNode]:
 
 
 def _around(gates: Sequence[CallGate], way: Sequence[InterruptNode]) -> Iterator[Around]:
-    """The gates that have let the call pass, with what they keep of it."""
+    """Yield the outer gates that allowed the call, with their stored state."""
     address = way[-1].address
     points = {point.slot: point for point in way[:-1] if point.address == address}
     for gate in gates:

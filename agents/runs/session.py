@@ -1,6 +1,6 @@
-"""A segment of a run: from its start, resume or recovery to its next interrupt or its end.
+"""A segment of a run: from its start or resume to its next interrupt or end.
 
-What all segments of a runner share is its setup, which opens and begins them.
+`Setup` holds what all segments of a runner share, and starts them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
 _FRESH = 200
-"""The most checkpoints that a runner remembers, each a few kilobytes."""
+"""Maximum number of checkpoints that a runner caches; each has a few kilobytes."""
 _FRESH_SIZE = 4_000_000
-"""The most characters that they have together, but for one that alone has more."""
+"""Maximum number of characters in that cache, unless a single run is larger."""
 
 
 def _size(run: OpenRun) -> int:
@@ -53,23 +53,20 @@ def _size(run: OpenRun) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The parts that a runner was made with.
+    """The configuration of a runner.
 
     Attributes:
-        agent: The root agent.
-        store: Where checkpoints are kept.
-        message_log: Where the messages of earlier turns are.
+        message_log: Store of the messages of earlier turns.
         every_step: Whether each step is stored.
-        observers: Told what happens.
-        new_id: Makes ids of interrupts.
-        before_start: Looks at each gated call before it starts; None lets all of them.
-        model_timeout: How long a model may send nothing; None waits for ever.
-        recorder: Told of what people let run; None when nobody keeps a record.
-        house: The application's policy; None when there is none.
-        era: Enters idempotency keys; empty for that of the document.
-        amending: The same as `store`, if it can add to a document.
-        fresh: What this process saved or read last, so that a resume need not read it again.
-            Others may have written since: a claim tells.
+        new_id: Creates ids of interrupts.
+        before_start: Checks each gated call before it starts; None allows all.
+        model_timeout: How long a model may send nothing; None means no limit.
+        recorder: Records approved work for the application; None records nothing.
+        house: The application's policy or None.
+        era: Part of idempotency keys; empty keeps the era of the document.
+        amending: The same as `store` if it can append changes, else None.
+        fresh: Cache of checkpoints that this process wrote or read last, which saves a read on
+            resume. It may be stale; the claim then fails.
     """
 
     agent: Agent
@@ -89,10 +86,10 @@ class Setup:
     )
 
     async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
-        """Read the messages of earlier turns in the log.
+        """Read the messages of earlier turns from the log.
 
         Raises:
-            AgentConfigError: The run has a log, and this runner has none.
+            AgentConfigError: The run has a log, but this runner has none.
         """
         if document.log is None:
             return ()
@@ -103,10 +100,10 @@ class Setup:
         return tuple(read_log(entries, log_id=log_id))
 
     async def begin(self, run_id: str, document: RunDocument) -> OpenRun:
-        """Make sure that an id is free; when each step is stored, take it.
+        """Check that a run's id is unused, and reserve it if each step is stored.
 
         Returns:
-            The checkpoint; with version 0, when nothing is stored yet.
+            The checkpoint, with version 0 if nothing is stored yet.
 
         Raises:
             CheckpointError: The id is in use.
@@ -133,7 +130,7 @@ class Setup:
             raise CheckpointConflictError(run_id, "it waits for answers or is new")
 
     async def _take(self, store: CheckpointStore, run_id: str, text: str) -> int:
-        """Save, which also says whether the id is new; only when it is not, look why."""
+        """Save a new run. Only if that fails, read why: a second command is rarely needed."""
         try:
             status = CheckpointStatus.RUNNING
             return await store.save(run_id, text, status=status, expected_version=0)
@@ -159,13 +156,13 @@ class Setup:
         cancel: CancelToken | None,
         claimed: Claim | None = None,
     ) -> RunSession:
-        """Make a segment; nothing of it runs yet.
+        """Create a segment. Nothing runs yet.
 
         Args:
-            opened: The run, with its history; the id may be empty.
-            document: What it says.
-            cancel: With it, somebody else can stop the run.
-            claimed: The claim of a run that this process has just claimed, as it is stored.
+            opened: The run with its history; its id may be empty.
+            document: The document to start from.
+            cancel: Token by which the run can be cancelled.
+            claimed: The stored claim, if this process has just claimed the run.
         """
         run_id, stored, was_claimed = opened.checkpoint_id, opened.stored, claimed is not None
         claim = claimed if claimed is not None else Claim.from_text(stored.claim)
@@ -201,7 +198,7 @@ class Setup:
 
 
 def _session(document: RunDocument, claim: Claim) -> SessionValues:
-    """The session values of a run, of which none has changed yet."""
+    """Return the session values of a run, without changes."""
     values = SessionValues({**document.session, **claim.session})
     values.take_changes()
     return values
@@ -209,13 +206,13 @@ def _session(document: RunDocument, claim: Claim) -> SessionValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A segment that did not come to the end of the run.
+    """A segment that did not end the run.
 
     Attributes:
-        version: Of the checkpoint; 0 when nothing is kept.
-        contexts: What waits.
-        was_stopped: Whether somebody stopped it, whatever else waits as well.
-        unused: Answers that nobody used.
+        version: Version of the checkpoint; 0 if the run is not stored.
+        contexts: The pending interrupts.
+        was_stopped: Whether the run was cancelled. Other interrupts may be pending, too.
+        unused: Errors for answers that no component used.
     """
 
     version: int
@@ -226,14 +223,13 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSession:
-    """A part of a run that is going on, and how it is stored when it is over.
+    """A segment in progress, and how it is stored at its end.
 
     Attributes:
-        setup: What its runner was made with.
-        checkpoint_id: Empty when nothing is kept.
-        document: What it began from.
-        run: What all parts of it share.
-        opened: The checkpoint; with version 0, when there is none yet.
+        setup: Configuration of the runner.
+        checkpoint_id: Empty if the run is not stored.
+        document: The document that it began with.
+        opened: The checkpoint, with version 0 if none exists yet.
         was_claimed: Whether this process has just claimed it.
     """
 
@@ -246,39 +242,39 @@ class RunSession:
 
     @property
     def version(self) -> int:
-        """The version of the checkpoint; 0 when there is none yet."""
+        """Return the version of the checkpoint; 0 if none exists yet."""
         return self.opened.stored.version
 
     async def keep(self, waiting: InterruptNode) -> Kept:
-        """Store what waits; only then may people see it, as it is read back."""
+        """Store the pending interrupts and return them as read back, for people to see."""
         with self._failures():
             waiting = waiting.stored()
             version = await self._keep(waiting)
-        # Somebody stopped it, whatever else waits as well.
+        # A cancelled run may have other pending interrupts, too.
         was_stopped = self.run.cancel.mode is not None or bool(find_stopped(waiting))
         kind = RunCancelled if was_stopped else RunInterrupted
         contexts = tuple(waiting.contexts())
         self.run.observers.tell(kind(checkpoint_id=self.run.checkpoint_id, contexts=contexts))
-        # Where a run was stopped, answers may not have been reached.
+        # A cancelled run may not have reached the components that were answered.
         unused = () if was_stopped else tuple(self.run.unused(waiting))
         return Kept(version=version, contexts=contexts, was_stopped=was_stopped, unused=unused)
 
     async def fail(self, error: Exception) -> None:
-        """Wait for the same answers again after an error, if nothing is on record since."""
+        """Make the run pending again after an error, if nothing was stored meanwhile."""
         journal = self.run.journal
-        if isinstance(error, ModelError):  # it is asked again, by agents and hooks that answered
+        if isinstance(error, ModelError):  # agents and hooks with an answer may retry the model
             with contextlib.suppress(Exception):
                 await journal.release_answered()
-        # Whoever was refused an entry may have been overtaken: a save would wipe the journal of
-        # the other one, with the start of a call that runs right now.
+        # After a failed write, another process may own the run. A save would delete its journal,
+        # with the start of a call that is running.
         if self.was_claimed and not journal.has_entries and not journal.has_failed:
-            # The caller must see the error that ended the run; `recover` works all the same.
+            # The caller must see the original error; `recover` works even if this fails.
             with contextlib.suppress(Exception):
                 await self._save(self.document)
         self._tell_failure(error)
 
     async def finish(self) -> None:
-        """Add the turn to its log, then close the checkpoint: each may be repeated."""
+        """Append the turn to its log, then close the checkpoint. Both are idempotent."""
         with self._failures():
             message_log, store = self.setup.message_log, self.setup.store
             if self.document.log is not None and message_log is not None:
@@ -302,7 +298,7 @@ class RunSession:
         return await self._save(document)
 
     async def _save(self, document: RunDocument) -> int:
-        """Write what has changed of the document, or all of it where that costs less."""
+        """Write the changes of the document, or the whole document if that is cheaper."""
         store, amending, before = self.setup.store, self.setup.amending, self.opened.stored
         if store is None or not self.checkpoint_id:
             return 0
@@ -345,11 +341,11 @@ class RunSession:
 
 
 def check_free(checkpoint_id: str, stored: StoredCheckpoint) -> None:
-    """Make sure that a run has not ended, and that nobody works on it.
+    """Check that a run has not ended and is not in progress.
 
     Raises:
-        CheckpointClosedError: It has ended.
-        CheckpointBusyError: It is going on.
+        CheckpointClosedError: The run has ended.
+        CheckpointBusyError: The run is in progress.
     """
     if stored.status is CheckpointStatus.CLOSED:
         raise CheckpointClosedError(checkpoint_id)

@@ -1,1 +1,1 @@
-"""Questions about a call, and all that answers them."""
+"""Requests about a tool call and their answers."""

@@ -1,4 +1,4 @@
-"""Answers to questions about a call: decisions of people, and the ends that nobody decided."""
+"""Answers to requests about a call: decisions of people, expiry and cancellation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DoubtChoice = Literal["ran", "again", "give_up"]
 class Expired:
     """Answer to a request that expired. The call does not run.
 
-    Answers any of the infos here. Stored: version 1, must stay readable.
+    Fits every info of `agents.core.asking.infos`. Stored: version 1, must stay readable.
 
     Attributes:
-        waited: How long, in words; may be empty.
+        waited: How long the request was pending, in words; may be empty.
     """
 
     waited: str = ""
@@ -34,13 +34,13 @@ class Expired:
 @register("countersign.cancelled/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled:
-    """Answer to a request that was called off. The call does not run.
+    """Answer to a request that was cancelled. The call does not run.
 
-    Answers any of the infos here. Stored: version 1, must stay readable.
+    Fits every info of `agents.core.asking.infos`. Stored: version 1, must stay readable.
 
     Attributes:
         fact: What happened, as a sentence without its full stop.
-        by: Who called it off; may be empty.
+        by: Who cancelled it; may be empty.
         reason: Why; may be empty.
     """
 
@@ -59,7 +59,7 @@ class Cancelled:
 @register("countersign.withdrawn/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawn(Cancelled):
-    """Somebody who asked for it took it back. Stored: version 1, must stay readable."""
+    """The requester withdrew the request. Stored: version 1, must stay readable."""
 
     fact: ClassVar[str] = "The request was withdrawn by the requester"
 
@@ -67,9 +67,11 @@ class Withdrawn(Cancelled):
 @register("countersign.no_approvers/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoApprovers(Cancelled):
-    """There is nobody who may decide, so nobody was asked. Stored: version 1, must stay readable.
+    """No approver exists, so no request was sent.
 
-    The reason says who would be needed, and what people can do.
+    Stored: version 1, must stay readable.
+
+    The reason names the missing approvers and what people can do.
     """
 
     fact: ClassVar[str] = "Nobody can decide this request, so nobody was asked"
@@ -78,7 +80,7 @@ class NoApprovers(Cancelled):
 @register("countersign.denied/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denied(Cancelled):
-    """A rule came into force that denies it. Stored: version 1, must stay readable.
+    """A new rule denies the pending request. Stored: version 1, must stay readable.
 
     The reason is that of the rule.
     """
@@ -89,10 +91,10 @@ class Denied(Cancelled):
 @register("countersign.reasked/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasked(Cancelled):
-    """People are to be asked anew, under the rules of now. Stored: version 1, must stay readable.
+    """Approval is requested again under current rules.
 
-    A gate asks at once, or does what the rules of now say; for any other question it is `Cancelled`
-    and no more. The reason says why.
+    A gate requests approval at once or follows the current rules. For any other request this is the
+    same as `Cancelled`. The reason says why. Stored: version 1, must stay readable.
     """
 
     fact: ClassVar[str] = "The request was called off, to be asked anew"
@@ -104,11 +106,11 @@ class ApprovalResult:
     """Whether a call may run. Stored: version 1, must stay readable.
 
     Attributes:
-        approved: Exactly True lets the call run.
+        approved: Only True allows the call.
         reason: Why it was rejected.
-        digest: What the person was shown; an approval without it is refused.
+        digest: Digest of the call that the approver saw. An approval without it is refused.
         by: Who decided.
-        voters: All who were counted for it, where several had to be.
+        voters: All counted voters, if more than one vote was required.
     """
 
     approved: bool
@@ -126,22 +128,24 @@ class ApprovalResult:
 @register("countersign.review_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEditResult:
-    """Whether a call may run, and with which arguments. Stored: version 1, must stay readable.
+    """Whether a call may run, and with which arguments.
 
-    When several are set, `disapproved` wins over `no_need_to_edit`, which wins over the rest.
+    Stored: version 1, must stay readable.
+
+    `disapproved` takes precedence over `no_need_to_edit`, which takes precedence over the rest.
 
     Attributes:
-        edited_arguments: All arguments, as the person wants them.
-        no_need_to_edit: The call may run as it was shown.
+        edited_arguments: All arguments, as edited by the approver.
+        no_need_to_edit: The call may run as shown.
         disapproved: The call must not run.
-        disapprove_reason: Why not.
-        digest: What the decision covers: the digest of the shown, or of the edited arguments.
+        disapprove_reason: Why it must not run.
+        digest: Digest of the shown or of the edited arguments, whichever was decided.
         by: Who decided.
-        ruling: The ruling that the edited arguments were approved under, when it is another than
-            that of the question; see `CallInfo.ruling`.
-        edited_by: Who edited last, when somebody else decided.
-        voters: All who were counted for it, where several had to be.
-        editors: Who edited before that, and so made a part of the arguments.
+        ruling: Terms under which the edited arguments were approved, if they differ from the
+            request's terms; see `CallInfo.ruling`.
+        edited_by: Who edited last, if another person decided.
+        voters: All counted voters, if more than one vote was required.
+        editors: Everyone who made earlier edits of the arguments.
     """
 
     edited_arguments: dict[str, Json] | None = None
@@ -173,10 +177,10 @@ class InDoubtResult:
     Stored: version 1, must stay readable.
 
     Attributes:
-        choice: It `ran`; run it `again`; or `give_up`.
-        result: What it reported, when it ran and somebody knows.
+        choice: The call `ran`; run it `again`; or `give_up`.
+        result: The call's result, if it ran and the result is known.
         by: Who decided.
-        voters: All who were counted for it, where several had to be.
+        voters: All counted voters, if more than one vote was required.
     """
 
     choice: DoubtChoice
@@ -193,16 +197,16 @@ class InDoubtResult:
 
 
 ANY_OUTCOME: object = object | Expired | Cancelled
-"""The kind of all answers and of all outcomes without one, for who asks with `object`."""
+"""Type of all answers and outcomes, for callers that ask for `object`."""
 
 
 def is_unanswered(answer: object) -> TypeGuard[Expired | Cancelled]:
-    """Whether this is the end of a question that nobody answered."""
+    """Whether the request ended without an answer."""
     return isinstance(answer, Expired | Cancelled)
 
 
 def names_outcome(kind: object, outcome: Expired | Cancelled) -> bool:
-    """Whether a kind of answers names this outcome by its type; `object` and `Any` name none."""
+    """Whether a type includes this outcome by name; `object` and `Any` do not."""
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in {Union, UnionType}:
@@ -213,35 +217,35 @@ def names_outcome(kind: object, outcome: Expired | Cancelled) -> bool:
 
 
 def without_outcomes(kind: object) -> object:
-    """Return the part of a kind that people can give; None when there is none."""
+    """Return the part of a type that people can answer, or None if nothing is left."""
     if get_origin(kind) not in {Union, UnionType}:
         named = isinstance(kind, type) and issubclass(kind, Expired | Cancelled)
         return None if named else kind
     left = [one for one in get_args(kind) if without_outcomes(one) is not None]
-    return Union[tuple(left)] if left else None  # noqa: UP007 - made of what was given
+    return Union[tuple(left)] if left else None  # noqa: UP007 - the members are only known at run time
 
 
 def check_bools(record: object, *names: str) -> None:
-    """Refuse a record whose fields of these names are not True or False.
+    """Refuse a record if one of the named fields is not exactly True or False.
 
     Raises:
-        TypeError: One is something else.
+        TypeError: A field has another type.
     """
-    # Stored answers come back without type checks, and a text "no" would count as true.
+    # Stored answers are read without type checks, and the text "no" is true in Python.
     for name in names:
         if not isinstance(getattr(record, name), bool):
             raise TypeError(f"{name} must be True or False")
 
 
 def check_voters(voters: object, name: str = "voters") -> None:
-    """Refuse people who are no names: whoever is not known cannot be kept from a second vote.
+    """Refuse voters without a name: an unknown voter could vote twice.
 
     Args:
-        voters: The people.
-        name: Of the field that has them.
+        voters: The value to check.
+        name: Name of the field, for the error.
 
     Raises:
-        TypeError: They are no tuple of texts that are not empty.
+        TypeError: The value is not a tuple of non-empty texts.
     """
     is_fit = isinstance(voters, tuple) and all(isinstance(one, str) and one for one in voters)
     if not is_fit:
@@ -249,10 +253,10 @@ def check_voters(voters: object, name: str = "voters") -> None:
 
 
 def check_texts(record: object, *names: str, optional: bool = False) -> None:
-    """Refuse a record whose fields of these names are not texts (or None, when `optional`).
+    """Refuse a record if one of the named fields is not text (or None, if `optional`).
 
     Raises:
-        TypeError: One is something else.
+        TypeError: A field has another type.
     """
     for name in names:
         value = getattr(record, name)

@@ -1,7 +1,7 @@
-"""Questions about a call, and the answers that fit them.
+"""Requests about a call, with the answers that fit them.
 
-An info refuses answers that do not belong to it (`check_answer`), before anything runs. Its own
-methods (`approve`, `reject`, `edit`, …) make answers that fit.
+An info checks its answers (`check_answer`) before anything runs. Its other methods (`approve`,
+`reject`, `edit`, …) create answers that fit.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from agents.core.errors import ResumeDataError, ToolError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallInfo:
-    """A call that waits for people: what every gate shows.
+    """A pending call: what every gate shows.
 
     Attributes:
-        tool_name: The tool.
-        arguments: Canonical arguments.
+        tool_name: Name of the tool.
+        arguments: Validated arguments with defaults filled in.
         call_id: Id of the call in the model's answer.
         title: Verb and object, one line.
-        why: The model's own words beside the call; may be empty. Untrusted.
-        preview: What will happen, from the tool's author; may be empty.
+        why: The model's text beside the call; may be empty. Untrusted.
+        preview: The expected effect, from the tool's author; may be empty.
         schema: JSON schema of the arguments.
-        digest: Digest of thread, address, tool, arguments, rule and ruling; see `call_digest`.
-        rule: Name of the rule that asks.
-        thread: Id of the checkpoint.
-        address: Where in the run the call stands, as text.
-        reason: Why people are asked, in the words of a policy; may be empty.
-        approvers: Who should decide, by a policy; empty leaves it to the application.
-        expires_in: How long to wait, by a policy; None leaves it to the application.
-        remind_in: When to remind, by a policy; None leaves it to the application.
-        escalate_in: When to ask the backup people, by a policy; None leaves it to the application.
-        backups: Who should decide, too, once it has escalated, by a policy; empty leaves it to the
+        digest: Digest of thread, address, tool, arguments, rule and terms; see `call_digest`.
+        rule: Name of the rule that requires approval.
+        thread: Checkpoint id of the run.
+        address: Address of the call, as text.
+        reason: Reason of the policy for the request; may be empty.
+        approvers: Approvers that the policy names; empty leaves the choice to the application.
+        expires_in: Time to expiry by policy; None leaves it to the application.
+        remind_in: Time to the reminder by policy; None leaves it to the application.
+        escalate_in: Time to the escalation by policy; None leaves it to the application.
+        backups: Additional approvers after an escalation by policy; empty leaves the choice to the
             application.
-        ruling: All of the ruling that people are asked under, as `Ask.to_text` writes it. Empty in
-            what was asked before there was one: it can be answered as it is shown, not edited.
-        exclude_editors: Whether who edits the call cannot approve it, too.
-        counted: Who was counted for the call already, in a gate around this one or under another
-            rule of it: they cannot decide here.
-        edited_by: Who made these arguments; empty when the model did, or nobody is named.
-        editors: Who edited them before that, and so made a part of them.
-        original: The arguments as people were first asked about them; None when nobody changed any.
-        asked_again: Why people are asked anew; empty when they are not.
-        secret: Names of arguments that people are never shown; see `ToolSpec`.
-        shown: Names of arguments that are no secrets, whatever they look like.
-        terms: All that is asked, in the application's own form; see `Ask.terms`. Empty where no
-            policy of the application judges, and in what was asked before there was one.
-        named: Names of the arguments that stand in the title; see `CallText`.
-        leaves: Whether people outside of the company see what it does; see `EXTERNAL`.
+        ruling: The complete terms, as `Ask.to_text` writes them. Empty in old requests, which can
+            be approved as shown but not edited.
+        exclude_editors: Whether a person who edits the call cannot approve it.
+        counted: Voters of another gate or rule of this call. They cannot decide here.
+        edited_by: Who edited these arguments last; empty if the model wrote them or the editor is
+            unknown.
+        editors: Everyone who made earlier edits of the arguments.
+        original: Arguments of the first request; None if they were never edited.
+        asked_again: Why approval is requested again; empty for the first request.
+        secret: Names of arguments that people never see; see `ToolSpec`.
+        shown: Names of arguments that look secret, but are not.
+        terms: The complete terms in the application's own form; see `Ask.terms`. Empty without a
+            policy of the application, and in old requests.
+        named: Names of the arguments that the title contains; see `CallText`.
+        leaves: Whether people outside of the company see the effect; see `EXTERNAL`.
     """
 
     tool_name: str
@@ -97,14 +97,14 @@ class CallInfo:
         return f"{self.title}: may this call of {self.tool_name!r} run?"
 
     def digest_of(self, arguments: Mapping[str, Json], *, ruling: str | None = None) -> str:
-        """Compute the digest of this call with other arguments.
+        """Return the digest of this call with other arguments.
 
         Args:
-            arguments: All of them.
-            ruling: Another ruling that it is about; None is the one of this question.
+            arguments: All arguments.
+            ruling: Other terms. None uses the terms of this request.
 
         Raises:
-            ResumeDataError: They are not JSON data.
+            ResumeDataError: The arguments are not JSON data.
         """
         try:
             return call_digest(
@@ -119,10 +119,10 @@ class CallInfo:
             raise ResumeDataError(f"{self.tool_name!r} cannot run with these: {error}") from error
 
     def check_digest(self, given: str | None, expected: str) -> None:
-        """Refuse a decision that is not bound to the call with this digest.
+        """Refuse a decision without this digest.
 
         Raises:
-            ResumeDataError: It names none, or another.
+            ResumeDataError: The digest is missing or different.
         """
         if not given or given != expected:
             raise ResumeDataError(
@@ -135,21 +135,21 @@ class CallInfo:
 @register("countersign.approval_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalInfo(CallInfo):
-    """Asks whether a call may run. Stored: version 1, must stay readable."""
+    """Requests approval of a call. Stored: version 1, must stay readable."""
 
     def approve(self, *, by: str | None = None) -> ApprovalResult:
-        """Let the call run as it is shown here."""
+        """Approve the call as shown."""
         return ApprovalResult(approved=True, digest=self.digest, by=by)
 
     def reject(self, reason: str | None = None, *, by: str | None = None) -> ApprovalResult:
-        """Refuse the call."""
+        """Reject the call."""
         return ApprovalResult(approved=False, reason=reason, digest=self.digest, by=by)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
         Raises:
-            ResumeDataError: It is of the wrong type, or approves something else than was shown.
+            ResumeDataError: The answer has the wrong type or approves another call.
         """
         match answer:
             case ApprovalResult(approved=True):
@@ -163,31 +163,34 @@ class ApprovalInfo(CallInfo):
 @register("countersign.review_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEditInfo(CallInfo):
-    """Asks whether a call may run, as it is or edited. Stored: version 1, must stay readable."""
+    """Requests approval of a call that may be edited.
+
+    Stored: version 1, must stay readable.
+    """
 
     def accept(self, *, by: str | None = None) -> ReviewEditResult:
-        """Let the call run as it is shown here."""
+        """Approve the call as shown."""
         return ReviewEditResult(no_need_to_edit=True, digest=self.digest, by=by)
 
     def edit(self, arguments: dict[str, Json], *, by: str | None = None) -> ReviewEditResult:
-        """Let the call run with these arguments; all must be given, changed or not."""
+        """Approve the call with these arguments. Include unchanged ones."""
         digest = self.digest_of(arguments)
         return ReviewEditResult(edited_arguments=arguments, digest=digest, by=by)
 
     def reject(self, reason: str | None = None, *, by: str | None = None) -> ReviewEditResult:
-        """Refuse the call."""
+        """Reject the call."""
         return ReviewEditResult(
             disapproved=True, disapprove_reason=reason, digest=self.digest, by=by
         )
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
-        Whether edited arguments fit the tool is checked by the gate.
+        The gate checks whether edited arguments fit the tool.
 
         Raises:
-            ResumeDataError: It is of the wrong type, chooses nothing, or does not cover what was
-                shown or edited.
+            ResumeDataError: The answer has the wrong type, contains no choice, or its digest fits
+                neither the shown nor the edited arguments.
         """
         match answer:
             case Expired() | Cancelled() | ReviewEditResult(disapproved=True):
@@ -214,8 +217,8 @@ class FollowUpInfo:
 
     Attributes:
         questions: At least one.
-        user_answer: The answer to all of them; empty in a question.
-        about: What they are about, in a few words; may be empty.
+        user_answer: One answer to all questions; empty in a request.
+        about: Subject in a few words; may be empty.
     """
 
     questions: tuple[str, ...]
@@ -227,14 +230,14 @@ class FollowUpInfo:
         return "\n".join(["The agent needs to know:", *numbered])
 
     def answer(self, text: str) -> FollowUpInfo:
-        """Make the answer."""
+        """Return this info with an answer."""
         return FollowUpInfo(questions=self.questions, user_answer=text, about=self.about)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that says nothing.
+        """Refuse an empty answer.
 
         Raises:
-            ResumeDataError: It is empty or of the wrong type.
+            ResumeDataError: The answer is empty or has the wrong type.
         """
         text = answer.user_answer if isinstance(answer, FollowUpInfo) else answer
         if isinstance(text, str):
@@ -247,20 +250,20 @@ class FollowUpInfo:
 @register("countersign.in_doubt_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InDoubtInfo:
-    """Asks what became of an approved call whose process died while it ran.
+    """Asks for the outcome of an approved call whose process died while it ran.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        tool_name: The tool.
-        arguments: The approved arguments that it started with.
+        tool_name: Name of the tool.
+        arguments: The approved arguments of the call.
         title: Verb and object, one line.
         call_id: Id of the call in the model's answer.
-        frozen: What the application noted when the call started, such as who may decide about it;
-            empty when it noted nothing. See `Runner`, `before_start`.
-        asked_again: Why people are asked anew; empty when they are not.
-        secret: Names of arguments that people are never shown; see `ToolSpec`.
-        shown: Names of arguments that are no secrets, whatever they look like.
+        frozen: Data that the application stored at the start of the call, such as its approvers;
+            may be empty. See `Runner`, `before_start`.
+        asked_again: Why people are asked again; empty for the first request.
+        secret: Names of arguments that people never see; see `ToolSpec`.
+        shown: Names of arguments that look secret, but are not.
     """
 
     tool_name: str
@@ -276,10 +279,10 @@ class InDoubtInfo:
         return f"{self.title}: it was started, and nobody knows whether it ran. What happened?"
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
         Raises:
-            ResumeDataError: It is of the wrong type.
+            ResumeDataError: The answer has the wrong type.
         """
         if not isinstance(answer, InDoubtResult | Expired | Cancelled):
             raise wrong_answer(self.tool_name, answer, "InDoubtResult")
@@ -288,11 +291,11 @@ class InDoubtInfo:
 Answer: TypeAlias = (
     ApprovalResult | ReviewEditResult | FollowUpInfo | InDoubtResult | Expired | Cancelled | str
 )
-"""Everything that answers one of the infos here."""
+"""All types that answer an info of this module."""
 
 
 def wrong_answer(about: str, answer: object, expected: str) -> ResumeDataError:
-    """Make the error for an answer of the wrong type."""
+    """Return the error for an answer of the wrong type."""
     return ResumeDataError(
         f"cannot go on with {about}: expected {expected}, Expired or Cancelled, "
         f"got {type(answer).__name__}; nothing ran"

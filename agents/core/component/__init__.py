@@ -1,1 +1,1 @@
-"""A component's knowledge of its run: its place, its state, its answer, and what it shares."""
+"""What a component reads from its run: address, state, answer and shared values."""

@@ -1,4 +1,4 @@
-"""The rest that a component may know of its run, and what it leaves in it."""
+"""The run context for components: ids, session values, streamed text, messages."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ __all__ = [
 
 
 def session_values() -> SessionValues:
-    """Values that all agents and tools of the run share; stored with its checkpoint."""
+    """Return the values shared by the agents and tools of the run; stored with it."""
     return current_scope("session_values()").run.session
 
 
 def current_checkpoint_id() -> str:
-    """Return the id of this run: decisions are bound to it. Empty when nothing is kept."""
+    """Return the id of this run, or an empty text if the run is not stored."""
     return current_scope("current_checkpoint_id()").run.checkpoint_id
 
 
 def current_why() -> str:
-    """Return the model's text beside the tool call that runs now; may be empty. Untrusted."""
+    """Return the model's text beside the current tool call; may be empty. Untrusted."""
     return current_scope("current_why()").why
 
 
 def stream_text(text: str) -> None:
-    """Pass on a piece of the result of the tool call that runs now; dropped when nobody reads."""
+    """Stream a part of the current tool call's result; dropped if events are not read."""
     sink = current_scope("stream_text()").sink
     if sink is not None:
         sink(text)
 
 
 def idempotency_key() -> str:
-    """A key that is the same whenever this call runs again, and of no other call."""
+    """Return a key that is unique to this call and stays the same when it is retried."""
     scope = current_scope("idempotency_key()")
     address = str(scope.address)
     era = scope.run.eras.get(address, scope.run.era)
@@ -52,16 +52,16 @@ def idempotency_key() -> str:
 
 
 def event_key() -> str:
-    """A key for an event of this agent: the same when a run is repeated after a crash."""
+    """Return a key for an event of this agent that stays the same after a crash."""
     scope = current_scope("event_key()")
     where = f"{scope.address}/e"
     return f"{where}{scope.run.count(where)}"
 
 
 def publish(*messages: ModelMessage) -> None:
-    """Add to what the turn leaves in the message log.
+    """Add messages to the message log of this turn.
 
-    For agents: what an agent says inside a tool call belongs to that call and is not kept.
+    For agents. Messages of an agent inside a tool call belong to that call and are not logged.
     """
     scope = current_scope("publish()")
     if is_outside_of_tools(scope.address):
@@ -69,5 +69,5 @@ def publish(*messages: ModelMessage) -> None:
 
 
 def is_outside_of_tools(address: Address) -> bool:
-    """Whether what stands there speaks for itself, and not for a tool call around it."""
+    """Whether a component is not nested in a tool call."""
     return all(segment.type != "tool" for segment in address.segments)

@@ -1,4 +1,4 @@
-"""The start of an agent or a hook with an answer: noted once, and in doubt after a crash."""
+"""Record the start of an agent or hook with an answer; ask about it after a crash."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from agents.core.scope import current_scope
 async def begin_answered(
     name: str, title: str, *, at: str, slot: str, has_answer: bool, keeps_answers: bool = False
 ) -> bool:
-    """Note that a component starts with an answer; or find out what became of it before.
+    """Record that a component starts with an answer, or resolve an earlier start.
 
     Args:
-        name: Of the component.
-        title: The same for people.
-        at: Its key in the journal.
-        slot: Where the question stands whether it ran.
-        has_answer: Whether it has an answer that it had not when it started before.
-        keeps_answers: Whether something else keeps its answers while people are asked.
+        name: Name of the component.
+        title: Name of the component for people.
+        at: Key of the component in the journal.
+        slot: Slot of the request that asks whether the component ran.
+        has_answer: Whether it has an answer that it did not have at an earlier start.
+        keeps_answers: Whether its answers are stored elsewhere while people are asked.
 
     Returns:
-        Whether it runs now. Otherwise people say that it ran.
+        Whether the component runs now. False means that people say it already ran.
 
     Raises:
         InterruptSignal: People are asked whether it ran.
-        LeftInDoubtError: They do not want it to run again.
-        NotAnsweredError: They did not say.
+        LeftInDoubtError: People decided not to run it again.
+        NotAnsweredError: The request expired or was cancelled.
     """
     scope, held = current_scope("begin_answered()"), None
     journal = scope.run.journal
     if journal.find(STARTED, at) is not None or scope.run.waits_at(scope.address, slot):
         with state_slot(slot):
             was_asked, _, held = get_interrupt_state(HeldAnswers)
-            if journal.find(STARTED, at) is not None:  # also once more, after a doubt before
+            if journal.find(STARTED, at) is not None:  # found again after each earlier doubt
                 if not (was_asked or keeps_answers):
                     held = HeldAnswers.at(scope.run, scope.address, only_own=True)
                 await _ask(name, title, at, held)

@@ -1,7 +1,7 @@
-"""Exceptions that end a process: out of an agent's code they are failures of that code alone.
+"""Contain exceptions that end a process, such as `SystemExit`, in an agent's code.
 
-`sys.exit()` in a tool, such as `argparse` calls on bad input, would otherwise end the event loop,
-and every other run in the process with it.
+`sys.exit()` in a tool, which `argparse` calls on bad input, would otherwise end the event loop and
+every other run in the process.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _EXITS = (SystemExit, KeyboardInterrupt, GeneratorExit)
 
 
 class contained:  # noqa: N801 - used like the function that `contextmanager` would make of it
-    """Turn what would end the process into an error; nothing in the block may yield.
+    """Convert exceptions that end a process to an error. The block must not yield.
 
-    All else passes, and so does the `GeneratorExit` that closes a coroutine from outside.
+    Other exceptions pass, and so does the `GeneratorExit` of a coroutine that is closed from
+    outside.
 
     Raises:
         ProcessExitError: The block raised `SystemExit`, `KeyboardInterrupt` or `GeneratorExit`.
@@ -43,7 +44,7 @@ class contained:  # noqa: N801 - used like the function that `contextmanager` wo
 
 
 def _exit_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    """Return what would end the process among the exceptions of a task group."""
+    """Return the exception of a task group that would end the process, if any."""
     found: BaseException | None = group.subgroup(_EXITS)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
@@ -51,11 +52,11 @@ def _exit_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
 
 
 async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Call a function in a thread of its own, and contain what it raises; see `contained`.
+    """Call a function in a thread and contain its exceptions; see `contained`.
 
     Raises:
         ProcessExitError: See `contained`.
-        RuntimeError: It raised `StopIteration`: no future can carry that.
+        RuntimeError: The function raised `StopIteration`, which a future cannot carry.
     """
 
     def call() -> T:
@@ -69,7 +70,7 @@ async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
 
 def _current_task() -> asyncio.Task[object] | None:
-    """The running task; None in a thread, and while a forgotten coroutine is closed."""
+    """Return the current task; None in a thread or while a coroutine is collected."""
     try:
         return asyncio.current_task()
     except RuntimeError:
@@ -82,16 +83,16 @@ def contained_task(
     /,
     **options: Any,
 ) -> asyncio.Task[T]:
-    """Make a task whose exit does not end the loop, for `loop.set_task_factory`.
+    """Create a task whose exit does not end the loop, for `loop.set_task_factory`.
 
-    For a process that runs agents for many: their code may make tasks of its own.
+    For a process that runs many agents: their code may create tasks.
     """
     coroutine = cast("Coroutine[Any, Any, T]", work)
     return asyncio.Task(_ContainedWork(coroutine), loop=loop, **options)
 
 
 class _ContainedWork(Coroutine[Any, Any, T]):
-    """A coroutine that raises an error in place of what would end the loop."""
+    """A coroutine that raises `ProcessExitError` instead of ending the loop."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work

@@ -1,8 +1,7 @@
-"""Answers to a component's own questions: whether it starts with one, and which it keeps.
+"""Answers that a component has received to its own questions.
 
-The start of a component that asked by itself and is entered with the answer is noted in the
-journal, like that of a gated call. After a crash people are asked whether it ran; if it runs again,
-it finds the same answers.
+The start of a component with such an answer is stored in the journal, like that of a gated call.
+After a crash, people are asked whether it ran. If it runs again, it finds the same answers.
 """
 
 from __future__ import annotations
@@ -17,17 +16,19 @@ from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext
 
 _COMPONENTS = {"agent", "node", "runnable", "tool"}
-"""Types of segments below which another component asks."""
+"""Segment types of nested components that ask their own questions."""
 
 
 @register("countersign.held_answers/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAnswers:
-    """The interrupts of a component and their answers. Stored: version 1, must stay readable.
+    """The interrupts of a component and their answers.
+
+    Stored: version 1, must stay readable.
 
     Attributes:
-        point: The interrupts at and below it, as JSON data; None when there are none.
-        answers: By interrupt id.
+        point: The interrupts at and below the component as JSON data; None if there are none.
+        answers: Answers by interrupt id.
     """
 
     point: Json = None
@@ -35,13 +36,13 @@ class HeldAnswers:
 
     @classmethod
     def at(cls, run: RunContext, address: Address, *, only_own: bool = False) -> HeldAnswers:
-        """Collect what waits at or below an address, and what was answered of it.
+        """Collect the interrupts at or below an address, with their answers.
 
         Args:
             run: The run.
-            address: The component.
-            only_own: Whether to leave out what nobody answered, and the questions of gates, agents,
-                nodes and calls in it: these are asked anew, by new ids.
+            address: Address of the component.
+            only_own: Whether to omit unanswered interrupts and those of nested gates, agents, nodes
+                and calls, which are requested again with new ids.
         """
         point = run.topmost(address)
         if only_own and point is not None:
@@ -51,7 +52,7 @@ class HeldAnswers:
         return cls(point=point.to_json() if point else None, answers=answers)
 
     def restore(self, run: RunContext, address: Address) -> None:
-        """Let the component go on from the same place, with the same answers."""
+        """Resume the component from the same interrupts with the same answers."""
         before = InterruptNode.from_json(self.point) if self.point else None
         run.restore(address, before, self.answers)
 
@@ -59,14 +60,14 @@ class HeldAnswers:
 def acts_on_answer(run: RunContext, address: Address) -> bool:
     """Whether a component is entered with an answer to a question of its own.
 
-    Questions of gates, agents, nodes and calls in it are theirs. No answer is none.
+    Questions of nested gates, agents, nodes and calls do not count.
     """
     top = run.topmost(address)
     return any(_is_own(point, address) and _has_answer(point, run) for point in _walk(top))
 
 
 def has_new_answer(run: RunContext, point: InterruptNode | None) -> bool:
-    """Whether what a hook goes on from was answered in this resume, and not kept from before."""
+    """Whether a hook's interrupt was answered in this resume, not in an earlier one."""
     if point is None or run.waiting is None:
         return False
     waiting = {one.id for one in run.waiting.walk()}
@@ -75,7 +76,7 @@ def has_new_answer(run: RunContext, point: InterruptNode | None) -> bool:
 
 
 def _own(point: InterruptNode, address: Address, run: RunContext) -> InterruptNode | None:
-    """The part of a tree that is the component's own and was answered, with what is around it."""
+    """Return the answered interrupts of the component itself, with their parents."""
     if not run.is_live(point) or not _is_own(point, address):
         return None
     below = (_own(child, address, run) for child in point.children)

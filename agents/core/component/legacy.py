@@ -1,7 +1,7 @@
-"""The interrupts of before there were addresses: an error that says only what people shall see.
+"""Eino's old interrupts: an error without an address, raised to ask people.
 
-For code that is moved here from Eino's old ways. Whoever calls such code adds what the error lacks:
-the place, and so the answer. Tools, gates, graph nodes and agents do that by themselves.
+For code that is ported from Eino. The caller of such code adds the address and thereby the answer.
+Tools, gates, graph nodes and agents do so automatically.
 
 Source: Eino's interrupt architecture, "Backward Compatibility".
 """
@@ -31,13 +31,13 @@ __all__ = [
 
 
 class InterruptAndRerunError(Exception):
-    """People are needed, and the code that raises this begins again after their answer.
+    """An old interrupt: the code that raises it runs again after people have answered.
 
-    An ordinary error, as it was: an `except Exception` on its way swallows it. New code calls
-    `interrupt`, whose signal passes.
+    As in Eino, an ordinary error: an `except Exception` swallows it. New code calls `interrupt`,
+    whose signal passes.
 
     Attributes:
-        extra: What people see; storable.
+        extra: What people see. Must be storable.
     """
 
     def __init__(self, extra: object = None) -> None:
@@ -46,15 +46,15 @@ class InterruptAndRerunError(Exception):
 
 
 def wrap_interrupt_and_rerun_if_needed(segment: Segment, error: BaseException) -> NoReturn:
-    """Give an old interrupt its address, one segment below the current one, and ask people.
+    """Turn an old interrupt into an interrupt one segment below the current address.
 
     Args:
-        segment: The component that raised it; names it in its address.
-        error: What came out of it. All but an old interrupt is raised again as it is.
+        segment: Segment of the component that raised the error.
+        error: Any exception of the component. All others are raised again unchanged.
 
     Raises:
-        InterruptSignal: It was an interrupt; people can answer it by its id or its address.
-        BaseException: It was not.
+        InterruptSignal: The error was an old interrupt. Its id or address takes the answer.
+        BaseException: The error was another one.
     """
     if isinstance(error, InterruptAndRerunError):
         with address_segment(segment.type, segment.id, segment.sub_id):
@@ -64,10 +64,10 @@ def wrap_interrupt_and_rerun_if_needed(segment: Segment, error: BaseException) -
 
 @contextmanager
 def old_interrupts() -> Iterator[None]:
-    """Let old interrupts that come out of here ask people at the current address.
+    """Turn old interrupts that leave the block into interrupts at the current address.
 
     Raises:
-        InterruptSignal: There was one.
+        InterruptSignal: The block raised an old interrupt.
     """
     try:
         yield
@@ -77,16 +77,16 @@ def old_interrupts() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeInfo:
-    """All that a component may know of its interrupt and its answer, in one value.
+    """A component's interrupt and answer in one value.
 
     Attributes:
-        was_interrupted: Whether it goes on from an interrupt.
-        state: What it kept; None when it kept nothing.
-        is_resume_target: Whether an answer is for it, or for something below it.
+        was_interrupted: Whether the component resumes from an interrupt.
+        state: Its stored state, or None.
+        is_resume_target: Whether it, or a component below it, was answered.
         has_resume_data: Whether it has an answer of its own.
-        resume_data: That answer.
-        data: What people were shown of it: the old data field, by which agents of then find out
-            where they stood, such as a `ChatInterruptInfo`; None when there was no interrupt.
+        resume_data: Its answer.
+        data: The info that people saw, such as a `ChatInterruptInfo`: Eino's old data field. None
+            without an interrupt.
     """
 
     was_interrupted: bool
@@ -98,16 +98,16 @@ class ResumeInfo:
 
 
 def resume_info(kind: object = object) -> ResumeInfo:
-    """Return all that is known of the interrupt and the answer of the component that runs now.
+    """Return the interrupt and the answer of the current component.
 
-    For agents whose `resume` reads the old data field. New code asks for what it needs:
-    `get_interrupt_state` and `get_resume_context`.
+    For agents whose `resume` reads Eino's old data field. New code uses `get_interrupt_state` and
+    `get_resume_context`.
 
     Args:
         kind: See `get_resume_context`.
 
     Raises:
-        OutsideRunError: No run is going on here.
+        OutsideRunError: No run is in progress here.
         NotAnsweredError: See `get_resume_context`.
     """
     was_interrupted, _, state = get_interrupt_state(object)

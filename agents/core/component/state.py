@@ -1,4 +1,4 @@
-"""A component's place in the run, the state that it kept there, and the answer for it."""
+"""A component's address in the run, its stored state, and its answer."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ T = TypeVar("T")
 
 @contextmanager
 def address_segment(type: str, id: str, sub_id: str = "") -> Iterator[Address]:  # noqa: A002 - the documented names
-    """Stand one step lower, as a component of its own, with its own state and answer.
+    """Enter a child component with its own address, state and answer.
 
     Args:
-        type: What kind of component: "tool", "node", …
-        id: Its name.
-        sub_id: Tells several of that name apart. A component that runs several times in a run
-            needs a new one each time.
+        type: Kind of component: "tool", "node", …
+        id: Name of the component.
+        sub_id: Separates components of the same name. A component that runs several times in a
+            run needs a new one each time.
     """
     scope = current_scope("address_segment()")
     address = scope.address.child(Segment(type, id, sub_id))
     point = scope.run.enter(address, "")
-    # What people granted is for the call above, never for what runs inside of it.
+    # An approval covers the call above, never a component that runs inside it.
     with entered(replace(scope, address=address, slot="", point=point, granted=None)):
         yield address
 
 
 @contextmanager
 def state_slot(name: str) -> Iterator[None]:
-    """Use a state and an answer of one's own, at the address of what one wraps.
+    """Enter a wrapper's own state and answer, at the address of the wrapped component.
 
-    For wrappers, such as gates: they ask inside the slot, and call what they wrap outside of it.
-    A wrapper that catches the signal of what it wraps raises `composite_interrupt` inside the slot.
+    For wrappers such as gates: they ask inside the slot and call the wrapped component outside of
+    it. A wrapper that catches that component's signal raises `composite_interrupt` in the slot.
 
     Args:
         name: Unique among the wrappers at one address; never empty.
@@ -63,16 +63,16 @@ def get_interrupt_state(kind: object) -> tuple[bool, bool, object]: ...
 
 
 def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
-    """Return the state that this component kept when it was interrupted.
+    """Return the state that this component stored when it was interrupted.
 
     Args:
-        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, ….
+        kind: A class or another type annotation: `str | None`, `list[str]`, ….
 
     Returns:
-        Whether it was interrupted; whether it kept a state of that kind; the state.
+        Whether it was interrupted; whether it stored a state of that type; the state.
 
     Raises:
-        AgentConfigError: There is no such kind.
+        AgentConfigError: The annotation is not a type that can be checked.
     """
     point = _looked_at("get_interrupt_state()")
     state = decode(point.state) if point is not None else None
@@ -81,7 +81,7 @@ def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
 
 
 def interrupt_info() -> object:
-    """Return the info that people see of this component; None when it was not interrupted."""
+    """Return the info that people saw; None if the component was not interrupted."""
     point = _looked_at("interrupt_info()")
     return point.info if point is not None else None
 
@@ -95,26 +95,26 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]: ...
 
 
 def get_resume_context(kind: object) -> tuple[bool, bool, object]:
-    """The answer for this component.
+    """Return the answer for this component.
 
-    An answer of another kind is not lost: when the component asks again because of it, its question
-    waits on as it was, and whoever answered is told (`ResumeDataError`). A question without an
-    answer is an error, so that nothing can be taken for one; a kind that names `Expired` or
-    `Cancelled` gets that outcome as data.
+    An answer of another type is not lost: if the component interrupts again because of it, the same
+    interrupt stays pending and the sender gets a `ResumeDataError`. Expiry and cancellation are
+    errors, so that they cannot be mistaken for answers. A type that includes `Expired` or
+    `Cancelled` receives that outcome as data.
 
     Args:
-        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, …; `object`
-            takes any answer. An integer is a `float`, too.
+        kind: A class or another type annotation: `str | None`, `list[str]`, …; `object` accepts any
+            answer. An integer is a `float`, too.
 
     Returns:
-        Whether an answer is for it or for something below it; whether the answer is its own and
-        of that kind; the answer.
+        Whether it, or a component below it, was answered; whether the answer is its own and of
+        that type; the answer.
 
     Raises:
-        AgentConfigError: There is no such kind.
-        NotAnsweredError: The question expired or was called off, and the kind does not name that.
+        AgentConfigError: The annotation is not a type that can be checked.
+        NotAnsweredError: The request expired or was cancelled, and `kind` does not include that.
     """
-    fits(kind, None)  # a mistake is found before anybody is asked
+    fits(kind, None)  # a wrong annotation must fail before people are asked
     point = _looked_at("get_resume_context()")
     run = current_scope("get_resume_context()").run
     if point is None or not run.is_live(point):
@@ -126,7 +126,7 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
         run.read.add(point.id)
         raise NotAnsweredError(str(point.address), answer)
     if not fits(kind, answer):
-        # Kept and not raised: the component may ask for another kind next, or ask people again.
+        # Not raised: the component may ask for another type next, or interrupt again.
         if point.id not in run.read:
             run.misfits[point.id] = ResumeDataError(
                 f"the answer for {point.address} is a {type(answer).__name__}, expected "
@@ -140,10 +140,9 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
 
 
 def is_checked(info: object) -> bool:
-    """Whether the answer for this component was found to fit this info when the run was resumed.
+    """Whether the answer was checked against this info when the run was resumed.
 
-    One that comes from elsewhere was not: what a dead process was resumed with, or what a component
-    kept.
+    Answers that an earlier process received, or that the component stored, were not.
     """
     scope = current_scope("is_checked()")
     point = scope.point
