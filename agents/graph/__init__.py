@@ -1,4 +1,4 @@
-"""Graphs: nodes that read and write one state, and can ask people at any point."""
+"""Graphs: nodes that share one state and can interrupt at any point."""
 
 from agents.core.errors import NotAnsweredError
 from agents.graph.agent import GraphAgent, GraphTool, graph_tool

@@ -1,4 +1,4 @@
-"""Graphs in the runtime: a graph as an agent, and a graph as a tool."""
+"""Adapters: a graph as an agent, and a graph as a tool."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ ToText = Callable[[Values], str]
 
 
 class GraphAgent:
-    """A graph as an agent: what waits in it waits in the agent's run.
+    """A graph as an agent. The graph's interrupts belong to the agent's run.
 
     Args:
         graph: The graph; its own store is not used.
         name: See `Agent`.
         description: See `Agent`.
-        to_input: Makes the graph's input of the agent's; by default, the text that people wrote
-            last, as the key `input`.
-        to_text: Makes the agent's words of the graph's state at its end; by default, the key
-            `output`.
+        to_input: Converts the agent's input to the graph's input; by default, the last text of a
+            user, as the key `input`.
+        to_text: Converts the graph's final state to the agent's text; by default, the key `output`.
 
     Raises:
-        AgentConfigError: The graph has no such keys.
+        AgentConfigError: The graph lacks these keys.
     """
 
     def __init__(
@@ -78,14 +77,14 @@ class GraphAgent:
         return self._description
 
     def held(self) -> Iterable[object]:
-        """Its nodes; see `agents.runs.topology.Holder`."""
+        """The nodes; see `agents.runs.topology.Holder`."""
         return self._graph.topology.held()
 
     async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
         """Run the graph; see `Agent.run`.
 
-        When people do not let it go on at a breakpoint, or nobody answers a node, it says so, and
-        all workflows around it end as well: what comes after it was not agreed to.
+        If people refuse a breakpoint, or a node's interrupt expires, the agent says so and exits
+        all enclosing workflows, because later agents were not approved.
         """
         action: Exit | None = None
         heard = _Heard(current_outlet())
@@ -97,24 +96,25 @@ class GraphAgent:
             text, action = error.told, Exit()
         except NotAnsweredError as error:
             text, action = f"Stopped: {error.outcome}. This is not a rejection.", Exit()
-        if not text or text != heard.text:  # otherwise an agent in a node has just said it
+        # otherwise an agent in a node has already emitted this text
+        if not text or text != heard.text:
             yield make_message(text)
         publish(ModelResponse(parts=[TextPart(text)]))
         if action is not None:
             yield make_action(action)
 
     def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
-        """Go on; the graph itself knows where. See `Agent.resume`."""
+        """Resume the graph, which stores its own place. See `Agent.resume`."""
         return self.run(input)
 
 
 @dataclass(slots=True)
 class _Heard:
-    """Passes events on, and remembers what was said last.
+    """Passes events on and remembers the last text.
 
     Attributes:
-        outlet: Where they go; None when nobody reads.
-        text: The text of the newest message; empty while there is none.
+        outlet: Receives the events; None if there is no reader.
+        text: The newest text; empty before the first.
     """
 
     outlet: Outlet | None
@@ -142,12 +142,12 @@ def _output_text(values: Values) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GraphTool:
-    """A graph that a model can call: what waits in it waits in the call.
+    """A graph as a tool. The graph's interrupts belong to the call.
 
     Attributes:
         graph: The graph; its own store is not used.
-        arguments: The function that makes the graph's input, as a tool.
-        to_text: Makes the result of the graph's state at its end.
+        arguments: The function that returns the graph's input, as a tool.
+        to_text: Converts the graph's final state to the result.
     """
 
     graph: CompiledGraph
@@ -164,15 +164,15 @@ class GraphTool:
         return self.arguments.validate(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call in words; see `Tool.describe`."""
         return self.arguments.describe(arguments)
 
     def held(self) -> Iterable[object]:
-        """Its nodes; see `agents.runs.topology.Holder`."""
+        """The nodes; see `agents.runs.topology.Holder`."""
         return self.graph.topology.held()
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Run the graph; see `Tool.call`. A breakpoint that people do not pass is no failure."""
+        """Run the graph; see `Tool.call`. A refused breakpoint is a result, not an error."""
         refuse_orphans()
         made = self.arguments.function(**self.arguments.values(arguments))
         try:
@@ -192,16 +192,16 @@ def graph_tool(
     title: str = "",
     to_text: ToText | None = None,
 ) -> Tool:
-    """Make a tool of a graph. Gates go around it as around any tool: `approval_gate(…)`.
+    """Create a tool that runs a graph. Gates wrap it like any other tool.
 
     Args:
         graph: The graph; its own store is not used.
-        arguments: A plain function that makes the graph's input. Its signature and docstring are
-            what the model sees, so that a model can set nothing else of the state.
-        name: What the model calls it; the function's name when empty.
-        description: What it does, for the model; from the docstring when empty.
-        title: What people read: `Transfer {amount}`; made from the name when empty.
-        to_text: Makes the result of the graph's state at its end; by default, all of it as JSON.
+        arguments: A plain function that returns the graph's input. The model sees its signature and
+            docstring, and cannot set other keys of the state.
+        name: Name for the model; by default the function's name.
+        description: Description for the model; by default from the docstring.
+        title: Title for people, such as `Transfer {amount}`; by default from the name.
+        to_text: Converts the graph's final state to the result; by default, all of it as JSON.
 
     Raises:
         AgentConfigError: The function cannot be a tool.

@@ -1,4 +1,4 @@
-"""Building graphs: nodes, edges, and what is checked before anything runs."""
+"""Graph builder: add nodes and edges, then check and compile the graph."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, Router, T
 from agents.graph.state.retries import RetryPolicy
 
 EVERY = "*"
-"""All nodes, for breakpoints."""
+"""All nodes, as the value of a breakpoint option."""
 
 
 class CompileOptions(TypedDict, total=False):
     """Options of a compiled graph; see `StateGraph.compile`.
 
     Attributes:
-        checkpoint_store: Where threads are kept; without one, questions surface, and nothing can
-            be resumed. A sub-graph needs none.
-        interrupt_before: Nodes before which people are asked to let the graph go on; "*" for all
-            but hidden ones.
-        interrupt_after: Nodes after which they are.
-        name: Part of addresses: never change it while threads are pending; "graph" when left out.
-        durability: When things are stored: each node and step ("step", the default), or only where
-            the graph stops ("interrupt").
-        step_limit: How many steps one call may take, from its input or answer to its end or the
-            next question; 100 when left out.
-        new_id: Makes ids of interrupts; UUIDs when left out.
-        patience: How long an answer by id waits while another one of its thread is worked on; ten
-            seconds when left out.
-        observers: Are told what happens.
+        checkpoint_store: Stores the threads. Without a store, interrupts are returned but cannot be
+            resumed. A sub-graph needs none.
+        interrupt_before: Nodes with a breakpoint before them; "*" for all but hidden nodes.
+        interrupt_after: Nodes with a breakpoint after them.
+        name: Part of addresses: never change it while threads are pending. Default: "graph".
+        durability: When to store: after each node and step ("step", the default), or only when the
+            graph stops ("interrupt").
+        step_limit: Maximum number of steps of one call, from its input or answer to its end or the
+            next interrupt. Default: 100.
+        new_id: Creates ids of interrupts. Default: UUIDs.
+        patience: How long an answer by id waits while another answer of the thread is processed.
+            Default: ten seconds.
+        observers: Receive the graph's events.
     """
 
     checkpoint_store: CheckpointStore | None
@@ -59,19 +58,19 @@ class NodeOptions(TypedDict, total=False):
     """Options of a node; see `StateGraph.add_node`.
 
     Attributes:
-        destinations: Where its commands may lead; None allows every node. Nodes that only commands
-            lead to must be named here; of a sub-graph, also what its commands to the parent name.
-        to_input: For a graph: makes its input of the state; by default, the keys both have.
-        to_update: For a graph: makes this node's update of its state at the end; by default, what
-            it changed of the keys both have.
-        retry_policy: Lets it run again when it fails; by default, it does not. A sub-graph goes on
-            where it failed.
-        idempotent: Whether running twice has the same effect as once. Then nobody is asked what
-            became of it when its process died after people had let it run at a breakpoint.
-        stateful: For a graph: whether it keeps those of its keys that this graph does not have,
-            from one time that the node runs to the next, also in later turns of the thread. Of
-            several that run side by side, those of the last one count.
-        hidden: Whether breakpoints at "*" pass it over, and streams of updates do not tell of it.
+        destinations: Possible targets of the node's commands; None allows every node. A node that
+            only commands lead to must be listed here. For a sub-graph, list the targets of its
+            commands to the parent, too.
+        to_input: For a sub-graph: converts the state to its input; by default, the shared keys.
+        to_update: For a sub-graph: converts its final state to the node's update; by default, its
+            changes of the shared keys.
+        retry_policy: Retries the node when it fails; by default, no retry. A sub-graph is retried
+            from its failed node.
+        idempotent: Whether a second run has no further effect. After a crash behind an approved
+            breakpoint, the node then runs again without asking people.
+        stateful: For a sub-graph: whether its private keys are kept from one run of the node to the
+            next, also in later turns of the thread. Of parallel runs, the last one counts.
+        hidden: Whether breakpoints at "*" and streams of updates skip the node.
     """
 
     destinations: Sequence[str] | None
@@ -87,10 +86,11 @@ class StateGraph:
     """A graph whose nodes read and write one state.
 
     Args:
-        schema: The state's keys: a TypedDict, a dataclass or a pydantic model. Nodes get a dict, of
-            a model an instance of it, and return a dict of what they change. `Annotated[list, add]`
-            merges updates. A model is validated whenever its state is written: its constraints,
-            validators and required fields hold from the input on; nothing else is converted.
+        schema: The state's keys: a TypedDict, a dataclass or a pydantic model. Nodes receive a
+            dict, or an instance of the model, and return a dict of changes. `Annotated[list, add]`
+            merges updates. A model is validated at each write of the state: its constraints,
+            validators and required fields hold from the input on. Values are not converted
+            otherwise.
 
     Raises:
         GraphBuildError: The schema cannot describe a state.
@@ -107,13 +107,13 @@ class StateGraph:
 
         Args:
             name: Unique; part of addresses: never change it while threads are pending.
-            node: A function of the state, or of the state and a `NodeContext`; a plain one runs in
-                a thread of its own. Or a compiled graph.
+            node: A function of the state, or of the state and a `NodeContext`; a plain function
+                runs in a thread of its own. Or a compiled graph.
             **options: See `NodeOptions`.
 
         Raises:
-            GraphBuildError: The name is taken, or this cannot be a node.
-            TypeError: There is no such option.
+            GraphBuildError: The name is taken, or `node` cannot be a node.
+            TypeError: An option is unknown.
         """
         refuse_unknown("add_node()", options, NodeOptions)
         if not name or name in {START, END, EVERY}:
@@ -143,14 +143,14 @@ class StateGraph:
         return self
 
     def add_edge(self, source: str | Sequence[str], target: str) -> StateGraph:
-        """Lead from a node to the next.
+        """Add an edge from a node to the next.
 
         Args:
-            source: A node, or `START`. Several nodes: the edge waits for all of them.
+            source: A node, or `START`. If there are several nodes, the edge waits for all of them.
             target: A node, or `END`.
 
         Raises:
-            GraphBuildError: `START` is no target, `END` is no source, or the source is empty.
+            GraphBuildError: The target is `START`, or the source is `END` or empty.
         """
         sources = (source,) if isinstance(source, str) else tuple(dict.fromkeys(source))
         if target == START or END in sources or not sources:
@@ -169,17 +169,17 @@ class StateGraph:
         router: Router,
         destinations: Sequence[str] | Mapping[Any, str] | None = None,
     ) -> StateGraph:
-        """Let a function say where to go on.
+        """Add edges that a router function selects at run time.
 
         Args:
             source: A node, or `START`.
-            router: A function of the state that runs after the step, must be quick and ask nobody.
-                It returns a node, `END`, a `Send`, or several of them.
-            destinations: Where it may lead; or, by what it returns, which node that is. None allows
-                every node.
+            router: A function of the state that runs after the step, must be fast and must not
+                interrupt. It returns a node, `END`, a `Send`, or several of them.
+            destinations: Possible targets, or a map from the router's results to targets. None
+                allows every node.
 
         Raises:
-            GraphBuildError: `END` leads nowhere, or the router cannot be called.
+            GraphBuildError: The source is `END`, or the router cannot be called.
         """
         if source == END or not callable(router):
             raise GraphBuildError(f"no function can lead from {source!r} with {router!r}")
@@ -194,23 +194,23 @@ class StateGraph:
         return self
 
     def set_entry_point(self, name: str) -> StateGraph:
-        """Begin with a node; the same as an edge from `START`."""
+        """Add an edge from `START`."""
         return self.add_edge(START, name)
 
     def set_finish_point(self, name: str) -> StateGraph:
-        """End with a node; the same as an edge to `END`."""
+        """Add an edge to `END`."""
         return self.add_edge(name, END)
 
     def compile(self, **options: Unpack[CompileOptions]) -> CompiledGraph:
-        """Check the graph, and make it ready to run.
+        """Check the graph and return it ready to run.
 
         Args:
             **options: See `CompileOptions`.
 
         Raises:
-            GraphBuildError: An edge or a breakpoint names no node, nothing leads from `START`, or
-                nothing leads to a node.
-            TypeError: There is no such option.
+            GraphBuildError: An edge or a breakpoint names an unknown node, no edge leads from
+                `START`, or a node is unreachable.
+            TypeError: An option is unknown.
         """
         refuse_unknown("compile()", options, CompileOptions)
         self._check()
@@ -282,12 +282,12 @@ class StateGraph:
 
 
 def _takes_context(name: str, function: NodeFunction) -> bool:
-    """Whether a node's function takes a second argument."""
+    """Whether a node's function takes a `NodeContext`."""
     if not callable(function):
         raise GraphBuildError(f"node {name!r} is neither a function nor a compiled graph")
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some builtins have none
+    except ValueError:  # some builtins have no signature
         return False
     for count in (2, 1):
         try:
@@ -299,7 +299,7 @@ def _takes_context(name: str, function: NodeFunction) -> bool:
 
 
 def _wants_two(signature: inspect.Signature) -> bool:
-    """Whether the second argument is meant for us: a default value or `*args` is not."""
+    """Whether the function has a second parameter for us: no default, no `*args`."""
     second = list(signature.parameters.values())[1:2]
     kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
     return bool(second) and second[0].kind in kinds and second[0].default is second[0].empty

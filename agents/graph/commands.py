@@ -1,4 +1,4 @@
-"""Commands that nodes, routers and answers give to a graph."""
+"""Commands to a graph: where to continue and what to write."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import ClassVar, TypeAlias
 from agents.core.codec import register
 
 START = "__start__"
-"""The beginning of a graph: a name for edges."""
+"""The source of a graph's first edges."""
 
 END = "__end__"
-"""The end of a graph: a name for edges, routers and commands."""
+"""The end of a graph, as a target of edges, routers and commands."""
 
 
 @register("countersign.graph_send/1")
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Run a node with a state of its own. Stored: version 1, must stay readable.
+    """Runs a node with a state of its own. Stored: version 1, must stay readable.
 
     Attributes:
-        node: Which.
-        arg: What it gets in place of the graph's state; storable.
+        node: Name of the node.
+        arg: The node's input instead of the graph's state; storable.
     """
 
     node: str
@@ -36,19 +36,21 @@ Targets: TypeAlias = Target | Sequence[Target]
 @register("countersign.graph_command/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Say where to go on, and write to the state. Stored: version 1, must stay readable.
+    """Writes to the state and selects the next nodes.
 
-    From a node, `goto` takes the place of its edges. Given with a resume, the update is written
-    before anything runs, and the nodes of `goto` run in the step that goes on.
+    Stored: version 1, must stay readable.
 
-    With `graph=Command.PARENT`, a node of a sub-graph commands the graph around it: the sub-graph
-    ends when its step does, and the node that it is there writes and leads as the command says.
-    What the sub-graph itself wrote counts only as far as the command passes it on.
+    From a node, `goto` replaces the node's edges. With a resume, the update is written before
+    anything runs, and the nodes of `goto` run in the current step.
+
+    With `graph=Command.PARENT`, a node of a sub-graph commands the parent graph: the sub-graph ends
+    with its step, and its node in the parent applies the command. The sub-graph's own writes count
+    only if the command contains them.
 
     Attributes:
         goto: A node, a `Send`, `END`, or several; empty follows the edges.
         update: By key of the state, through its reducer.
-        graph: Which graph is meant: empty for that of the node, or `Command.PARENT`.
+        graph: The target graph: empty for the node's own, or `Command.PARENT`.
     """
 
     PARENT: ClassVar[str] = "__parent__"
@@ -59,19 +61,19 @@ class Command:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The targets to go to, as a tuple."""
+        """The targets of `goto` as a tuple."""
         return (self.goto,) if isinstance(self.goto, str | Send) else tuple(self.goto)
 
 
 @register("countersign.graph_state_update/1")
 @dataclass(frozen=True, slots=True)
 class StateUpdate:
-    """Answers a breakpoint: go on, with these keys of the state replaced.
+    """Answer to a breakpoint: continue with these keys of the state replaced.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        values: New values by key, as they shall be: no reducer is asked.
+        values: New values by key. Reducers are not applied.
     """
 
     values: dict[str, object]
@@ -80,12 +82,12 @@ class StateUpdate:
 @register("countersign.graph_multiple_answers/1")
 @dataclass(frozen=True, slots=True)
 class MultipleAnswers:
-    """Answers several questions of one node, in the order in which it asks them.
+    """Answers to several interrupts of one node, in the order of its interrupts.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        values: The first is for the question that waits; never empty.
+        values: The first value answers the pending interrupt; never empty.
     """
 
     values: tuple[object, ...]

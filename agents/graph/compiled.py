@@ -1,4 +1,4 @@
-"""Compiled graphs: what one does with a graph and its threads."""
+"""Compiled graphs: run, stream, resume and recover threads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _MODES = ("updates", "values", "interrupts", "events")
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call of a graph: its settings, beside its input and its answers."""
+    """The options of one call of a graph, without its input and answers."""
 
     thread_id: str
     cancel: CancelToken | None
@@ -69,13 +69,13 @@ class CompiledGraph(GraphThreads):
     """A graph that can run. Made by `StateGraph.compile`.
 
     Args:
-        topology: Its shape.
-        store: Where threads are kept; None keeps nothing.
-        options: What else it was compiled with.
+        topology: Nodes and edges.
+        store: Stores the threads; None stores nothing.
+        options: Other options of `compile`.
     """
 
     def draw_mermaid(self) -> str:
-        """Draw the graph as text for Mermaid, with its sub-graphs; see `agents.graph.drawing`."""
+        """Draw the graph and its sub-graphs as Mermaid text; see `agents.graph.drawing`."""
         return mermaid(self.topology)
 
     async def invoke(
@@ -87,34 +87,34 @@ class CompiledGraph(GraphThreads):
         step_limit: int | None = None,
         **resume: Unpack[Resume],
     ) -> GraphResult:
-        """Run to the end, or until people are needed.
+        """Run the graph to its end or to an interrupt.
 
-        With an input, a turn begins, in place of whatever the thread was doing. With an answer or
-        a command, the thread goes on, and an input is ignored. With neither, it goes on if it can:
-        nodes that failed run again, and what waits, waits. Called inside another run without a
-        thread id, it is a part of that run.
+        An input begins a new turn and replaces a pending one. An answer or a command resumes the
+        thread, and an input is then ignored. With neither, the thread continues if possible: failed
+        nodes run again, and pending interrupts stay pending. Inside another run and without a
+        thread id, the graph becomes a part of that run.
 
         Args:
-            input: By key of the state; or a model, if that is what the state is.
-            thread_id: Which thread. A graph without a store needs none: nothing is kept then, and
-                nothing can be resumed.
-            cancel: With it, somebody else can stop the run between two steps.
-            step_limit: How many steps this call may take; what `compile` was given when left out.
-                A sub-graph has its own.
+            input: By key of the state, or an instance of the state's model.
+            thread_id: Id of the thread. A graph without a store needs none; its runs are not stored
+                and cannot be resumed.
+            cancel: Stops the run between two steps.
+            step_limit: Maximum number of steps of this call; by default the limit of `compile`. A
+                sub-graph has its own.
             **resume: See `Resume`.
 
         Returns:
-            The state, and what waits.
+            The state and the pending interrupts.
 
         Raises:
-            NoCheckpointerError: A resume needs a store and a thread id, and a graph with a store
-                needs a thread id. Nothing ran.
-            TypeError: There is no such argument. Nothing ran.
-            ResumeError: An answer is for nothing that waits; nothing ran. Or some answers do not
-                fit: the others are used, and the thread is stored.
-            CheckpointError: The thread never ran, is being worked on, or cannot be read.
-            AgentError: The graph cannot go on.
-            Exception: A node failed. What is finished is stored.
+            NoCheckpointerError: A resume without a store or thread id, or a graph with a store
+                without a thread id. Nothing ran.
+            TypeError: An argument is unknown. Nothing ran.
+            ResumeError: An answer's interrupt is not pending; nothing ran. Or some answers are
+                invalid: the other answers are used, and the thread is stored.
+            CheckpointError: The thread never ran, is busy, or cannot be read.
+            AgentError: The graph cannot continue.
+            Exception: A node failed. Finished nodes are stored.
         """
         return await self._go(input, resume, _Call(thread_id, cancel, step_limit, _drop))
 
@@ -128,16 +128,16 @@ class CompiledGraph(GraphThreads):
         step_limit: int | None = None,
         **resume: Unpack[Resume],
     ) -> AsyncGenerator[object, None]:
-        """Do what `invoke` does, and tell what happens meanwhile.
+        """Run the graph like `invoke` and stream its progress.
 
         Args:
             input: See `invoke`.
-            mode: "updates" gives each node's update as `{node: update}`, and what waits at the end
-                as `{"__interrupt__": …}`; a node that was finished before a resume has a
-                `"__metadata__": {"cached": True}` beside it. "values" gives the state after each
-                step, with "__interrupt__" in it when it stops. "interrupts" gives what waits.
-                "events" gives what agents and tools in its nodes tell, as `AgentEvent`.
-                Several modes give pairs of mode and part.
+            mode: "updates" yields each node's update as `{node: update}`, and pending interrupts at
+                the end as `{"__interrupt__": …}`; a node that had finished before a resume also has
+                `"__metadata__": {"cached": True}`. "values" yields the state after each step, with
+                "__interrupt__" if it stops. "interrupts" yields pending interrupts. "events" yields
+                the events of agents and tools in its nodes, as `AgentEvent`. Several modes yield
+                pairs of mode and part.
             thread_id: See `invoke`.
             cancel: See `invoke`.
             step_limit: See `invoke`.
@@ -172,22 +172,21 @@ class CompiledGraph(GraphThreads):
         *,
         step_limit: int | None = None,
     ) -> Values:
-        """Run as a part of the run that is going on here: in a node, a tool or an agent.
+        """Run the graph as a part of the current run: in a node, a tool or an agent.
 
-        Whoever calls it again after an interrupt finds it where it stood; the input is not looked
-        at. In a node that runs again, it does not run again once it is finished. Graphs side by
-        side need an address segment each.
+        A call after an interrupt resumes the graph and ignores the input. If the calling node runs
+        again, a finished graph does not. Parallel graphs need an address segment each.
 
         Args:
-            input: By key of the state; or a model, if that is what the state is.
+            input: By key of the state, or an instance of the state's model.
             step_limit: See `invoke`.
 
         Returns:
-            The state at the end.
+            The final state.
 
         Raises:
-            InterruptSignal: People are needed.
-            OutsideRunError: No run is going on here.
+            InterruptSignal: The graph is interrupted.
+            OutsideRunError: There is no current run.
             Exception: A node failed.
         """
         scope = current_scope("run_inside()")
@@ -207,16 +206,16 @@ class CompiledGraph(GraphThreads):
         cancel: CancelToken | None = None,
         step_limit: int | None = None,
     ) -> GraphResult:
-        """Go on with a thread whose process died; nodes that were finished do not run again.
+        """Continue a thread after a crash of its process; finished nodes do not run again.
 
         Args:
-            thread_id: The thread. Call this only when its process is gone; if it is not, one of the
-                two stops at its next step.
+            thread_id: The thread. Call this only if its process has ended; otherwise one of the two
+                stops at its next step.
             cancel: See `invoke`.
             step_limit: See `invoke`.
 
         Raises:
-            CheckpointError: It never ran, cannot be read, or somebody else recovers it.
+            CheckpointError: The thread never ran, cannot be read, or another process recovers it.
             Exception: A node failed.
         """
         _check_limit(step_limit)
@@ -227,7 +226,7 @@ class CompiledGraph(GraphThreads):
         if thread.is_settled:
             await thread.settle()
             return shown(self.topology, head, thread_id)
-        # This entry is a fence: of two that recover the thread, one gets its index.
+        # A fence: of two processes that recover the thread, only one can write this index.
         await thread.journal(every_step=False, resumed=True).append(RECOVERED, "")
         await thread.load()
         claim = thread.claimed
@@ -263,7 +262,7 @@ class CompiledGraph(GraphThreads):
         return await self._execution(thread, call.tell).run(saved, call.work())
 
     async def _resume(self, thread: GraphThread, request: Resume, call: _Call) -> GraphResult:
-        """Resume a thread; an answer waits while another answer of its thread is worked on."""
+        """Resume a thread. An answer waits until another answer of the thread is done."""
         delays = _delays(self._options.patience if names_questions(request) else timedelta())
         while True:
             try:
@@ -278,7 +277,7 @@ class CompiledGraph(GraphThreads):
         head = await thread.need_head(self.topology)
         if thread.is_running:
             raise _late(thread, request, thread.base)
-        # All is checked before the claim: what cannot go on leaves the thread as it was.
+        # Check everything before the claim, so that a refused resume leaves the thread unchanged.
         read_state(self.topology, head.point)
         command = request.get("command")
         answers: dict[str, object] = dict.fromkeys(stopped_ids(head))
@@ -294,7 +293,7 @@ class CompiledGraph(GraphThreads):
             if head.phase == "paused" and not can_go_on(head):
                 return shown(self.topology, head, thread.thread_id)
         begun, base = thread.base, await commanded(self.topology, head, command)
-        # The claim holds the answers: whoever recovers the thread finds them there.
+        # The claim stores the answers, so that a process that recovers the thread can read them.
         try:
             await thread.claim(GraphClaim(answers=answers, command=command))
         except CheckpointConflictError:
@@ -314,14 +313,14 @@ def _check_limit(step_limit: object) -> None:
 
 
 class _TryAgain(Exception):  # noqa: N818 - no error: never leaves this module
-    """Another answer of the thread is worked on, or was since it was read."""
+    """The thread is busy with another answer, or changed since it was read."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
 def _late(thread: GraphThread, request: Resume, base: int) -> Exception:
-    """Why a resume came too late; whether it may be tried again, as only answers came between."""
+    """Return the error of a late resume, or `_TryAgain` if only answers came between."""
     error = late_error(thread, request)
     if isinstance(error, CheckpointConflictError | ThreadBusyError) and thread.base == base:
         return _TryAgain(error)
@@ -329,7 +328,7 @@ def _late(thread: GraphThread, request: Resume, base: int) -> Exception:
 
 
 def _delays(patience: timedelta) -> Iterator[float]:
-    """Yield the pause before each new attempt, in seconds; together no longer than `patience`."""
+    """Yield the delay before each attempt, in seconds; at most `patience` in total."""
     left, delay = patience.total_seconds(), 0.005
     while left > 0:
         yield min(delay, left)

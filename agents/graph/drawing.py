@@ -1,4 +1,4 @@
-"""A picture of a graph, as text for Mermaid."""
+"""Draws a graph as Mermaid text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ _INDENT = "    "
 
 
 def mermaid(topology: Topology) -> str:
-    """Draw a graph for Mermaid: a `flowchart` with its sub-graphs, edges and breakpoints.
+    """Draw a graph as a Mermaid `flowchart` with sub-graphs, edges and breakpoints.
 
-    A solid arrow is an edge, a dotted one a router or a command that may lead there, with what the
-    router returns beside it. A bar joins edges that wait for several nodes. Nodes with a thick
-    border have a breakpoint before or after them. A router that may lead anywhere is drawn so.
-
-    Args:
-        topology: The graph.
+    A solid arrow is an edge. A dotted arrow is a possible target of a router or a command, labeled
+    with the router's result. A bar joins edges that wait for several nodes. Nodes with a thick
+    border have a breakpoint before or after them. A router that may lead to any node is marked.
 
     Returns:
-        Lines of text, the last with a line end. Names of nodes are written as data: nothing in them
-        is read as Mermaid's own signs.
+        Lines of text with a final line end. Node names are escaped.
     """
     lines = ["flowchart TD", *_graph(topology, "", 1)]
     breakpoints = sorted(_breakpoints(topology, ""))
@@ -34,12 +30,12 @@ def mermaid(topology: Topology) -> str:
 
 
 def _graph(topology: Topology, prefix: str, depth: int) -> Iterator[str]:
-    """The nodes and edges of one graph.
+    """Yield the nodes and edges of one graph.
 
     Args:
-        topology: Which.
-        prefix: Stands before the ids of its nodes, so that those of sub-graphs differ.
-        depth: How deep it is.
+        topology: The graph.
+        prefix: Prefix of its node ids, to distinguish sub-graphs.
+        depth: Nesting depth.
     """
     ids = _ids(topology, prefix)
     indent = _INDENT * depth
@@ -94,13 +90,13 @@ def _breakpoints(topology: Topology, prefix: str) -> Iterator[str]:
 
 
 def _ids(topology: Topology, prefix: str) -> dict[str, str]:
-    """An id for each node: names may hold anything, ids of Mermaid may not."""
+    """Return an id for each node. Ids of Mermaid permit fewer characters than names."""
     found = {name: f"{prefix}n{number}" for number, name in enumerate(topology.nodes)}
     return {START: f"{prefix}start", END: f"{prefix}finish", **found}
 
 
 def _label(text: str) -> str:
-    """A text as a label: all but letters, digits and a few signs by their numbers."""
+    """Escape all characters of a label but letters, digits and a few signs."""
     return '"' + "".join(sign if sign in _SAFE else f"#{ord(sign)};" for sign in text) + '"'
 
 

@@ -117,12 +117,14 @@ class SeveralPendingError(AmbiguousTargetError):
 
 
 class QuestionChangedError(ResumeError):
-    """A node asks another question than the one that people answered. The answer was not used.
+    """A node asks another question than the one that people answered.
+
+    The answer was not used.
 
     Attributes:
-        node: Which.
-        index: Which of its questions, from 0.
-        target: The interrupt whose answer was not used; empty when nothing else came of it.
+        node: Name of the node.
+        index: Number of the interrupt in its node, from 0.
+        target: Interrupt whose answer was not used; empty if other work was stored.
     """
 
     def __init__(
@@ -142,14 +144,14 @@ class QuestionChangedError(ResumeError):
 
 
 class NodeRefusedError(ToolError):
-    """People refused a breakpoint, or nobody answered. The node did not run.
+    """People refused a breakpoint, or the interrupt expired. The node did not run.
 
     Attributes:
-        graph: Which graph has ended.
-        node: At which node.
-        why: What people answered.
-        outcome: The same in one word: rejected, expired, cancelled, or failed when nobody could
-            say whether the node had run.
+        graph: Name of the ended graph.
+        node: Name of the node.
+        why: People's answer.
+        outcome: rejected, expired, cancelled, or failed if people did not know whether the node had
+            run.
         told: A sentence for people in a conversation.
     """
 

@@ -1,4 +1,4 @@
-"""Conversations in the state of a graph: a key with messages, and the node that runs calls."""
+"""Conversations in a graph: the messages reducer and the node of tool calls."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ from agents.tools.base import Tool
 from agents.tools.batch import ToolBatch, call_address
 
 MESSAGES = "messages"
-"""The key of a state that holds its conversation, unless another one is named."""
+"""Default key of the state for the conversation."""
 
 
 def add_messages(
     before: Sequence[ModelMessage], update: ModelMessage | str | Sequence[ModelMessage | str]
 ) -> list[ModelMessage]:
-    """Put messages behind those that are there: the reducer of a conversation.
+    """Append messages to a conversation: the reducer of a messages key.
 
-    Answers of a model are repaired on the way: each call gets an id of its own, and arguments that
-    are a JSON object, so that `ToolsNode` can run them, and each model can read them.
+    Model answers are repaired: each call gets an id of its own, and arguments that are a JSON
+    object, so that `ToolsNode` can run the calls and each model can read them.
 
     Args:
         before: The conversation.
-        update: One message or several; a text is what a person says.
+        update: One message or several; a text is a user message.
 
     Returns:
         A new list.
 
     Raises:
-        TypeError: Something is neither a message nor a text.
+        TypeError: A value is neither a message nor a text.
     """
     messages = list(before)
     items = [update] if isinstance(update, str | ModelRequest | ModelResponse) else list(update)
@@ -74,17 +74,17 @@ def add_messages(
 
 
 class MessagesState(TypedDict, total=False):
-    """A state that is a conversation; more keys are added in a subclass.
+    """A state with a conversation. Subclasses add keys.
 
     Attributes:
-        messages: In order; updates are put behind them.
+        messages: In order; updates are appended.
     """
 
     messages: Annotated[list[ModelMessage], add_messages]
 
 
 def tools_condition(state: Mapping[str, object]) -> str:
-    """A router: to the node `tools` while the newest message has calls, and else to the end."""
+    """Route to the node `tools` if the newest message has tool calls, else to the end."""
     messages = state.get(MESSAGES)
     newest = messages[-1] if isinstance(messages, list) and messages else None
     has_calls = isinstance(newest, ModelResponse) and any(
@@ -96,16 +96,16 @@ def tools_condition(state: Mapping[str, object]) -> str:
 @register("countersign.tools-node-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsNodeInfo:
-    """Calls of a message wait. Stored: version 1, must stay readable.
+    """Info of a node with pending tool calls. Stored: version 1, must stay readable.
 
     Attributes:
-        tools: Names of the tools that wait, in the order of the calls.
+        tools: Names of the interrupted tools, in the order of the calls.
     """
 
     tools: tuple[str, ...]
 
     def check_answer(self, answer: object) -> None:
-        """Refuse any answer: the calls are answered one by one.
+        """Refuse any answer, because each call has an interrupt of its own.
 
         Raises:
             ResumeDataError: Always.
@@ -119,11 +119,11 @@ class ToolsNodeInfo:
 @register("countersign.tools-node-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsNodeState:
-    """A node's state while its calls wait. Stored: version 1, must stay readable.
+    """The state of a node with pending calls. Stored: version 1, must stay readable.
 
     Attributes:
-        results: Of finished calls, by call id; see `ChatState.results`.
-        gates: Names of the gates around each waiting call, by call id.
+        results: Results of finished calls, by call id; see `ChatState.results`.
+        gates: Names of the gates around each pending call, by call id.
     """
 
     results: dict[str, list[object]]
@@ -135,21 +135,21 @@ class NothingToCallError(AgentError):
 
 
 class ToolsNode:
-    """A node that runs all tool calls of the newest message, and adds their results.
+    """A node that runs all tool calls of the newest message and appends their results.
 
-    They run side by side, each in its address `…;node:NAME;tool:TOOL:CALL`, and through the gates
-    of its tool. When some ask people, the others are finished, and never run again; the node goes
-    on when all have a result. What a tool wants beside its result (`Exit`, `Transfer`) has no
-    meaning here: edges say where a graph goes on.
+    The calls run in parallel, each at its address `…;node:NAME;tool:TOOL:CALL`, and pass the gates
+    of their tools. If some calls interrupt, the other calls are finished and never run again; the
+    node ends when all calls have a result. Actions of tools (`Exit`, `Transfer`) have no effect
+    here: edges decide how a graph continues.
 
     Args:
-        tools: What can be called.
-        messages_key: The key of the state that holds the conversation.
+        tools: Tools that can be called.
+        messages_key: Key of the state for the conversation.
         sequential: Whether the calls of one message run one after the other.
 
     Raises:
-        DuplicateNameError: Two tools have one name.
-        AgentConfigError: There are none.
+        DuplicateNameError: Two tools share a name.
+        AgentConfigError: There is no tool.
 
     Source:
         Eino's `compose.ToolsNode`; LangGraph's `ToolNode`.
@@ -163,15 +163,15 @@ class ToolsNode:
         self._is_sequential = sequential
 
     def held(self) -> Iterable[object]:
-        """Its tools; see `agents.runs.topology.Holder`."""
+        """The tools; see `agents.runs.topology.Holder`."""
         return self._tools.values()
 
     async def __call__(self, state: object) -> dict[str, object]:
-        """Run what is to run; see `StateGraph.add_node`.
+        """Run the calls; see `StateGraph.add_node`.
 
         Raises:
-            InterruptSignal: People are needed for some of the calls.
-            NothingToCallError: The newest message has no calls, or calls without ids of their own.
+            InterruptSignal: Some calls are interrupted.
+            NothingToCallError: The newest message has no calls, or its calls have no unique ids.
         """
         answer, calls = self._calls(state)
         _, _, kept = get_interrupt_state(ToolsNodeState)
@@ -226,7 +226,7 @@ class ToolsNode:
         return list(tool.definition.gates) if tool else ["(no such tool)"]
 
     def _check_unchanged(self, calls: Sequence[PlannedCall], kept: ToolsNodeState) -> None:
-        """Refuse to go on without the gates that asked."""
+        """Refuse to resume if a gate that interrupted is gone."""
         run = current_scope("ToolsNode").run
         for planned in calls:
             before, now = kept.gates.get(planned.call.id), self._gates_of(planned.call.name)

@@ -1,4 +1,4 @@
-"""The options of a graph, and the check of those that authors give; none is ever dropped."""
+"""Options of a compiled graph, and the check for unknown options."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from agents.core.observers import Observers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options that a graph was compiled with, beside its shape.
+    """The options that a graph was compiled with.
 
     Attributes:
-        every_step: Whether each node that finishes, and each step, is stored.
-        new_id: Makes ids of interrupts.
-        patience: How long an answer waits while another one of its thread is worked on.
-        observers: Are told what happens.
+        every_step: Whether to store after each node and step.
+        new_id: Creates ids of interrupts.
+        patience: How long an answer waits while another answer of its thread is processed.
+        observers: Receive the graph's events.
     """
 
     every_step: bool
@@ -29,15 +29,15 @@ class Options:
 
 
 def refuse_unknown(what: str, given: Iterable[str], known: type) -> None:
-    """Make sure that every option is one of a TypedDict.
+    """Check that every option is declared in a TypedDict.
 
     Args:
-        what: Who was called, for the error.
+        what: The called function, for the error.
         given: Names of the options.
-        known: The TypedDict that declares them.
+        known: The TypedDict.
 
     Raises:
-        TypeError: One is not; the error names the nearest.
+        TypeError: An option is unknown; the error suggests the nearest name.
     """
     names = list(known.__annotations__)
     for name in given:
@@ -52,7 +52,7 @@ def refuse_unknown(what: str, given: Iterable[str], known: type) -> None:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Whether calling it gives something to await."""
+    """Whether calling the function returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
     )

@@ -48,7 +48,12 @@ class GateMiddleware(Middleware):
 
 
 class PolicyMiddleware(Middleware):
-    """Puts a policy gate around each tool. See `policy_middleware`."""
+    """Puts a policy gate around each tool. Made by `policy_middleware`.
+
+    Args:
+        policy: See `policy_middleware`.
+        time_limit: See `policy_middleware`.
+    """
 
     def __init__(self, policy: Policy, time_limit: float) -> None:
         self._policy = policy

@@ -50,7 +50,12 @@ class Plan:
 @register("countersign.executed-step/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutedStep:
-    """A finished step. Stored: version 1, must stay readable."""
+    """A finished step. Stored: version 1, must stay readable.
+
+    Attributes:
+        step: The step.
+        result: Result of the step, as text.
+    """
 
     step: str
     result: str

@@ -1,1 +1,1 @@
-"""Nodes at work: the steps of a graph, one node's run, its questions, and breakpoints."""
+"""Running a graph: its steps, its nodes, their interrupts, and breakpoints."""

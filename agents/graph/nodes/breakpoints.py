@@ -1,8 +1,8 @@
-"""Breakpoints: questions before and after nodes, and the places where a graph was stopped.
+"""Breakpoints: interrupts before and after nodes.
 
-Each breakpoint is a question of its own, so that its answer can be given, and its state edited,
-by its id. All of one gate must be passed before the next step begins; those after the last step
-and those before the next one wait together.
+Each breakpoint has an interrupt id of its own, so it can be answered, and its state edited, by id.
+All breakpoints of a gate must be passed before the next step begins. The breakpoints after the last
+step and before the next step are pending together.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _STOP = "stop"
 
 
 class Gatekeeper:
-    """Asks at breakpoints, and reads the answers.
+    """Interrupts at breakpoints and applies the answers.
 
     Args:
         topology: The graph.
-        scope: Where it stands.
+        scope: The graph's scope.
     """
 
     def __init__(self, topology: Topology, scope: Scope) -> None:
@@ -43,14 +43,15 @@ class Gatekeeper:
         self._scope = scope
 
     async def pass_gate(self, state: GraphState) -> tuple[GraphState, list[InterruptSignal]]:
-        """See who may pass.
+        """Apply the answers of a gate.
 
         Returns:
-            The state: with all edits in it, and without the gate, when everything is passed, or
-            with what the edits lead to and people have not seen; and what still waits.
+            The state with all edits, and the pending interrupts. If all breakpoints are passed, the
+            state has no gate. If edits lead to nodes that people have not seen, the state has their
+            breakpoints.
 
         Raises:
-            NodeRefusedError: People said no, or nobody answered.
+            NodeRefusedError: People refused a breakpoint, or its interrupt expired.
         """
         gate, signals = [], []
         for one in state.gate:
@@ -72,7 +73,7 @@ class Gatekeeper:
             return self._ask_anew(state, error)
 
     async def _edited(self, state: GraphState, gate: list[Break]) -> GraphState:
-        """Write all edits, and follow the edges of the last step once more."""
+        """Write all edits, and follow the edges of the last step again."""
         values = state.values
         for one in gate:
             values = self._topology.channels.replace(values, one.edit, f"the edit at {one.node!r}")
@@ -85,7 +86,7 @@ class Gatekeeper:
     def _ask_anew(
         self, state: GraphState, error: Exception
     ) -> tuple[GraphState, list[InterruptSignal]]:
-        """An edit that leads nowhere changes nothing: everything is asked again."""
+        """Withdraw an edit with an invalid target and ask again at all breakpoints."""
         told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
         refusal = ResumeDataError(told)
         refusal.__cause__ = error
@@ -109,7 +110,7 @@ class Gatekeeper:
             return one, InterruptSignal(self._question(one, state))
         if point.id in run.answers:
             return self._answered(one, point, state)
-        # A changed state is another question: an answer to the old one must not pass it.
+        # An answer must not pass a breakpoint whose state has changed since.
         new = self._question(one, state)
         return one, InterruptSignal(point if _is_same(point, new) else new)
 
@@ -119,9 +120,9 @@ class Gatekeeper:
         answer = self._scope.run.answers[point.id]
         try:
             check_passage(answer, one.slot)
-        except ResumeDataError as error:  # an answer that an earlier version has noted
+        except ResumeDataError as error:  # an answer that an earlier version has recorded
             return one, InterruptSignal(point, (error,))
-        # A no holds whatever is shown now; a yes holds for exactly what people saw.
+        # A refusal holds for any state; an approval holds only for the state that people saw.
         refusal = refuses(answer)
         if refusal:
             outcome, told = _stopped(one, answer)
@@ -169,19 +170,19 @@ class Gatekeeper:
 
 
 def _opened(state: GraphState) -> GraphState:
-    """The state of a gate that is passed: people let this step begin."""
+    """Return the state after its gate: people have approved the step."""
     tasks = tuple(replace(task, is_guarded=True) for task in state.tasks)
     return replace(state, gate=(), tasks=tasks, origin=None)
 
 
 def _is_same(asked: InterruptNode, now: InterruptNode) -> bool:
-    """Whether a breakpoint shows what people were shown."""
+    """Whether a breakpoint shows what people saw when they were asked."""
     was, shown = cast("Question", asked.info), cast("Question", now.info)
     return was.fingerprint == shown.fingerprint
 
 
 def _unseen(old: GraphState, new: GraphState) -> list[Break]:
-    """Breakpoints of nodes that nobody has seen: the person who edits has agreed to the rest."""
+    """Return new breakpoints of nodes that the editing person has not seen."""
     passed = {one.slot for one in old.gate}
     found = []
     for one in new.gate:
@@ -192,15 +193,15 @@ def _unseen(old: GraphState, new: GraphState) -> list[Break]:
 
 
 def _runs(state: GraphState, node: str) -> Counter[str]:
-    """Count a node's runs by their arguments; empty text stands for the state."""
+    """Count a node's runs by arguments; an empty text means the graph's state."""
     sent = [task.sent for task in state.tasks if task.node == node]
     return Counter("" if one is None else to_text({"arg": encode(one[0])}) for one in sent)
 
 
 def refuses(answer: object) -> str:
-    """Say why an answer to a breakpoint lets nothing run; empty when it lets the node run.
+    """Return why an answer refuses the node; empty if it permits the node.
 
-    Only a clear yes does: True, an approval, or an edit of the state.
+    Only an explicit approval permits it: True, an approval result, or an edit of the state.
     """
     match answer:
         case True | StateUpdate() | ApprovalResult(approved=True):
@@ -214,7 +215,7 @@ def refuses(answer: object) -> str:
 
 
 def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:
-    """Return the outcome of an answer that lets nothing run, and the text that people read."""
+    """Return the outcome of a refusing answer, and its text for people."""
     where = f"Stopped {one.kind} “{one.node}”"
     match answer:
         case Expired(waited=waited):
@@ -234,15 +235,15 @@ def _with_reason(told: str, reason: str) -> str:
 
 
 def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
-    """Return the values that an answer to a breakpoint puts in place of the state; empty for none.
+    """Return the state values that an answer to a breakpoint replaces; may be empty.
 
     Args:
         topology: The graph.
-        answer: What was given.
-        values: The state that it is for.
+        answer: The answer.
+        values: The current state.
 
     Raises:
-        ResumeDataError: It does not fit the state.
+        ResumeDataError: The answer does not fit the state.
     """
     if not isinstance(answer, StateUpdate):
         return {}
@@ -256,12 +257,12 @@ def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, o
 async def apply_edit(
     topology: Topology, run: RunContext, point: InterruptNode, state: GraphState
 ) -> GraphState:
-    """Take an answer that was given to the graph itself: an edit of its state.
+    """Apply an answer to the graph's own interrupt: an edit of its state.
 
-    Before a step has begun, the edges of the last one are followed once more.
+    If the step has not begun, the edges of the last step are followed again.
 
     Raises:
-        InterruptSignal: It does not fit: everything waits on.
+        InterruptSignal: The edit does not fit. All interrupts stay pending.
     """
     answer = run.answers.get(point.id)
     if not isinstance(answer, StateUpdate):
@@ -279,9 +280,9 @@ async def apply_edit(
 
 
 def stop_signal(scope: Scope) -> InterruptSignal:
-    """Make the signal of a graph that was stopped from outside, between two steps.
+    """Return the signal of a graph that was stopped from outside between two steps.
 
-    It goes on without any answer, the next time that somebody resumes it.
+    The next resume continues the graph without an answer.
     """
     info = CancelInfo(mode=scope.run.cancel.mode or "now")
     return InterruptSignal(

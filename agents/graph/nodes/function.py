@@ -1,4 +1,4 @@
-"""Running one node's function, and reading what it returned."""
+"""Runs one node's function and reads its result."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from agents.graph.state.plan import Node, OuterGraph, Topology
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """The place where a node runs, for nodes that take a second argument.
+    """Information about a node's run, for nodes that take a second argument.
 
     Attributes:
-        node: Its name.
-        run: Which run of this node in this thread, from 1.
-        step: How many steps of this turn were finished before.
-        thread_id: Which thread, or which run of an agent around; empty when nothing is kept.
-        attempt: How often its retry policy has let it begin in this process, from 1.
+        node: Name of the node.
+        run: Number of this run of the node in its thread, from 1.
+        step: Number of finished steps of this turn.
+        thread_id: Id of the thread, or of the enclosing agent's run; empty if nothing is stored.
+        attempt: Number of the attempt by its retry policy in this process, from 1.
     """
 
     node: str
@@ -40,7 +40,7 @@ class NodeContext:
 
 
 async def call_function(node: Node, state: object, context: NodeContext) -> object:
-    """Call a node's function; a plain one runs in a thread of its own."""
+    """Call a node's function; a plain function runs in a thread of its own."""
     function = cast("Callable[..., object]", node.function)
     arguments = (state, context) if node.takes_context else (state,)
     with contained():
@@ -51,17 +51,17 @@ async def call_function(node: Node, state: object, context: NodeContext) -> obje
 
 
 def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = None) -> Outcome:
-    """Look at what a node returned, before anything of it counts.
+    """Check and convert the result of a node.
 
     Args:
-        here: The graph, and the node in it.
-        result: What the node returned.
-        around: The same for the graph around, if this is a sub-graph.
+        here: The graph and its node.
+        result: The node's result.
+        around: The parent graph and its node, if this is a sub-graph.
 
     Raises:
-        StateUpdateError: It does not fit the state.
-        GotoError: It leads nowhere.
-        UnstorableValueError: It cannot be stored.
+        StateUpdateError: The update does not fit the state.
+        GotoError: A target is not a node.
+        UnstorableValueError: A value cannot be stored.
     """
     topology, who = here.topology, f"node {here.node.name!r}"
     if isinstance(result, Command):
@@ -79,7 +79,7 @@ def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = N
 
 
 def _commanded(there: OuterGraph, who: str, command: Command) -> Outcome:
-    """Turn a command into the outcome of a node of a graph."""
+    """Convert a command to the outcome of a node."""
     topology, named = there.topology, there.node.destinations
     update = topology.channels.check(command.update, who)
     allowed = None if named is None else (*named, END)
@@ -88,12 +88,12 @@ def _commanded(there: OuterGraph, who: str, command: Command) -> Outcome:
 
 
 def graph_input(node: Node, state: object, shown: object) -> object:
-    """Return the input that a sub-graph begins with.
+    """Return the input of a sub-graph.
 
     Args:
-        node: The node that it is.
-        state: The state around it, or what was sent.
-        shown: The same as nodes get it.
+        node: The sub-graph's node.
+        state: The parent's state, or the argument of a `Send`.
+        shown: The same in the form that nodes receive.
     """
     if not isinstance(state, Mapping):
         fault = f"a sub-graph begins with a dict, not with a {type(state).__name__}"
@@ -105,10 +105,10 @@ def graph_input(node: Node, state: object, shown: object) -> object:
 
 
 def graph_update(node: Node, channels: Channels, before: Values, after: Values) -> Values:
-    """Return the update that a sub-graph's end writes to the state around it: its changes.
+    """Return a sub-graph's changes as an update of the parent's state.
 
-    Of a key with a reducer that both have, only what was added counts: the sub-graph began with
-    the value that the reducer will meet again.
+    For a shared key with a reducer, only the added part counts, because the sub-graph began with
+    the value that the parent's reducer will merge into.
     """
     if node.to_update is not None:
         inner = cast("Topology", node.graph).channels
@@ -137,7 +137,7 @@ _numbers: ContextVar[tuple[object, dict[str, int]] | None] = ContextVar(
 
 @contextmanager
 def numbering(scope: Scope) -> Iterator[None]:
-    """Count the graphs that run inside a component anew, each time it is entered."""
+    """Restart the count of graphs in a component each time the component is entered."""
     token = _numbers.set((scope.watch, {}))
     try:
         yield
@@ -146,9 +146,9 @@ def numbering(scope: Scope) -> Iterator[None]:
 
 
 def graph_number(scope: Scope, name: str) -> str:
-    """Return the number of this run of a graph in its component; empty for the first.
+    """Return the number of this graph in its component; empty for the first.
 
-    A component that runs again from its top counts from the start, and so finds each graph again.
+    A component that runs again counts from the start, and so finds each graph's state again.
     """
     counted = _numbers.get()
     if counted is None or counted[0] is not scope.watch:

@@ -1,10 +1,9 @@
-"""Nodes that people let run: each begins at most once, whatever happens to the process.
+"""At-most-once start of approved nodes.
 
-A node behind a breakpoint, or with an answer to a question of its own, is noted in the journal
-before its code begins, like a gated tool call. When its process dies meanwhile, nobody can know
-what it did, and people are asked. When it fails, that is noted as well: a run that is recovered, or
-resumed again by a program that got an error, or a retry around its graph, does not run it a second
-time.
+A node behind a breakpoint, or with an answered interrupt, is journaled before its code begins, like
+a gated tool call. After a crash meanwhile its effects are unknown, so people are asked. A failure
+is journaled as well, so that neither a recovery, nor a resume after an error, nor a retry around
+the graph runs the node a second time.
 """
 
 from __future__ import annotations
@@ -39,25 +38,25 @@ from agents.graph.state.plan import OuterGraph
 from agents.tools.starting import may_start
 
 DOUBT = "doubt"
-"""The slot of the question whether a node ran."""
+"""State slot of the interrupt that asks whether a node ran."""
 
 _UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
 """Errors after which the node's own outcome is still open."""
 
 
 async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
-    """Note that a node begins that people let run, or answered; or find out what became of it.
+    """Journal the start of an approved node, or find the outcome of an earlier start.
 
     Args:
         here: The graph and the node.
         node_run: The node, at its address.
 
     Returns:
-        An outcome that people vouch for; None when the node shall run now.
+        The outcome that people reported, or None if the node must run now.
 
     Raises:
-        InterruptSignal: People are asked whether it ran, or have not answered yet.
-        NodeRefusedError: Nobody knows, and it shall not run again.
+        InterruptSignal: People are asked whether the node ran, or have not answered yet.
+        NodeRefusedError: People do not know, and the node must not run again.
     """
     scope = current_scope("begin_gated()")
     at = str(scope.address)
@@ -80,17 +79,17 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
             node_run.lapse(said.reason)
     if held is not None:
         held.restore(scope.run, scope.address)
-    # Noted before its code runs: if this process dies, people are asked before it runs again.
+    # Journaled before the code runs: after a crash, people are asked before it runs again.
     frozen = {} if isinstance(said, AskAgain) or not said else {"frozen": dict(said)}
     await scope.run.journal.append(STARTED, at, {"arguments": {}, **frozen})
     return None
 
 
 def refuse_failed(here: OuterGraph) -> None:
-    """Refuse to run a node again whose failure is on record.
+    """Raise if the node's failure is journaled.
 
     Raises:
-        NodeFailedError: It is.
+        NodeFailedError: The node failed before.
     """
     scope = current_scope("refuse_failed()")
     told = _failure(scope.run.journal, str(scope.address))
@@ -99,22 +98,23 @@ def refuse_failed(here: OuterGraph) -> None:
 
 
 async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -> None:
-    """Note that a node failed, if people had let it run: they did so for once.
+    """Journal the failure of an approved node: an approval applies to one run.
 
     Args:
-        node_run: The node; it stands behind a breakpoint, or got an answer.
-        error: Why it failed.
-        is_gated: Whether it stands behind a breakpoint.
+        node_run: The node, behind a breakpoint or with an answer.
+        error: The failure.
+        is_gated: Whether the node is behind a breakpoint.
     """
     journal, at = node_run.run.journal, str(node_run.address)
     if isinstance(error, _UNDECIDED) or journal.has_failed:
         return
-    if not is_gated and isinstance(error, ModelError):  # its model was away, and is asked again
+    # the model was unavailable; the node is retried
+    if not is_gated and isinstance(error, ModelError):
         await journal.release(at)
         return
     if not (is_gated or _is_own(error)):
         return
-    if _failure(journal, at) is not None:  # it was refused because of that
+    if _failure(journal, at) is not None:  # the node was refused because of the recorded failure
         return
     told = f"{type(error).__name__}: {error}".rstrip(": ")
     await journal.append(NODE_FAILED, at, {"error": told})
@@ -122,19 +122,19 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -
 
 
 def _failure(journal: Journal, at: str) -> object | None:
-    """Why a node failed before, in this process or one before it; None when it did not."""
+    """Return the recorded failure of a node, or None."""
     before = journal.find(NODE_FAILED, at)
     return journal.kept(NODE_FAILED, at) if before is None else before["error"]
 
 
 def _is_own(error: Exception) -> bool:
-    """Whether it may come after an effect: not when a model was away, which is asked again."""
+    """Whether the error can follow an effect. An unavailable model is retried instead."""
     swallowed = isinstance(error, SwallowedInterruptError)
     return not swallowed and not isinstance(error, ModelError | NodeFailedError)
 
 
 def _remember(node_run: NodeRun, at: str) -> None:
-    """Keep what `once` has done: with the question, the journal of the dead process ends."""
+    """Restore the results of `once`: the interrupt ends the dead process's journal."""
     for key, entry in node_run.run.journal.known(ONCE):
         if f" {at} " in key or f" {at};" in key:
             node_run.kept[key] = decode(entry["result"])

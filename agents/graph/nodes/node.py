@@ -1,4 +1,4 @@
-"""One node's run in a step: whatever comes out of it has one meaning."""
+"""Runs one node in a step and interprets its result, interrupt or error."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ from agents.runs.beginning import Beginning
 
 
 class SubGraph(Protocol):
-    """A sub-graph that runs in a node; `GraphRun` is one."""
+    """A sub-graph that runs in a node; implemented by `GraphRun`."""
 
     state: GraphState
 
     async def run(
         self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None = None
     ) -> Values:
-        """Run it; once more after an error, it goes on where it failed."""
+        """Run the sub-graph. After an error, a second call continues at the failed node."""
         ...
 
     def kept_point(self) -> InterruptNode:
-        """All that is needed to go on later."""
+        """The interrupt with the state that a later resume needs."""
         ...
 
 
 MakeChild: TypeAlias = Callable[[OuterGraph, bool], SubGraph]
-"""Makes the run of a sub-graph: from the node that it is, and whether people let it run."""
+"""Creates the run of a sub-graph from its node and whether the node was approved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnding:
-    """The ending of a node's run.
+    """The end of a node's run.
 
     Attributes:
-        task: The task, as it is now.
-        signal: What waits in it.
-        error: Why it failed.
+        task: The updated task.
+        signal: The pending interrupts, if any.
+        error: The failure, if any.
     """
 
     task: Task
@@ -72,15 +72,15 @@ class NodeEnding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """The place where the nodes of a graph run.
+    """The environment in which the nodes of a graph run.
 
     Attributes:
-        topology: Their graph.
-        scope: Where the graph stands.
-        around: The graph around it, if it is a sub-graph.
-        is_gated: Whether people let the whole of it run.
-        make_child: Makes the runs of sub-graphs.
-        children: Those that were made; one that is tried again goes on where it failed.
+        topology: The nodes' graph.
+        scope: The graph's scope.
+        around: The parent graph, if this is a sub-graph.
+        is_gated: Whether people approved the graph as a whole.
+        make_child: Creates the runs of sub-graphs.
+        children: Created runs; a retry continues them at the failed node.
     """
 
     topology: Topology
@@ -91,7 +91,7 @@ class NodePlace:
     children: dict[Address, SubGraph] = field(default_factory=dict)
 
     async def run(self, task: Task, state: GraphState) -> NodeEnding:
-        """Run a node in its address.
+        """Run a node at its address.
 
         Args:
             task: The node and its place in the step.
@@ -138,7 +138,7 @@ class NodePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """A node that has begun, and is in its scope."""
+    """A running node, within its scope."""
 
     here: OuterGraph
     around: OuterGraph | None
@@ -150,11 +150,11 @@ class _Begun:
     child: SubGraph | None
 
     async def end(self) -> NodeEnding:
-        """Run it to its end: once, or as often as its policy says."""
+        """Run the node, with retries as its policy says."""
         try:
             outcome = await self._settled()
             if outcome is None:
-                # Restored answers stand there by now, if it runs again after a doubt.
+                # On a rerun after doubt, restored answers are in the point.
                 point = self.scope.point or self.scope.run.claim(self.scope.address, "")
                 with entered(replace(self.scope, point=point)):
                     outcome = await self._outcome()
@@ -169,7 +169,7 @@ class _Begun:
         return NodeEnding(task=done)
 
     async def ungrouped(self, group: BaseExceptionGroup[BaseException]) -> NodeEnding:
-        """End it with what came out of its own task group."""
+        """End the node with the one exception of its own task group."""
         try:
             error = unpack_group(group)
         except InterruptSignal as signal:
@@ -177,19 +177,19 @@ class _Begun:
         return await self._failed(error)
 
     async def _settled(self) -> Outcome | None:
-        """Return the outcome that is known already: from the journal, or from people."""
-        # A finished node never runs again: the journal is asked first, and people last.
+        """Return the outcome that is known from the journal or from people."""
+        # A finished node never runs again: read the journal first, ask people last.
         run = self.scope.run
         before = run.journal.find(NODE, str(self.scope.address))
         if before is not None:
             run.session.apply_changes(cast("dict[str, Json]", before["session"]))
             return cast("Outcome", decode(before["outcome"]))
         kept = run.journal.kept(NODE, str(self.scope.address))
-        if isinstance(kept, Outcome):  # a retry around the graph enters it once more
+        if isinstance(kept, Outcome):  # a retry around the graph runs a finished node once more
             return kept
         if self.child is not None:
-            return None  # its own nodes are noted one by one
-        # Before people are asked: a failure on record is known, and no doubt.
+            return None  # the sub-graph journals its own nodes
+        # Check before asking people: a recorded failure is not in doubt.
         refuse_failed(self.here)
         if not self._starts_once and not run.waits_at(self.scope.address, DOUBT):
             return None
@@ -197,7 +197,7 @@ class _Begun:
 
     @property
     def _starts_once(self) -> bool:
-        """Whether it starts at most once: people let it run, or answered it."""
+        """Whether the node must start at most once: it is approved or has an answer."""
         if self.is_gated:
             return True
         if self.child is not None or self.here.node.is_idempotent:
@@ -210,7 +210,7 @@ class _Begun:
         run, address = self.scope.run, self.scope.address
         has_answer, journal = self._starts_once or run.is_answered(address), run.journal
         outcome = await self._tried()
-        # What acted on an answer does not get it, or another one, a second time.
+        # A failed node that acted on an answer must not receive an answer again.
         if journal.every_step or self.is_gated or has_answer:
             changes = self.scope.run.session.take_changes()
             note = {"outcome": encode(outcome), "session": cast("Json", changes)}
@@ -231,11 +231,11 @@ class _Begun:
             attempt += 1
             self.node_run.asked = 0
             begin.restore(self.scope.run)
-            if self.is_gated:  # what people let run as a whole may fail more than once in it
+            if self.is_gated:  # an approved sub-graph may fail more than once
                 self.scope.run.journal.forget_below(NODE_FAILED, str(self.scope.address))
 
     def _may_repeat(self) -> bool:
-        """Whether it may run again: not after a swallowed question, or a journal that refused."""
+        """Whether a retry is safe: no interrupt was caught, and the journal is writable."""
         return not (self.scope.watch.raised or self.scope.run.journal.has_failed)
 
     async def _once(self, attempt: int) -> Outcome:
@@ -246,7 +246,7 @@ class _Begun:
             state = self.here.topology.channels.view(cast("Values", state))
         with numbering(self.scope), old_interrupts():
             result = await call_function(self.here.node, state, self._context(attempt))
-        # A node that caught the signal of its own question went on without an answer.
+        # A node that caught its own interrupt has continued without an answer.
         if self.scope.watch.raised:
             raise SwallowedInterruptError(str(self.scope.address))
         self.node_run.check_finished()
@@ -269,7 +269,7 @@ class _Begun:
         return replace(read_outcome(self.here, update), memory=memory)
 
     async def _failed(self, error: Exception) -> NodeEnding:
-        """A sub-graph that failed keeps what is finished in it, and what waits in it."""
+        """Store the finished and pending nodes of a failed sub-graph."""
         child, node_run = self.child, self.node_run
         if child is None and self._starts_once:
             await note_failure(node_run, error, is_gated=self.is_gated)
@@ -293,7 +293,7 @@ class _Begun:
 
 
 def _memory_of(state: GraphState, known_around: Collection[str]) -> Memory:
-    """Return a sub-graph's memory: the part that the graph around does not keep for it."""
+    """Return the part of a sub-graph's state that its parent does not store."""
     own = {key: value for key, value in state.values.items() if key not in known_around}
     return Memory(values=deepcopy(own), below=state.memories)
 
@@ -317,7 +317,7 @@ def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
 
 
 def _waiting(task: Task, node_run: NodeRun, signal: InterruptSignal) -> NodeEnding:
-    """Return a waiting ending; a question that changed since people answered waits as before."""
+    """Return a pending ending. A question that changed since its answer stays pending."""
     if node_run.refusals:
         return NodeEnding(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)
     answered = _answers(node_run)

@@ -1,4 +1,4 @@
-"""Work inside a node that is done once, though the node may run several times."""
+"""Runs a part of a node once, even if the node runs several times."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ T = TypeVar("T")
 
 
 async def once(key: str, work: Callable[[], Awaitable[T]]) -> T:
-    """Do a part of a node's work once, though the node runs again from its top after an answer.
+    """Run a part of a node's work once, even if the node runs again after an answer.
 
-    For what has effects, or costs much, and stands before a question: a message that is sent, an
-    agent that runs. The result is stored when the node stops, and with durability "step" at once.
-    The work may ask people itself; then it goes on here.
+    Use it for work before an interrupt that has effects or is expensive: sending a message, running
+    an agent. The result is stored when the node stops, and with durability "step" at once. The work
+    may interrupt; a resume then continues here.
 
     Args:
-        key: Unique in the node, and the same each time it runs.
-        work: Does it; its result must be storable.
+        key: Unique in the node, and the same in each run.
+        work: Does the work; its result must be storable.
 
     Raises:
-        OutsideNodeError: This is no node.
+        OutsideNodeError: There is no current node.
         UnstorableValueError: The result cannot be stored.
     """
     if node_here() is None:
@@ -36,7 +36,7 @@ async def once(key: str, work: Callable[[], Awaitable[T]]) -> T:
 
 
 async def kept(key: str, work: Callable[[], Awaitable[T]]) -> T:
-    """Do what `once` does; outside of a node, just do it. For parts of the runtime."""
+    """Do what `once` does; outside of a node, run the work. For the runtime."""
     node = node_here()
     if node is None:
         return await work()
@@ -49,6 +49,6 @@ async def kept(key: str, work: Callable[[], Awaitable[T]]) -> T:
         data = encode(result)
         if journal.every_step:
             await journal.append(ONCE, key, {"result": data})
-        # Read back, so that the node sees now what it will see after a restart.
+        # Decode the stored form, so that the first run sees the same value as a rerun.
         node.kept[key] = decode(data)
     return cast("T", deepcopy(node.kept[key]))

@@ -1,4 +1,4 @@
-"""Questions of nodes: how a node asks, and how it gets its answers when it runs again."""
+"""Interrupts of nodes: how a node asks, and how a rerun reads its answers."""
 
 from __future__ import annotations
 
@@ -38,20 +38,23 @@ _SLOT = "question"
 @register("countersign.graph_question/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of a node, or of a breakpoint, to people. Stored: version 1, must stay readable.
+    """The info of an interrupt of a node or breakpoint.
+
+    Stored: version 1, must stay readable.
 
     Attributes:
         kind: "node" for `node_interrupt`, "before" or "after" for a breakpoint.
-        node: Which node.
-        value: What it asks; of a breakpoint, the node's name.
-        index: Which of the node's questions, from 0.
-        schema: JSON schema of the answers; None takes any.
-        fingerprint: Of value and schema: the answer is for nothing else.
-        state: What the graph's state is; breakpoints show it, others have None.
-        state_schema: JSON schemas by key of that state, for those who edit it.
-        sends: At a breakpoint: what runs with arguments of its own when it is passed.
-        line: The nodes of its graph in their order, where they run one after the other; else empty.
-        asked_again: Why people are asked anew; empty when they are not.
+        node: Name of the node.
+        value: What the node asks; for a breakpoint, the node's name.
+        index: Number of the interrupt in its node, from 0.
+        schema: JSON schema of the answers; None accepts any answer.
+        fingerprint: Digest of value and schema. An answer is valid only for this digest.
+        state: The graph's state at a breakpoint; otherwise None.
+        state_schema: JSON schemas of that state by key, for edits.
+        sends: At a breakpoint: the nodes that will run with arguments of their own.
+        line: The nodes of its graph in order, if they certainly run one after the other; else
+            empty.
+        asked_again: Why people are asked again; empty the first time.
     """
 
     kind: QuestionKind
@@ -72,7 +75,7 @@ class Question:
         return self.value if isinstance(self.value, str) else json.dumps(encode(self.value))
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer of the wrong kind, as far as the stored schema can tell.
+        """Refuse an answer of the wrong type, as far as the stored schema can tell.
 
         Raises:
             ResumeDataError: The answer does not fit.
@@ -92,14 +95,14 @@ class Question:
 
 
 def check_passage(answer: object, where: str) -> None:
-    """Refuse what is neither a yes nor a no to a breakpoint: nothing unclear lets a node run.
+    """Refuse an answer that is neither an approval nor a rejection of a breakpoint.
 
     Args:
-        answer: What was given.
+        answer: The answer.
         where: The breakpoint, for the error.
 
     Raises:
-        ResumeDataError: It is something else.
+        ResumeDataError: The answer is neither.
     """
     if not isinstance(answer, bool | ApprovalResult | StateUpdate | Expired | Cancelled):
         raise ResumeDataError(
@@ -110,20 +113,20 @@ def check_passage(answer: object, where: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class NodeRun:
-    """A node that runs now, and what it may know of its questions. For the runtime.
+    """A running node, with its interrupts and answers. For the runtime.
 
     Attributes:
-        run: The run that it belongs to.
-        address: Where it stands.
-        node: Its name.
-        answered: By index of the question.
+        run: The run of the node.
+        address: Address of the node.
+        node: Name of the node.
+        answered: Answered questions by index.
         pending: Interrupts of earlier questions, by index.
-        queue: Answers for questions that it has not asked yet.
-        kept: What is finished inside it, and does not run again with it.
-        asked: How many questions it has asked so far.
-        refusals: What kept it from going on, and must be told.
+        queue: Answers to questions that the node has not asked yet.
+        kept: Finished work inside the node, which a rerun does not repeat.
+        asked: Number of questions asked so far.
+        refusals: Refused answers, to be raised as errors.
         line: See `Topology`.
-        lapsed: Why people are asked once more, by the index of the question.
+        lapsed: Why people are asked again, by the index of the question.
     """
 
     run: RunContext
@@ -140,11 +143,11 @@ class NodeRun:
 
     @property
     def approvals(self) -> tuple[str, ...]:
-        """Ids of the questions with which people have just let something run here."""
+        """Ids of interrupts whose new answers approved something here."""
         return tuple(one.id for _, one in self._approved())
 
     def lapse(self, why: str) -> None:
-        """Have people asked once more who have just let something run; what followed goes, too."""
+        """Void the new approvals, and the answers after them, and ask people again."""
         first = min(index for index, _ in self._approved())
         self.answered = {at: one for at, one in self.answered.items() if at < first}
         self.pending.pop(first, None)
@@ -158,7 +161,7 @@ class NodeRun:
                 yield index, one
 
     def take_answers(self) -> None:
-        """Learn what waits here, and what people answered."""
+        """Read the pending interrupts and their answers."""
         top = self.run.topmost(self.address)
         for point in top.walk() if top else ():
             if point.address != self.address or not point.slot.startswith(_SLOT):
@@ -178,11 +181,11 @@ class NodeRun:
         )
 
     def check_finished(self) -> None:
-        """Make sure that every answer was for a question that the node did ask.
+        """Check that the node asked the question of every answer.
 
         Raises:
-            InterruptSignal: One was not: all waits on.
-            QuestionChangedError: The same, and nothing waits.
+            InterruptSignal: The node did not ask a question; pending interrupts stay pending.
+            QuestionChangedError: The same, and no interrupt is pending.
         """
         unused = [
             index
@@ -195,11 +198,11 @@ class NodeRun:
             self.changed(self.asked, f"was never asked, but {len(self.queue)} more answers came")
 
     def changed(self, index: int, detail: str) -> NoReturn:
-        """Refuse to go on, as people answered something else.
+        """Stop, because people answered another question.
 
         Raises:
-            InterruptSignal: What waited, waits on.
-            QuestionChangedError: Nothing waited.
+            InterruptSignal: Pending interrupts stay pending.
+            QuestionChangedError: No interrupt was pending.
         """
         error = QuestionChangedError(self.node, index, detail)
         self.refusals.append(error)
@@ -209,10 +212,11 @@ class NodeRun:
         raise_point(point, error)
 
     def ask(self, question: Question, read: Callable[[object], object]) -> object:
-        """Answer a question, or ask people.
+        """Return the answer to a question, or interrupt.
 
-        An answer is for what people were shown: when the node asks something else now, the old
-        question is withdrawn, and the new one asked. That nobody answered is true of both.
+        An answer applies only to the question that people saw. If the node now asks another
+        question, the old interrupt is withdrawn and a new one is created. An expiry applies to
+        both.
         """
         index = question.index
         known, before = self._known(question), self.pending.get(index)
@@ -225,7 +229,7 @@ class NodeRun:
             value = read(known.value)
         except ValueError as error:
             self._refuse(question, before, str(error))
-        # Kept once it was read: an answer of the wrong kind must leave the question open.
+        # Stored only after `read` succeeded: a wrong answer leaves the question pending.
         self.answered[index] = known
         return value
 
@@ -241,7 +245,7 @@ class NodeRun:
         return known
 
     def _ask_anew(self, question: Question) -> NoReturn:
-        """Withdraw the answers from this question on: what came later followed from it."""
+        """Withdraw this answer and all later ones, which depend on it, and interrupt."""
         dropped = [self.answered.pop(at) for at in sorted(self.answered) if at >= question.index]
         self.queue.clear()
         unused = [one.id for one in dropped if one.id in self.run.answers]
@@ -253,7 +257,7 @@ class NodeRun:
         self._raise(question, None, *refusals)
 
     def _refuse(self, question: Question, before: InterruptNode | None, fault: str) -> NoReturn:
-        """An answer of the wrong kind is not kept: the question waits on."""
+        """Keep the question pending after an answer of the wrong type."""
         self.answered.pop(question.index, None)
         self.queue.clear()
         error = ResumeDataError(f"the answer to {question} does not fit: {fault}; nothing is kept")
@@ -274,7 +278,7 @@ class NodeRun:
 
 
 def _is_of_another(question: Question, known: Answered) -> bool:
-    """Whether an answer is for another question than the one that is asked now."""
+    """Whether an answer is for another question than the current one."""
     is_answer = not isinstance(known.value, Expired | Cancelled)
     return is_answer and known.fingerprint != question.fingerprint
 
@@ -288,7 +292,7 @@ _node: ContextVar[NodeRun] = ContextVar("agents_graph_node")
 
 @contextmanager
 def running(node: NodeRun) -> Iterator[None]:
-    """Make a node the one that runs here. For the runtime."""
+    """Set the current node. For the runtime."""
     token = _node.set(node)
     try:
         yield
@@ -309,22 +313,24 @@ def node_interrupt(value: object, *, response_type: object) -> object: ...
 
 
 def node_interrupt(value: object, *, response_type: object = None) -> object:
-    """Ask people from a node, and give back their answer.
+    """Interrupt a node to ask people, and return their answer.
 
-    The first time, the node stops here. When people have answered, it runs again from its top, and
-    this call returns their answer. So what stands before it runs again: keep that free of effects.
-    A node may ask several questions; it must ask the same ones in the same order each time.
+    At first, the node stops here. After the answer, the node runs again from its top, and this call
+    returns the answer. Code before the call therefore runs again, so keep it free of effects. A
+    node may ask several questions, the same ones in the same order in each run.
 
     Args:
         value: What people see; storable.
-        response_type: What the answer must be; any type that pydantic reads. None takes any answer.
-            A type that names `Expired` or `Cancelled` (`str | Expired`) gets that outcome as well.
+        response_type: Type of the answer; any type that pydantic reads. None accepts any answer. A
+            type that includes `Expired` or `Cancelled` (`str | Expired`) also receives that
+            outcome.
 
     Raises:
-        InterruptSignal: People are asked. Let it pass.
-        OutsideNodeError: This is no node.
-        NotAnsweredError: The question expired or was called off, and the type does not name that.
-        UnstorableValueError: The value cannot be stored; nobody is asked.
+        InterruptSignal: People are asked. Do not catch it.
+        OutsideNodeError: There is no current node.
+        NotAnsweredError: The interrupt expired or was cancelled, and the type does not include that
+            outcome.
+        UnstorableValueError: The value cannot be stored; people are not asked.
     """
     node = _asking_node()
     wanted = without_outcomes(response_type)
@@ -352,7 +358,7 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
 
 
 def node_here() -> NodeRun | None:
-    """The node that runs here, also in address segments of it; None in its tools and agents."""
+    """Return the current node, also in its address segments; None in tools and agents."""
     node = _node.get(None)
     if node is None:
         return None
@@ -371,6 +377,6 @@ def _asking_node() -> NodeRun:
 
 
 def fingerprint(value: object, schema: Json) -> str:
-    """A digest of what people are shown: the same text has the same, in every process."""
+    """Return a digest of what people see, equal in every process."""
     text = json.dumps([encode(value), schema], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,11 +1,11 @@
-"""The run of a graph, step by step, in whatever run it is in.
+"""The run of a graph, step by step.
 
-A step runs its nodes side by side and waits for all of them. What they write counts when all are
-finished. When one asks people, or fails, the step stays as it is: who is finished never runs
-again, who waits and was not answered is not entered, who failed or was answered runs again.
+A step runs its nodes in parallel and waits for all of them. Their updates are written when all
+nodes are finished. If a node interrupts or fails, the step stays open: finished nodes never run
+again, unanswered nodes are not entered, failed or answered nodes run again.
 
-A graph keeps its place in the state of its own interrupt, like any other component. So it works the
-same alone, in a node, in a tool and in an agent.
+A graph stores its place in the state of its own interrupt, like any other component. It therefore
+works the same alone, in a node, in a tool and in an agent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Hooks:
 
     Attributes:
         keep: Stores the state between two steps, before the next begins.
-        tell: Takes what `stream` gives: the mode, and what happened.
+        tell: Receives the mode and the part for `stream`.
     """
 
     keep: Callable[[GraphState], Awaitable[None]] = _keep_nothing
@@ -57,12 +57,12 @@ class GraphRun:
     Args:
         topology: The graph.
         hooks: Functions that it calls.
-        around: The graph around it, when it is a node of one.
-        is_gated: Whether people let the whole of it run, at a breakpoint around it.
-        step_limit: How many steps it may take from now on; None takes what the graph says.
+        around: The parent graph, if this is a sub-graph.
+        is_gated: Whether people approved the whole graph at a breakpoint of its parent.
+        step_limit: Maximum number of further steps; None takes the graph's limit.
 
     Attributes:
-        state: Where it stands; set once it has begun.
+        state: The current state; set once the graph has begun.
     """
 
     def __init__(
@@ -99,38 +99,38 @@ class GraphRun:
     async def run(
         self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None = None
     ) -> Values:
-        """Run to the end, from where it stands; after an error, it may be called again.
+        """Run to the end, from the current state. May be called again after an error.
 
         Args:
-            make_input: Makes the input; only called when it has not begun.
-            memory: What it has kept from the last time.
+            make_input: Returns the input; called only if the graph has not begun.
+            memory: Stored private values of a stateful sub-graph.
 
         Returns:
-            The state at the end.
+            The final state.
 
         Raises:
-            InterruptSignal: People are needed.
-            NodeRefusedError: A breakpoint was not passed.
-            AgentError: The graph cannot go on.
-            Exception: A node failed. `kept_point` has what is needed to go on.
+            InterruptSignal: The graph is interrupted.
+            NodeRefusedError: A breakpoint was refused.
+            AgentError: The graph cannot continue.
+            Exception: A node failed. `kept_point` has the state for a later resume.
         """
         if not self._has_begun:
             await self._load(make_input, memory)
         self._has_begun = True
         while True:
-            # The gate comes first: no node of a step runs before people let it begin.
+            # Pass the gate first: no node of a step runs before people have approved the step.
             await self._pass_gate()
             if not self.state.tasks:
                 return self.state.values
             if self._steps >= self._step_limit:
                 raise GraphStepLimitError(self._topology.name, self._step_limit)
-            # Here nothing is half done, so a run that is stopped loses no work.
+            # Between two steps no node is running, so a stopped run loses no work.
             self._stop_if_wanted()
             await self._run_step()
             await self._commit()
 
     def kept_point(self) -> InterruptNode:
-        """All that is needed to go on later, also after an error."""
+        """The interrupt with the state that a later resume needs, also after an error."""
         children = tuple(self._signals[at].point for at in sorted(self._signals))
         return InterruptNode(
             id=self._id or self._run.new_id(),
@@ -170,7 +170,7 @@ class GraphRun:
             self._interrupt({0: stop_signal(self._scope)})
 
     def _is_under_way(self) -> bool:
-        """Whether the step has begun: then it is no place to stop, or what it knows is lost."""
+        """Whether the step has begun. Stopping here would lose its progress."""
         has_begun = any(task.status != "todo" or task.answered for task in self.state.tasks)
         return self._is_first and (has_begun or self._run.journal.knows_work)
 
@@ -181,7 +181,7 @@ class GraphRun:
             composite_interrupt(GraphInfo(graph=self._topology.name), self.state, *ordered)
 
     async def _run_step(self) -> None:
-        """Run what is to run in this step; whoever is finished stays finished."""
+        """Run the unfinished nodes of the step."""
         todo = [at for at in range(len(self.state.tasks)) if self._is_to_run(at)]
         errors: dict[int, Exception] = {}
         async for at, ending in self._side_by_side(todo):
@@ -192,22 +192,22 @@ class GraphRun:
                 errors[at] = ending.error
             if ending.task.outcome is not None:
                 self._tell_update(ending.task.node, ending.task.outcome)
-        # First of all: when an entry could not be written, somebody else may work on this run.
+        # Check first: a failed journal write can mean that another process owns this run.
         self._run.journal.raise_failure()
-        # An error ends the run now; questions beside it are in `kept_point`, and wait on.
+        # An error ends the run now. Parallel interrupts are in `kept_point` and stay pending.
         if errors:
             self._fail(errors)
         if self._signals:
             self._interrupt(self._signals)
 
     def _is_to_run(self, at: int) -> bool:
-        """Whether a task runs now: it may be finished, or wait for people still."""
+        """Whether a task must run now: it is neither finished nor waiting for people."""
         task = self.state.tasks[at]
         if task.outcome is not None:
             if self._is_first:
                 self._tell_update(task.node, task.outcome, cached=True)
             return False
-        if task.status == "waiting" and at in self._signals:  # one beside it is tried again
+        if task.status == "waiting" and at in self._signals:  # a parallel node is retried
             return False
         self._signals.pop(at, None)
         untouched = self._run.untouched(task.address(self._scope.address))
@@ -253,7 +253,7 @@ class GraphRun:
             raise fatal
 
     async def _commit(self) -> None:
-        """Write what the nodes of the step return, and see what is next."""
+        """Write the updates of the step and determine the next step."""
         values = self._topology.channels.merge(self.state.values, self.state.updates)
         done = [(task.node, cast("Outcome", task.outcome).goto) for task in self.state.tasks]
         self._steps += 1
@@ -264,13 +264,13 @@ class GraphRun:
         else:
             self.state = await self._topology.advance(state, values, done)
         self._is_first, self._signals = False, {}
-        # On record before anybody hears of it. A gate stores the same state when it asks.
+        # Store before people are asked. With a gate, the interrupt stores the same state.
         if self.state.tasks and not self.state.gate:
             await self._hooks.keep(self.state)
         self._hooks.tell("values", deepcopy(values))
 
     def _leaving(self) -> Outcome | None:
-        """Return the outcome that a node of the step gives to the graph around, if one does."""
+        """Return the outcome that a node addresses to the parent graph, if any."""
         outcomes = [(task.node, task.outcome) for task in self.state.tasks if task.outcome]
         leaving = [(node, outcome) for node, outcome in outcomes if outcome.is_for_parent]
         if len(leaving) > 1:
@@ -281,18 +281,18 @@ class GraphRun:
 
 
 def _make_child(here: OuterGraph, is_gated: bool) -> GraphRun:  # noqa: FBT001 - see `MakeChild`
-    """Make the run of a sub-graph; it stands where its node does."""
+    """Create the run of a sub-graph at its node's address."""
     return GraphRun(cast("Topology", here.node.graph), around=here, is_gated=is_gated)
 
 
 def read_state(topology: Topology, point: InterruptNode) -> GraphState:
-    """Read where a graph stood.
+    """Read the stored state of a graph.
 
     Raises:
-        AgentChangedError: It was another graph; or a node that must go on is gone, or is a
-            sub-graph and was none, or the other way round; or an edge is gone that waits for more;
-            or the schema has changed, and what is stored does not fit.
-        CheckpointDecodeError: It is damaged.
+        AgentChangedError: The state is of another graph; or an unfinished node is gone, or changed
+            between function and sub-graph; or a partly reached edge is gone; or the stored values
+            do not fit the schema.
+        CheckpointDecodeError: The state is damaged.
     """
     state = decode(point.state)
     if not isinstance(state, GraphState):
@@ -314,7 +314,7 @@ def read_state(topology: Topology, point: InterruptNode) -> GraphState:
 
 
 def _check_inside(topology: Topology, point: InterruptNode, task: Task) -> None:
-    """Make sure that what waits in a node can still be answered there."""
+    """Check that the interrupts inside of a node can still be answered."""
     graph, address = topology.nodes[task.node].graph, task.address(point.address)
     for child in point.children:
         if not address.is_prefix_of(child.address):

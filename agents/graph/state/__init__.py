@@ -1,1 +1,1 @@
-"""The state of a graph: its keys, its shape, and where a thread stands."""
+"""A graph's state: its keys, the graph's structure, and the place of a thread."""

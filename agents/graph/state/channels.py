@@ -1,4 +1,4 @@
-"""The state of a graph: its keys, their types, and how updates are merged into it."""
+"""The keys of a graph's state: their types, defaults and reducers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Channel:
     Attributes:
         name: The key.
         kind: The type of its values.
-        reducer: Merges an update into the value; without one, the update replaces it.
-        fault: Says what is wrong with a value; empty when it fits.
-        default: Makes the value that it has before anything is written; None leaves it out.
+        reducer: Merges an update into the value; None replaces the value.
+        fault: Describes what is wrong with a value; empty if it is valid.
+        default: Creates the initial value; None leaves the key out.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Channels:
             reducer: a function of the old value and the update.
 
     Raises:
-        GraphBuildError: It is none of these.
+        GraphBuildError: The schema is none of these.
     """
 
     def __init__(self, schema: type) -> None:
@@ -80,28 +80,28 @@ class Channels:
         return tuple(self._channels)
 
     def has_reducer(self, name: str) -> bool:
-        """Whether updates of a key are merged, rather than put in its place."""
+        """Whether updates of a key are merged instead of replacing the value."""
         return self._channels[name].reducer is not None
 
     def schemas(self) -> dict[str, Json]:
-        """JSON schemas by key, of the keys that have one that stands for itself."""
+        """JSON schemas by key, for keys with a self-contained schema."""
         found = {name: _schema(channel.kind) for name, channel in self._channels.items()}
         return {name: schema for name, schema in found.items() if schema}
 
     def initial(self) -> Values:
-        """The state before anything is written."""
+        """Return the state before the first write."""
         return {c.name: c.default() for c in self._channels.values() if c.default is not None}
 
     def filled(self, values: Mapping[str, Any]) -> Values:
-        """A state with the defaults of keys that it does not have: the schema may be newer."""
+        """Add the defaults of missing keys, since the schema may be newer than the state."""
         missing = {key: value for key, value in self.initial().items() if key not in values}
         return {**missing, **values}
 
     def given(self, given: object, who: str) -> dict[str, object]:
-        """Read the input that a graph begins with: a dict by key, or the model of its state.
+        """Read the input of a graph: a dict by key, or an instance of the state's model.
 
         Raises:
-            StateUpdateError: It is something else.
+            StateUpdateError: The input is neither.
         """
         values = self._model.read(given) if self._model else None
         if values is None and isinstance(given, Mapping):
@@ -112,11 +112,11 @@ class Channels:
         return values
 
     def view(self, values: Values) -> Any:
-        """The state as nodes and routers get it: a model if it is one, else a dict."""
+        """Return the state as nodes and routers receive it: a model, or else a dict."""
         return self._model.view(values) if self._model else values
 
     def misfit(self, values: Values) -> str:
-        """Return the fault of a stored state under the schema of now; empty when it has none."""
+        """Return why a stored state does not fit the current schema; empty if it fits."""
         if self._model is not None:
             _, faults = self._model.validated(values, ())
             return "; ".join(faults.values())
@@ -128,10 +128,10 @@ class Channels:
         return ""
 
     def check(self, update: Mapping[str, object], who: str) -> Values:
-        """Look at an update before it counts.
+        """Check an update before it is applied.
 
         Raises:
-            StateUpdateError: An unknown key, or a value that does not fit.
+            StateUpdateError: A key is unknown, or a value does not fit.
             UnstorableValueError: A value cannot be stored.
         """
         for key, value in update.items():
@@ -145,14 +145,14 @@ class Channels:
         return dict(update)
 
     def merge(self, values: Values, updates: Iterable[tuple[str, Mapping[str, object]]]) -> Values:
-        """Write updates of one step, in order.
+        """Apply the updates of one step, in order.
 
         Args:
-            values: The state before; stays as it is.
-            updates: Who writes, and what.
+            values: The state before; unchanged.
+            updates: Pairs of writer and update.
 
         Raises:
-            StateUpdateError: An update does not fit, or two replace the same key.
+            StateUpdateError: An update does not fit, or two updates replace the same key.
             UnstorableValueError: A value cannot be stored.
         """
         merged, writers = deepcopy(self.filled(values)), dict[str, str]()
@@ -172,10 +172,10 @@ class Channels:
         return self._whole(merged, writers, last)
 
     def replace(self, values: Values, edit: Mapping[str, object], who: str) -> Values:
-        """Put new values in the place of old ones, without reducers.
+        """Replace values without reducers.
 
         Raises:
-            StateUpdateError: An unknown key, or a value that does not fit.
+            StateUpdateError: A key is unknown, or a value does not fit.
             UnstorableValueError: A value cannot be stored.
         """
         if not isinstance(edit, Mapping):
@@ -189,7 +189,7 @@ class Channels:
         return self._whole(edited, dict.fromkeys(edit, who), who)
 
     def _whole(self, values: Values, writers: Mapping[str, str], who: str) -> Values:
-        """A state that is about to count: a model has a say about all of it."""
+        """Validate the whole state if the schema is a model."""
         if self._model is None:
             return values
         made, faults = self._model.validated(values, writers)
@@ -253,7 +253,7 @@ def _read(schema: type) -> list[Channel]:
 
 
 def _defaults(schema: Any) -> dict[str, Callable[[], object] | None] | None:
-    """Makers of default values by key; None when the schema cannot have any."""
+    """Return functions that create defaults by key, or None if the schema has none."""
     if is_typeddict(schema):
         return None
     if isinstance(schema, type) and dataclasses.is_dataclass(schema):
@@ -269,7 +269,7 @@ def _model_of(schema: Any) -> ModelSchema | None:
 
 
 def _read_model(schema: type, model: ModelSchema) -> list[Channel]:
-    """The keys of a model: its fields, with all that they demand."""
+    """Return the keys of a model with all constraints of its fields."""
     if not model.fields:
         raise GraphBuildError(f"the state {schema.__name__!r} has no keys; declare some")
     channels = []
@@ -306,12 +306,12 @@ def _make(name: str, hint: object, default: Callable[[], object] | None) -> Chan
 
 
 def _annotated(kind: object, metadata: Sequence[object]) -> object:
-    """A type with what is demanded of its values beside it."""
+    """Return a type with its constraints as `Annotated`."""
     return Annotated[(kind, *metadata)] if metadata else kind
 
 
 def _check_reducer(name: str, reducer: Reducer) -> None:
-    """Make sure that it can be called with the old value and the update, and gives the new one."""
+    """Check that the reducer can be called with the old value and the update."""
     wanted = f"the reducer of {name!r} must be a plain function of the old value and the update"
     if is_async(reducer):
         raise GraphBuildError(f"{wanted}; {reducer!r} is async")
@@ -324,7 +324,7 @@ def _check_reducer(name: str, reducer: Reducer) -> None:
 
 
 def type_fault(kind: object) -> Callable[[object], str]:
-    """Make a function that says what is wrong with a value of a key; nothing is converted."""
+    """Return a function that describes what is wrong with a value, without converting."""
     adapter = _adapter(kind)
 
     def fault(value: object) -> str:

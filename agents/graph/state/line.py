@@ -1,4 +1,4 @@
-"""Graphs whose nodes run one after the other, so that people can be told which step this is."""
+"""Detects graphs whose nodes run in a fixed order, so that people see progress."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from agents.graph.state.plan import Draft, Node
 
 
 def line_of(draft: Draft) -> tuple[str, ...]:
-    """The nodes of a graph in the order in which they run; empty where that is not certain.
+    """Return the nodes of a graph in their fixed order, or nothing if there is none.
 
-    It is certain where each node has one edge, to the next, and can lead nowhere else: its
-    `destinations` are empty, or its function's return type has no command in it. Hidden nodes are
-    no steps to people.
+    The order is fixed if each node has one edge, to the next, and no other target: its
+    `destinations` are empty, or its function's return type contains no command. Hidden nodes are
+    not steps to people.
 
     Args:
-        draft: The graph, checked.
+        draft: The checked graph.
     """
     if draft.branches or draft.joins or not all(map(_keeps_to_edges, draft.nodes.values())):
         return ()
@@ -33,20 +33,20 @@ def line_of(draft: Draft) -> tuple[str, ...]:
 
 
 def _next(draft: Draft, name: str) -> str:
-    """The only node that an edge leads to; empty where there is none, or more than one."""
+    """Return the target of a node's single edge, else an empty text."""
     targets = set(draft.edges.get(name, ()))
     return targets.pop() if len(targets) == 1 else ""
 
 
 def _keeps_to_edges(node: Node) -> bool:
-    """Whether a node can lead nowhere but along its edges, or to the end."""
+    """Whether a node can only follow its edges or end the graph."""
     if node.destinations is not None:
         return not node.destinations
     return node.function is not None and _is_update(_result_of(node.function))
 
 
 def _result_of(function: object) -> Any:
-    """The type that a function says it returns; `Any` where it says none that can be read."""
+    """Return the declared return type of a function, or `Any` if it cannot be read."""
     try:
         return get_type_hints(function).get("return", Any)
     except Exception:  # noqa: BLE001 - annotations are code of a node's author
@@ -54,7 +54,7 @@ def _result_of(function: object) -> Any:
 
 
 def _is_update(result: object) -> bool:
-    """Whether a type is that of updates of the state alone."""
+    """Whether a type allows state updates only."""
     if result is None or result is NoneType:
         return True
     kind = get_origin(result) or result

@@ -18,13 +18,13 @@ BreakKind = Literal["before", "after"]
 @register("countersign.graph_answered/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A question of a node that people answered. Stored: version 1, must stay readable.
+    """An answered question of a node. Stored: version 1, must stay readable.
 
     Attributes:
-        index: Which of the node's questions, from 0.
-        id: Its interrupt id.
-        fingerprint: Of what people were shown.
-        value: Their answer.
+        index: Number of the question in its node, from 0.
+        id: Interrupt id.
+        fingerprint: Digest of what people saw.
+        value: People's answer.
     """
 
     index: int
@@ -36,11 +36,11 @@ class Answered:
 @register("countersign.graph_memory/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A sub-graph's memory until it runs again. Stored: version 1, must stay readable.
+    """A sub-graph's memory until its next run. Stored: version 1, must stay readable.
 
     Attributes:
-        values: Its keys that the graph around it does not have.
-        below: The same of sub-graphs in it, by node.
+        values: Its keys that the parent graph does not have.
+        below: Memory of nested sub-graphs, by node.
     """
 
     values: dict[str, object]
@@ -53,10 +53,10 @@ class Outcome:
     """The outcome of a node. Stored: version 1, must stay readable.
 
     Attributes:
-        update: What it writes.
-        goto: Where it leads; None follows the edges.
-        is_for_parent: Whether both are for the graph around: then this one ends.
-        memory: What the node keeps, if it is a sub-graph that does.
+        update: The node's update of the state.
+        goto: Next targets; None follows the edges.
+        is_for_parent: Whether update and goto apply to the parent graph. The sub-graph then ends.
+        memory: Memory of a stateful sub-graph.
     """
 
     update: dict[str, object]
@@ -71,15 +71,15 @@ class Task:
     """One run of a node in a step. Stored: version 1, must stay readable.
 
     Attributes:
-        node: Its name.
-        run: Which run of that node in this thread, from 1: part of its address.
-        sent: What it gets in place of the state, in a list of one; None gives it the state.
-        status: How far it is.
-        answered: Answers that it gets when it runs again.
-        kept: What is finished inside it, and must not run again with it; by key.
-        outcome: What it returned; set when it is done.
-        error: Why it failed; set when it did.
-        is_guarded: Whether people let this step begin, at a breakpoint.
+        node: Name of the node.
+        run: Number of this run of the node in its thread, from 1: part of its address.
+        sent: The node's own input in a list of one; None means the graph's state.
+        status: Progress of the task.
+        answered: Answers for the next run.
+        kept: Finished work inside the node, which a rerun does not repeat; by key.
+        outcome: The node's outcome; set when the task is done.
+        error: The failure; set when the task failed.
+        is_guarded: Whether people approved the step at a breakpoint.
     """
 
     node: str
@@ -105,9 +105,9 @@ class Break:
 
     Attributes:
         kind: Before or after the node.
-        node: Which.
+        node: Name of the node.
         id: Its interrupt id, once it is passed.
-        edit: What shall replace keys of the state.
+        edit: New values of the state.
     """
 
     kind: BreakKind
@@ -117,22 +117,22 @@ class Break:
 
     @property
     def slot(self) -> str:
-        """The state slot of its question, at the graph's address."""
+        """State slot of its interrupt, at the graph's address."""
         return f"{self.kind}:{self.node}"
 
 
 @register("countersign.graph_origin/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOrigin:
-    """The origin of a step, kept as long as people may change the state before it begins.
+    """The origin of a step, stored while people may change the state before the step.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        done: Who was finished, and where it led by itself; None followed its edges.
-        joins: See `GraphState`, before that.
-        counts: See `GraphState`, before that.
-        queued: See `GraphState`, before that.
+        done: Finished nodes, each with its own targets; None followed its edges.
+        joins: `GraphState.joins` before the step was determined.
+        counts: `GraphState.counts` before the step was determined.
+        queued: `GraphState.queued` before the step was determined.
     """
 
     done: tuple[tuple[str, tuple[str | Send, ...] | None], ...]
@@ -144,20 +144,20 @@ class StepOrigin:
 @register("countersign.graph_state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphState:
-    """A graph between, or in the middle of, two steps. Stored: version 1, must stay readable.
+    """A graph between or within steps. Stored: version 1, must stay readable.
 
     Attributes:
-        graph: Its name.
-        values: What all finished steps have written.
-        step: How many steps of this turn are finished.
-        tasks: The nodes of the step that goes on; empty at the end.
-        gate: Breakpoints that must be passed before the step begins.
-        joins: The nodes that have arrived at an edge that waits for several, by `join_key`.
-        counts: How often each node was to run.
-        queued: Where a command leads that was given with a resume; part of the next step.
-        leaving: What a node told the graph around: this one ends with it.
-        memories: What sub-graphs keep, by node.
-        origin: What the step was worked out of; None when no breakpoint is before it.
+        graph: Name of the graph.
+        values: The state after all finished steps.
+        step: Number of finished steps of this turn.
+        tasks: The nodes of the current step; empty at the end.
+        gate: Breakpoints to pass before the step begins.
+        joins: Nodes that have reached an edge that waits for several, by `join_key`.
+        counts: Number of runs by node.
+        queued: Targets of a command that came with a resume; part of the next step.
+        leaving: A node's command to the parent graph, with which this graph ends.
+        memories: Memories of sub-graphs, by node.
+        origin: The data that the step was determined from; None without a breakpoint.
     """
 
     graph: str
@@ -174,12 +174,12 @@ class GraphState:
 
     @property
     def next(self) -> tuple[str, ...]:
-        """Names of the nodes that still have to finish in this step."""
+        """Names of the unfinished nodes of this step."""
         return tuple(task.node for task in self.tasks if task.status != "done")
 
     @property
     def updates(self) -> list[tuple[str, dict[str, object]]]:
-        """The updates that the finished nodes of this step write here, each with its writer."""
+        """The updates of the finished nodes of this step, each with its writer."""
         outcomes = [(f"node {task.node!r}", task.outcome) for task in self.tasks if task.outcome]
         return [(who, one.update) for who, one in outcomes if not one.is_for_parent]
 
@@ -191,22 +191,22 @@ class GraphState:
 
     @property
     def answered_ids(self) -> set[str]:
-        """Questions of this step that are answered."""
+        """Ids of the answered questions of this step."""
         found = {answer.id for task in self.tasks for answer in task.answered}
         return found | {one.id for one in self.gate if one.id}
 
     def with_task(self, at: int, task: Task) -> GraphState:
-        """The state with one task changed."""
+        """Return the state with one task changed."""
         return replace(self, tasks=(*self.tasks[:at], task, *self.tasks[at + 1 :]))
 
 
 @register("countersign.graph_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphInfo:
-    """Stands for a graph above what waits in it. Stored: version 1, must stay readable.
+    """Info of a graph with interrupts inside. Stored: version 1, must stay readable.
 
     Attributes:
-        graph: Its name.
+        graph: Name of the graph.
     """
 
     graph: str
@@ -215,10 +215,10 @@ class GraphInfo:
         return f"graph {self.graph}"
 
     def check_answer(self, answer: object) -> None:
-        """Refuse all but an edit of the graph's state.
+        """Refuse all answers but an edit of the graph's state.
 
         Raises:
-            ResumeDataError: It is something else.
+            ResumeDataError: The answer is not a `StateUpdate`.
         """
         if not isinstance(answer, StateUpdate):
             raise ResumeDataError(

@@ -1,4 +1,4 @@
-"""The shape of a graph, and which nodes come next."""
+"""The structure of a graph, and the computation of the next step."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from agents.graph.state.retries import RetryPolicy
 NodeFunction: TypeAlias = Callable[..., object]
 Router: TypeAlias = Callable[..., object]
 Arrivals: TypeAlias = Sequence[tuple[str, tuple[Target, ...] | None]]
-"""Finished nodes, each with the targets it leads to by itself; None follows its edges."""
+"""Finished nodes, each with the targets that it chose; None follows its edges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One node.
+    """A node of a graph.
 
     Attributes:
         name: Unique in its graph.
-        function: What it does; None for a sub-graph.
-        graph: The sub-graph that it is; None for a function.
+        function: The node's function; None for a sub-graph.
+        graph: The sub-graph; None for a function.
         takes_context: Whether the function takes a `NodeContext` as well.
-        destinations: Where its commands may lead; None allows every node.
-        to_input: Makes the sub-graph's input; None gives it the keys that both have.
-        to_update: Makes the node's update of the sub-graph's state; None writes back what changed.
-        retry_policy: Whether it runs again when it fails; None never does.
-        is_idempotent: Whether running twice has the same effect as once.
-        is_stateful: Whether a sub-graph keeps what only it knows, from one time to the next.
-        is_hidden: Whether "*" does not mean it, and streams of updates do not tell of it.
+        destinations: Possible targets of its commands; None allows every node.
+        to_input: Creates the sub-graph's input; None passes the shared keys.
+        to_update: Creates the node's update from the sub-graph's state; None writes its changes.
+        retry_policy: Retries the node when it fails; None never does.
+        is_idempotent: Whether a second run has no further effect.
+        is_stateful: Whether a sub-graph's private keys are kept between runs.
+        is_hidden: Whether "*" and streams of updates skip the node.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterGraph:
-    """The graph around a sub-graph.
+    """The parent graph of a sub-graph.
 
     Attributes:
-        topology: That graph.
-        node: The node in it that the sub-graph is.
+        topology: The parent graph.
+        node: The sub-graph's node in the parent.
     """
 
     topology: Topology
@@ -74,9 +74,9 @@ class Branch:
     """A conditional edge.
 
     Attributes:
-        source: Where it begins.
-        router: Says where it leads.
-        destinations: Nodes by what the router returns; None takes names of any node.
+        source: Source node.
+        router: Selects the targets.
+        destinations: Targets by the router's result; None accepts any node name.
     """
 
     source: str
@@ -86,19 +86,19 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """A whole graph.
+    """The structure of a graph: its nodes, edges and breakpoints.
 
     Attributes:
         name: Part of addresses: never change it while threads are pending.
         channels: The keys of its state.
         nodes: By name.
         edges: Successors by node.
-        joins: Edges that wait for several nodes: the nodes, and where it leads.
+        joins: Edges that wait for several nodes: the nodes, and the target.
         branches: Conditional edges.
         before: Nodes with a breakpoint before them.
         after: Nodes with a breakpoint after them.
-        step_limit: How many steps one call may take.
-        line: Its nodes in their order, where they certainly run one after the other; else empty.
+        step_limit: Maximum number of steps of one call.
+        line: Its nodes in order, if they certainly run one after the other; else empty.
     """
 
     name: str
@@ -113,14 +113,14 @@ class Topology:
     line: tuple[str, ...] = ()
 
     def shown(self, state: GraphState) -> Values:
-        """The state as people see it: with what finished nodes of this step have written."""
+        """Return the state for people: with the updates of finished nodes of this step."""
         try:
             return self.channels.merge(state.values, state.updates)
-        except StateUpdateError:  # two writers: the step cannot end, and its node says why
+        except StateUpdateError:  # two writers of one key: the step will fail with this error
             return state.values
 
     def held(self) -> Iterable[object]:
-        """Return the functions and graphs of its nodes; see `agents.runs.topology.Holder`."""
+        """The functions and graphs of the nodes; see `agents.runs.topology.Holder`."""
         return [node.graph or node.function for node in self.nodes.values()]
 
     async def begin(
@@ -129,12 +129,12 @@ class Topology:
         counts: Mapping[str, int] | None = None,
         memories: Mapping[str, Memory] | None = None,
     ) -> GraphState:
-        """Make the state of a turn that begins.
+        """Return the state at the beginning of a turn.
 
         Args:
-            values: The state, with the input in it.
-            counts: How often each node ran in turns before.
-            memories: What sub-graphs have kept.
+            values: The state's values, with the input.
+            counts: Number of runs by node in earlier turns.
+            memories: Stored memories of sub-graphs.
         """
         state = GraphState(
             graph=self.name, values=values, counts=dict(counts or {}), memories=dict(memories or {})
@@ -142,15 +142,15 @@ class Topology:
         return await self.advance(state, values, [(START, None)])
 
     async def advance(self, state: GraphState, values: Values, done: Arrivals) -> GraphState:
-        """Make the state after a step.
+        """Return the state after a step.
 
         Args:
-            state: Before.
-            values: What its values are now.
-            done: Who is finished, in order.
+            state: The state before.
+            values: The new values.
+            done: Finished nodes, in order.
 
         Raises:
-            GotoError: A router leads nowhere.
+            GotoError: A router's target is not a node.
         """
         joins = {key: list(names) for key, names in state.joins.items()}
         targets: list[Target] = []
@@ -173,14 +173,14 @@ class Topology:
         )
 
     async def again(self, state: GraphState, values: Values) -> GraphState:
-        """Work out anew what is next, as people changed the state before the step began.
+        """Determine the step again after people changed the state before it began.
 
         Args:
-            state: Before; its gate is not passed yet.
-            values: What its values are now.
+            state: The state before; its gate is not passed yet.
+            values: The new values.
 
         Raises:
-            GotoError: A router leads nowhere.
+            GotoError: A router's target is not a node.
         """
         origin = state.origin
         if origin is None:
@@ -191,13 +191,13 @@ class Topology:
         return replace(await self.advance(before, values, origin.done), queued=state.queued)
 
     def lost_join(self, state: GraphState) -> str:
-        """An edge that nodes have arrived at and that is gone; empty when none is."""
+        """Return an edge that nodes have reached and that is gone, else an empty text."""
         known = {join_key(*one) for one in self.joins}
         lost = [key for key in state.joins if key not in known]
         return lost[0] if lost else ""
 
     def leave(self, state: GraphState, values: Values, outcome: Outcome) -> GraphState:
-        """Make the state of a sub-graph that ends with a command to the graph around it."""
+        """Return the final state of a sub-graph that ends with a command to its parent."""
         after = [task.node for task in state.tasks if task.node in self.after]
         return replace(
             state,
@@ -211,10 +211,10 @@ class Topology:
     def check_target(
         self, who: str, target: object, allowed: Iterable[str] | None = None
     ) -> Target:
-        """Make sure that there is such a node.
+        """Check that a target exists.
 
         Raises:
-            GotoError: There is not.
+            GotoError: The target is not a node.
         """
         known = tuple(allowed) if allowed is not None else (*self.nodes, END)
         is_send = isinstance(target, Send)
@@ -232,7 +232,7 @@ class Topology:
             key = join_key(sources, target)
             arrived = joins.setdefault(key, [])
             arrived += [] if name in arrived else [name]
-            # The last one to arrive goes on; the next round of the edge begins with nobody.
+            # The last node to arrive follows the edge; the next round of the edge begins empty.
             if len(arrived) == len(sources):
                 del joins[key]
                 targets.append(target)
@@ -266,7 +266,7 @@ class Topology:
             raise GotoError(who, choice, tuple(map(str, known))) from None
 
     def _gate(self, after: Iterable[str], tasks: Iterable[Task]) -> list[Break]:
-        """Return the breakpoints to pass: after the last step, before the next; each node once."""
+        """Return the breakpoints after the last step and before the next, each node once."""
         before = [task.node for task in tasks if task.node in self.before]
         return [
             *(Break(kind="after", node=name) for name in dict.fromkeys(after)),
@@ -284,16 +284,19 @@ def _origin(state: GraphState, done: Arrivals) -> StepOrigin:
 
 
 def join_key(sources: Sequence[str], target: str) -> str:
-    """Return the storage key of an edge that waits for several: by its nodes, not its position."""
+    """Return the storage key of an edge that waits for several nodes.
+
+    The key consists of the nodes, not of the edge's position.
+    """
     return json.dumps([*sorted(sources), target], ensure_ascii=False)
 
 
 def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
-    """Make the tasks of a step: each node once, and once more for each `Send`.
+    """Create the tasks of a step: each node once, plus one task for each `Send`.
 
     Args:
-        targets: Where to go.
-        counts: Raised for each task.
+        targets: The step's targets.
+        counts: Number of runs by node; incremented for each task.
     """
     tasks, seen = [], set[str]()
     for target in targets:
@@ -309,20 +312,13 @@ def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
 
 
 def _copied(send: Send) -> tuple[object]:
-    encode(send.arg)  # what cannot be stored must not begin to run
+    encode(send.arg)  # raises before a task with an unstorable argument begins
     return (deepcopy(send.arg),)
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """A graph that is being built.
-
-    Attributes:
-        nodes: See `Topology`.
-        edges: See `Topology`.
-        joins: See `Topology`.
-        branches: See `Topology`.
-    """
+    """A graph under construction. Its attributes are described at `Topology`."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: dict[str, list[str]] = field(default_factory=dict)
@@ -330,7 +326,7 @@ class Draft:
     branches: list[Branch] = field(default_factory=list)
 
     def reachable(self) -> set[str]:
-        """Names of the nodes that a run can get to."""
+        """Names of the nodes that a run can reach."""
         found: set[str] = set()
         open_ends = [START]
         while open_ends:

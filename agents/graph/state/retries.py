@@ -1,4 +1,4 @@
-"""Retry policies: whether a node that failed runs again, and when."""
+"""Retry policies of nodes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from agents.core.errors import AgentError, ModelError, ModelRefusedError, ToolEr
 from agents.graph.errors import GraphBuildError, NodeFailedError, NodeRefusedError
 
 Only: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
-"""The errors that are worth another attempt: their types, or a function that says so."""
+"""The errors to retry: their types, or a predicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Lets a node run again when it raises an error; the last error counts.
+    """Retries a node when it raises an error, and raises the last error.
 
-    A question to people is never retried, nor is their no, nor a mistake of the program, such as an
-    update that does not fit. Answers that the node has stay with it, and so does what it did in
-    `once`. Nodes beside it are not touched. A node that people let run at a breakpoint is retried
-    as well: its author says with the policy that it bears that. The policy of a sub-graph says
-    nothing of the nodes in it that people let run, or that got their answers.
+    Interrupts, refusals, and programming errors such as an invalid update are never retried.
+    Answers of the node and results of `once` are kept, and parallel nodes are not affected. A node
+    that people approved at a breakpoint is also retried: with the policy, its author says that this
+    is safe. The policy of a sub-graph does not retry its approved or answered nodes.
 
     Attributes:
-        attempts: How often the node runs at most, without an answer in between.
-        only: Which errors are worth another attempt.
-        backoff: How long to wait after the first, second, … failure.
-        sleep: Waits for so many seconds.
+        attempts: Maximum number of runs without an answer in between.
+        only: Errors to retry.
+        backoff: Delay after the first, second, … failure.
+        sleep: Waits for a number of seconds.
 
     Raises:
-        GraphBuildError: There are no attempts.
+        GraphBuildError: `attempts` is less than 1.
     """
 
     attempts: int = 3
@@ -45,11 +44,11 @@ class RetryPolicy:
             raise GraphBuildError(f"a retry policy needs at least 1 attempt, got {self.attempts}")
 
     def wants(self, error: Exception, failures: int) -> bool:
-        """Whether a node runs again after an error.
+        """Whether to retry a node after an error.
 
         Args:
-            error: What it raised.
-            failures: How often it has failed, with this time.
+            error: The error.
+            failures: Number of failures, this one included.
         """
         if failures >= self.attempts or isinstance(error, NodeRefusedError | NodeFailedError):
             return False

@@ -1,4 +1,4 @@
-"""A pydantic model as the state of a graph: what it demands holds whenever the state is written."""
+"""A pydantic model as the schema of a graph's state, validated at each write."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic.fields import FieldInfo
 
 
 class ModelSchema:
-    """A pydantic model as the schema of a state, and the state as nodes see it.
+    """A pydantic model as the schema of a state.
 
-    Nothing is converted, but by validators of the model: what they make is what is stored. So they
-    must leave alone what they have made.
+    Only validators of the model convert values, and their results are stored. Validators must
+    therefore be idempotent.
 
     Args:
         model: The model.
@@ -28,7 +28,7 @@ class ModelSchema:
         return self._model.model_fields
 
     def read(self, given: object) -> dict[str, object] | None:
-        """Return the fields that an instance was made with; None when it is no instance."""
+        """Return the fields that an instance was created with, or None for another object."""
         if not isinstance(given, self._model):
             return None
         return {
@@ -38,7 +38,7 @@ class ModelSchema:
         }
 
     def view(self, values: Mapping[str, Any]) -> BaseModel:
-        """The state as a model; it has been validated before."""
+        """Return the state as a model, without validating it again."""
         known = {name: value for name, value in values.items() if name in self.fields}
         return self._model.model_construct(**known)
 
@@ -49,11 +49,11 @@ class ModelSchema:
 
         Args:
             values: The state.
-            written: What was written to it; else, defaults are not looked at, as in pydantic.
+            written: Keys that were written. Other defaults are not validated, as in pydantic.
 
         Returns:
-            The state as validators made it, and no fault; or what is wrong, by field, where an
-            empty name means the state as a whole.
+            The validated state and no faults; or the faults by field, where an empty name means the
+            whole state.
         """
         given = {
             name: value
@@ -69,7 +69,7 @@ class ModelSchema:
         return {name: getattr(made, name) for name in self.fields}, {}
 
     def faults_of(self, update: Mapping[str, Any]) -> dict[str, str]:
-        """Return the faults of single fields; faults between fields show when all are there."""
+        """Return the faults of single fields. Faults between fields need the whole state."""
         _, faults = self.validated(update, update)
         return {name: fault for name, fault in faults.items() if name in update}
 
@@ -89,5 +89,5 @@ def _faults(error: ValidationError) -> dict[str, str]:
 
 
 def told(path: Sequence[int | str], message: str) -> str:
-    """One fault as a line: where, and what."""
+    """Format a fault as a line: field and message."""
     return f"{'.'.join(map(str, path))}: {message}" if path else message

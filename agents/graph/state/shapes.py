@@ -1,7 +1,7 @@
-"""The shape of answers: a stored JSON schema, and the Python type when it is at hand.
+"""Validation of answers: by the stored JSON schema, then by the Python type.
 
-The process that takes an answer may never have run the node that asked. So what can be checked
-with the stored schema is checked at once; the type has the last word when the node runs.
+The process that receives an answer may never have run the node that asked. It therefore checks the
+answer with the stored schema at once; the type is checked when the node runs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def schema_of(kind: object) -> dict[str, Json]:
-    """The JSON schema of a type of answers.
+    """Return the JSON schema of a type of answers.
 
     Raises:
-        GraphBuildError: There is none.
+        GraphBuildError: The type has no JSON schema.
     """
     try:
         return cast("dict[str, Json]", TypeAdapter(cast("Any", kind)).json_schema())
@@ -41,10 +41,10 @@ def schema_of(kind: object) -> dict[str, Json]:
 
 
 def read_answer(kind: object, answer: object) -> object:
-    """Read an answer as a value of a type; nothing is guessed: "yes" is no bool.
+    """Convert an answer to a type in strict mode: "yes" is not a bool.
 
     Raises:
-        ValueError: It does not fit.
+        ValueError: The answer does not fit.
     """
     adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", kind))
     try:
@@ -71,10 +71,10 @@ def is_json(value: object) -> bool:
 
 
 def misfit(schema: Json, value: object, root: Json = None) -> str:
-    """Say what is wrong with JSON data; empty when nothing is, or when it cannot be told.
+    """Describe why JSON data does not match a schema; empty if it does or is unknown.
 
-    Knows types, enums, constants, required and unknown keys, items, alternatives and references:
-    whatever else is in the schema is left to the type itself.
+    Supports types, enums, constants, required and unknown keys, items, alternatives and references.
+    Other keywords are left to the type itself.
     """
     if not isinstance(schema, dict):
         return ""

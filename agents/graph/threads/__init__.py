@@ -1,1 +1,1 @@
-"""Threads of a graph: stored, resumed, read, and changed by hand."""
+"""Threads of a graph: stored, resumed, read, and edited."""

@@ -1,8 +1,8 @@
-"""Answers that a thread is resumed with: which question each is for, and whether it fits.
+"""Answers of a resume: which question each answer is for, and whether it is valid.
 
-Names are checked first: an unknown or answered id refuses the whole resume. Then values: one that
-does not fit is set aside, its question waits on, and the others count (the caller is told with an
-error when they are stored). If none fits, nothing happens at all.
+Ids are checked first: an unknown or answered id refuses the whole resume. Then values: an invalid
+value is set aside, its question stays pending, and the other answers count (an error tells the
+caller after they are stored). If no value is valid, nothing happens.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from agents.graph.threads.thread import GraphThread
 
 
 class Resume(TypedDict, total=False):
-    """The answer that a thread goes on with. At most one of the first three.
+    """Arguments of a resume. At most one of the first three.
 
     Attributes:
-        resume: One value, whatever it is, for the only question that waits; a breakpoint takes
-            True or False, an `ApprovalResult` or a `StateUpdate`.
+        resume: One value for the only pending question; a breakpoint takes True or False, an
+            `ApprovalResult` or a `StateUpdate`.
         resume_map: Values by interrupt id.
-        resume_list: Values for the questions of one node, in the order in which it asks them; the
-            first is for the only question that waits.
-        expect: The id of the question that `resume` or `resume_list` is meant for. Whoever answers
-            for a person gives it, so that a repeated answer never meets the next question.
-        command: What else to do: an update that is written first, and nodes to run.
+        resume_list: Values for the questions of one node, in the order of its interrupts; the first
+            is for the only pending question.
+        expect: Id of the question that `resume` or `resume_list` is meant for. Give it when
+            answering for a person, so that a repeated answer never meets the next question.
+        command: An update to write first, and nodes to run.
     """
 
     resume: object
@@ -60,11 +60,11 @@ class Resume(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """Answers that were looked at.
+    """Checked answers.
 
     Attributes:
-        fit: By interrupt id.
-        refusals: What is wrong with the others.
+        fit: Valid answers by interrupt id.
+        refusals: Errors of the other answers.
     """
 
     fit: Mapping[str, object]
@@ -72,11 +72,11 @@ class Sorted:
 
 
 def check_request(request: Resume) -> None:
-    """Make sure that a request has one meaning.
+    """Check that a resume is unambiguous.
 
     Raises:
-        AgentConfigError: It has none, or several.
-        TypeError: There is no such argument.
+        AgentConfigError: The arguments are missing or contradict each other.
+        TypeError: An argument is unknown.
     """
     refuse_unknown("invoke()", request, Resume)
     given = [key for key in ("resume", "resume_map", "resume_list") if key in request]
@@ -118,10 +118,10 @@ def _check_command(request: Resume) -> None:
 
 
 def check_input(given: object) -> None:
-    """Make sure that what a turn begins with is one.
+    """Check the type of a turn's input.
 
     Raises:
-        AgentConfigError: It is something else.
+        AgentConfigError: The input has another type.
     """
     if given is None or isinstance(given, Mapping | BaseModel):
         return
@@ -136,16 +136,16 @@ def check_input(given: object) -> None:
 
 
 def has_answers(request: Resume) -> bool:
-    """Whether people answered something."""
+    """Whether the request contains answers."""
     return any(key in request for key in ("resume", "resume_map", "resume_list"))
 
 
 def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict[str, object]:
-    """Find out for which question each answer is.
+    """Assign each answer to its question.
 
     Raises:
-        NothingPendingError: Nothing waits.
-        ResumeError: An id is unknown or answered, or one value could be for several questions.
+        NothingPendingError: No question is pending.
+        ResumeError: An id is unknown or answered, or a single value is ambiguous.
     """
     pending = [context.id for context in head.point.contexts()] if head.point.children else []
     if "resume_map" in request:
@@ -181,18 +181,18 @@ def _check_known(head: ThreadDocument, target: str, pending: Sequence[str]) -> N
 
 
 def _answered_ids(head: ThreadDocument) -> set[str]:
-    """Return the ids that are answered already in the steps that go on, in sub-graphs as well."""
+    """Return the answered ids of the current steps, of sub-graphs as well."""
     states = [decode(point.state) for point in head.point.walk()]
     graphs = [state for state in states if isinstance(state, GraphState)]
     return {one for state in graphs for one in state.answered_ids}
 
 
 def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, object]) -> Sorted:
-    """Look at each answer, before anything runs.
+    """Check each answer before anything runs.
 
     Raises:
-        ResumeDataError: None of them fits.
-        UnstorableValueError: One cannot be stored.
+        ResumeDataError: No answer is valid.
+        UnstorableValueError: An answer cannot be stored.
     """
     points = {point.id: point for point in head.point.walk()}
     fit: dict[str, object] = {}
@@ -210,7 +210,7 @@ def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, o
 
 
 def stopped_ids(head: ThreadDocument) -> list[str]:
-    """Return the ids of points stopped from outside: the graph goes on there without an answer."""
+    """Return the ids of points stopped from outside, which resume without an answer."""
     return [point.id for point in head.point.walk() if isinstance(point.info, CancelInfo)]
 
 
@@ -227,7 +227,7 @@ def _check(topology: Topology, point: InterruptNode, answer: object) -> None:
 
 
 def _state_at(point: InterruptNode) -> Values:
-    """The state that an edit is for."""
+    """Return the state that an edit applies to."""
     if isinstance(point.info, Question):
         return dict(point.info.state or {})
     state = decode(point.state)
@@ -235,7 +235,7 @@ def _state_at(point: InterruptNode) -> Values:
 
 
 def _graph_at(topology: Topology, address: Address) -> Topology | None:
-    """The graph or sub-graph at an address; None for one inside a function or a tool."""
+    """Return the graph or sub-graph at an address; None inside a function or a tool."""
     found: Topology | None = topology
     for segment in address.segments[1:]:
         node = found.nodes.get(segment.id) if found and segment.type == "node" else None
@@ -244,7 +244,7 @@ def _graph_at(topology: Topology, address: Address) -> Topology | None:
 
 
 def can_go_on(head: ThreadDocument) -> bool:
-    """Whether something can be done without an answer."""
+    """Whether the thread can continue without an answer."""
     state, graph = head.state, head.point.address
     asked = {child.slot for child in head.point.children if child.address == graph}
     waiting = [one.slot for one in state.gate if not one.id]
@@ -254,15 +254,15 @@ def can_go_on(head: ThreadDocument) -> bool:
 
 
 def names_questions(request: Resume) -> bool:
-    """Whether it says by id what it answers, and does nothing else: it may wait for its turn."""
+    """Whether the request only answers by id, so that it may wait for other answers."""
     return "command" not in request and ("resume_map" in request or "expect" in request)
 
 
 def late_error(thread: GraphThread, request: Resume) -> Exception:
-    """Why a resume came too late: somebody else answered the same, or does something else.
+    """Return why a resume came too late: another process answered or is running.
 
     Raises:
-        ResumeError: Somebody else is finished already, and what was meant does not wait any more.
+        ResumeError: The other process has finished, and the question is no longer pending.
     """
     head = thread.head
     if head is None or not thread.is_running:

@@ -1,4 +1,4 @@
-"""The stored document of a thread of a graph, and the note of what it was resumed with."""
+"""The stored document of a graph's thread, and the stored claim of a resume."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from agents.graph.commands import Command
 from agents.graph.state.place import GraphInfo, GraphState, Phase
 
 VERSION = 1
-"""The version of a thread's document. Its journal may have partial answers: see `partial`."""
+"""Version of a thread's document. Its journal holds partial answers."""
 
 CLAIM_VERSION = 1
-"""The version of a claim's note."""
+"""Version of a stored claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadDocument:
-    """All that is stored of a thread at one point. Stored: version 1, must stay readable.
+    """The stored checkpoint of a thread. Stored: version 1, must stay readable.
 
     Attributes:
         graph: Name of the graph.
         number: Number of this checkpoint in the thread, from 1.
-        parent: Number of the one that it came from.
-        phase: What the thread is doing.
-        reason: Why it failed or was cancelled.
-        point: The graph's own interrupt: its state, and what waits in it.
+        parent: Number of the previous checkpoint.
+        phase: Phase of the thread.
+        reason: Why the thread failed or was cancelled.
+        point: The graph's own interrupt, with its state and pending interrupts.
         counts: See `RunContext`.
-        session: Values that nodes, tools and agents in it share.
+        session: Values shared by the nodes, tools and agents.
     """
 
     graph: str
@@ -52,15 +52,15 @@ class ThreadDocument:
         return state
 
     def with_state(self, state: GraphState, *, phase: Phase, reason: str = "") -> ThreadDocument:
-        """The document of a thread whose state was changed, and in which nothing waits."""
+        """Return the document with another state and without pending interrupts."""
         point = bare_point(self.point, state)
         return replace(self, point=point, phase=phase, reason=reason)
 
     def to_text(self) -> str:
-        """Write it.
+        """Serialize the document.
 
         Raises:
-            UnstorableValueError: A value in it cannot be stored.
+            UnstorableValueError: A value cannot be stored.
         """
         data: dict[str, Json] = {
             "schema": VERSION,
@@ -77,11 +77,11 @@ class ThreadDocument:
 
     @classmethod
     def from_text(cls, text: str) -> ThreadDocument:
-        """Read what `to_text` wrote.
+        """Parse what `to_text` wrote.
 
         Raises:
-            CheckpointDecodeError: It is damaged, or no checkpoint of a graph.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The text is damaged, or not a graph's checkpoint.
+            CheckpointVersionError: The version is unknown.
         """
         data = from_text(text)
         check_version(data, VERSION)
@@ -108,34 +108,34 @@ def _phase(text: Json) -> Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphClaim:
-    """The answers and the command that a thread was resumed with.
+    """The answers and the command of a resume.
 
     Stored: version 1, must stay readable.
 
     Attributes:
         answers: By interrupt id.
-        command: What else to do.
+        command: The command, if any.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
     command: Command | None = None
 
     def to_text(self) -> str:
-        """Write it.
+        """Serialize the claim.
 
         Raises:
-            UnstorableValueError: A value in it cannot be stored.
+            UnstorableValueError: A value cannot be stored.
         """
         answers, command = encode(dict(self.answers)), encode(_plain(self.command))
         return to_text({"schema": CLAIM_VERSION, "answers": answers, "command": command})
 
     @classmethod
     def from_text(cls, text: str) -> GraphClaim:
-        """Read what `to_text` wrote; of an empty text, a claim without answers.
+        """Parse what `to_text` wrote. An empty text is a claim without answers.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The text is damaged.
+            CheckpointVersionError: The version is unknown.
         """
         if not text:
             return cls()
@@ -152,7 +152,7 @@ def _plain(command: Command | None) -> Command | None:
 
 
 def bare_point(before: InterruptNode, state: GraphState) -> InterruptNode:
-    """The interrupt of a graph in which nothing waits: it only keeps the state."""
+    """Return a graph's interrupt that only stores its state; nothing is pending in it."""
     return InterruptNode(
         id=before.id,
         address=before.address,

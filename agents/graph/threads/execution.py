@@ -1,4 +1,4 @@
-"""The work of one process on one thread: runs the graph, and stores the result."""
+"""Runs a thread in one process and stores the result."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Tell = Callable[[str, object], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadWork:
-    """The work to do with a thread now.
+    """What to do with a thread now.
 
     Attributes:
         answers: By interrupt id.
-        refusals: Answers that were set aside; told when all else is stored.
-        resumed: Whether the head was claimed, so that its journal goes on.
-        cancel: Asked between two steps whether to stop.
-        step_limit: How many steps may be taken; None takes what the graph says.
+        refusals: Errors of answers that were set aside; raised after all else is stored.
+        resumed: Whether the head was claimed, so that its journal continues.
+        cancel: Checked between two steps.
+        step_limit: Maximum number of steps; None takes the graph's limit.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
@@ -48,13 +48,13 @@ class ThreadWork:
 
 
 class Execution:
-    """Runs a thread from its head to where it stops.
+    """Runs a thread from its head until it stops.
 
     Args:
         topology: The graph.
-        options: What it was compiled with.
+        options: The options of `compile`.
         thread: The thread; this process owns it.
-        tell: Takes what `stream` gives.
+        tell: Receives the mode and the part for `stream`.
     """
 
     def __init__(
@@ -66,15 +66,15 @@ class Execution:
         self._tell = tell
 
     async def run(self, head: ThreadDocument, work: ThreadWork) -> GraphResult:
-        """Go on from a head.
+        """Run from a head until the graph ends, interrupts or fails.
 
         Args:
-            head: Where it stands.
-            work: With what.
+            head: The stored checkpoint.
+            work: Answers and options.
 
         Raises:
-            NodeRefusedError: A breakpoint was not passed; the thread is cancelled.
-            ResumeError: Some answers do not fit; everything else is stored.
+            NodeRefusedError: A breakpoint was refused; the thread is cancelled.
+            ResumeError: Some answers are invalid; everything else is stored.
             Exception: A node failed; everything else is stored.
         """
         run = self._context(head, work)
@@ -119,11 +119,11 @@ class Execution:
         )
 
     async def _keep(self, head: ThreadDocument, run: RunContext, state: GraphState) -> None:
-        """Store a step, before the next begins."""
+        """Store a step before the next begins."""
         if not self._options.every_step:
             return
         await self._save(head, run, bare_point(head.point, state), "running")
-        # The new head begins a new journal; entries of the old one belong to the old head.
+        # The new head needs a new journal; old entries belong to the old head.
         run.journal = self._thread.journal(every_step=True)
 
     async def _wait_for_people(
@@ -131,7 +131,7 @@ class Execution:
     ) -> GraphResult:
         point = signal.point
         result = self._result(point)
-        # Stored before anybody is asked: each answer finds its question on record.
+        # Stored before people are asked, so that each answer finds its question.
         saved = await self._save(head, run, point, "paused")
         result = replace(result, checkpoint=saved.number if self._thread.thread_id else 0)
         self._tell("updates", {"__interrupt__": result.interrupts})
@@ -139,7 +139,7 @@ class Execution:
         self._tell("interrupts", result.interrupts)
         contexts = tuple(one.context for one in result.interrupts)
         run.observers.tell(RunInterrupted(checkpoint_id=run.checkpoint_id, contexts=contexts))
-        # Raised last: whatever does fit is stored by now.
+        # Raised last, when all valid answers are stored.
         for refusal in (*work.refusals, *signal.refusals, *self._unused(run, point)):
             raise refusal
         return result
@@ -147,7 +147,7 @@ class Execution:
     async def _fail(
         self, head: ThreadDocument, run: RunContext, graph_run: GraphRun, error: Exception
     ) -> None:
-        """Store what is finished beside an error; a thread that somebody took over is left be."""
+        """Store finished work beside an error, unless another process owns the thread."""
         run.journal.raise_failure()
         told = f"{type(error).__name__}: {error}"
         await self._save(head, run, graph_run.kept_point(), "failed", told)
@@ -199,7 +199,7 @@ class Execution:
         return noted or await self._thread.save(document, is_new=is_new)
 
     def _unused(self, run: RunContext, waiting: InterruptNode | None) -> list[ResumeError]:
-        """Answers that nobody used; where a run was stopped, they may not have been reached."""
+        """Return unused answers. A stopped run may not have reached their nodes."""
         return [] if run.cancel.mode is not None else run.unused(waiting)
 
     def _result(self, point: InterruptNode) -> GraphResult:
@@ -209,7 +209,7 @@ class Execution:
 
 
 def _is_new(before: ThreadDocument, after: ThreadDocument) -> bool:
-    """Whether a head is another checkpoint: not when the same step only stops, or nothing moved."""
+    """Whether a head is another checkpoint; a stop within the same step is not."""
     if before.point == after.point:
         return False
     return before.phase != "running" or before.state.step != after.state.step
@@ -218,11 +218,11 @@ def _is_new(before: ThreadDocument, after: ThreadDocument) -> bool:
 async def begun(
     topology: Topology, head: ThreadDocument | None, given: object, new_id: str
 ) -> ThreadDocument:
-    """Make the head of a turn that begins with an input, on top of what the thread has.
+    """Return the head of a new turn, on top of the stored thread.
 
     Raises:
-        StateUpdateError: The input does not fit, or what is stored does not fit the schema.
-        GotoError: A router leads nowhere.
+        StateUpdateError: The input or the stored state does not fit the schema.
+        GotoError: A router's target is not a node.
     """
     channels, who = topology.channels, "the input"
     old = head.state if head else None
@@ -251,13 +251,13 @@ async def begun(
 async def commanded(
     topology: Topology, head: ThreadDocument, command: Command | None
 ) -> ThreadDocument:
-    """Do what a command says beside a resume: its update is written, its nodes join the next step.
+    """Apply a command of a resume: write its update, add its nodes to the next step.
 
-    They pass the breakpoints that are before them, like all others.
+    The nodes pass their breakpoints, like all others.
 
     Raises:
         StateUpdateError: The update does not fit.
-        GotoError: There is no such node.
+        GotoError: A target is not a node.
     """
     if command is None:
         return head
@@ -279,7 +279,7 @@ async def commanded(
 
 
 def shown(topology: Topology, head: ThreadDocument, thread_id: str) -> GraphResult:
-    """Tell where a thread stands, without running anything."""
+    """Return the current result of a thread without running it."""
     return GraphResult(
         values=topology.shown(head.state),
         interrupts=pending_of(head.point),

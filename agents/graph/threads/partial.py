@@ -1,7 +1,7 @@
-"""Partial answers: what one answer changes of a thread in which others wait on.
+"""Partial answers: the changes of one answer while other questions stay pending.
 
-It is noted in the journal, and the document stays as it is: so the cost of an answer does not
-depend on how many nodes wait beside the one that was answered.
+The changes are journaled and the document stays unchanged, so the cost of an answer does not depend
+on the number of pending nodes.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from agents.graph.state.place import GraphState, Task
 from agents.graph.threads.document import ThreadDocument
 
 PARTIAL = "partial"
-"""Kind of journal entries: a part of what waited is done, and the thread waits for the rest."""
+"""Kind of journal entries: some pending nodes are done, other nodes stay pending."""
 
 
 def difference(before: ThreadDocument, after: ThreadDocument) -> dict[str, Json] | None:
-    """Return the changes of a partial answer as JSON data. Stored: version 1, must stay readable.
+    """Return the changes of a partial answer as JSON data.
+
+    Stored: version 1, must stay readable.
 
     Args:
         before: The thread before the answer.
-        after: The same, when the nodes that were answered have run.
+        after: The thread after the answered nodes have run.
 
     Returns:
-        None when more has changed than nodes of one step: then the whole document is written.
+        None if more has changed than nodes of one step. The whole document is then written.
     """
     old, new = before.state, after.state
     was, now = _by_task(old, before.point), _by_task(new, after.point)
@@ -47,14 +49,14 @@ def difference(before: ThreadDocument, after: ThreadDocument) -> dict[str, Json]
 
 
 def applied(document: ThreadDocument, entries: Sequence[Mapping[str, Json]]) -> ThreadDocument:
-    """The thread after partial answers.
+    """Return the thread after partial answers.
 
     Args:
-        document: Before them.
-        entries: What `difference` gave, in order.
+        document: The thread before them.
+        entries: Results of `difference`, in order.
 
     Raises:
-        CheckpointDecodeError: One is damaged.
+        CheckpointDecodeError: An entry is damaged.
     """
     if not entries:
         return document
@@ -112,12 +114,12 @@ def _is_same_step(
 
 
 def _by_task(state: GraphState, point: InterruptNode) -> dict[int, InterruptNode] | None:
-    """Return the waiting point of each task in the step; None when something else waits, too."""
+    """Return the pending point of each task, or None if other points are pending, too."""
     numbers = {task.address(point.address): at for at, task in enumerate(state.tasks)}
     points: dict[int, InterruptNode] = {}
     for child in point.children:
         at = numbers.get(Address(child.address.segments[: len(point.address) + 1]))
-        # `_applied` puts them in the order of the tasks: another order has to be written whole.
+        # `_applied` sorts by task, so points in another order need a whole document.
         if at is None or at in points or (points and at < max(points)):
             return None
         points[at] = child
@@ -125,7 +127,7 @@ def _by_task(state: GraphState, point: InterruptNode) -> dict[int, InterruptNode
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, Json]:
-    """Session values that were set, each in a list of one, or deleted: None."""
+    """Return changed session values: set ones in a list of one, deleted ones as None."""
     gone: dict[str, Json] = {key: None for key in before if key not in after}
     old = {key: encode(value) for key, value in before.items()}
     new = {key: encode(value) for key, value in after.items()}

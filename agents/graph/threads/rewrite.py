@@ -1,4 +1,4 @@
-"""Changing a thread by hand: writing to its state, and going back to a checkpoint."""
+"""Manual changes of a thread: writing to its state, and forking a checkpoint."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ async def edited(
     """Write to a thread's state; see `CompiledGraph.update_state`.
 
     Raises:
-        AgentConfigError: There is no such node.
+        AgentConfigError: `as_node` is unknown.
         StateUpdateError: The update does not fit.
-        GotoError: A router leads nowhere.
+        GotoError: A router's target is not a node.
     """
     if as_node and as_node not in {START, END, *topology.nodes}:
         known = ", ".join((*topology.nodes, START, END))
@@ -56,7 +56,7 @@ def _unfinished(state: GraphState, name: str) -> int | None:
 async def _finish_task(
     topology: Topology, head: ThreadDocument, at: int, update: dict[str, object]
 ) -> ThreadDocument:
-    """Write as a node of this step: the others stay as they are."""
+    """Finish a task of this step with an update; the other tasks stay as they are."""
     state = head.state
     task = replace(state.tasks[at], status="done", outcome=Outcome(update=update), error="")
     address = task.address(head.point.address)
@@ -79,7 +79,7 @@ async def _finish_task(
 
 
 def _reset(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Let those that are not done begin anew."""
+    """Reset the unfinished tasks."""
     fresh = (replace(t, status="todo", answered=(), error="") for t in tasks)
     return tuple(
         old if old.status == "done" else new for old, new in zip(tasks, fresh, strict=True)
@@ -103,10 +103,10 @@ def _stored(
 def forked(
     source: ThreadDocument, head: ThreadDocument, new_id: Callable[[], str]
 ) -> ThreadDocument:
-    """Make a head of an earlier checkpoint; see `CompiledGraph.fork`.
+    """Return a head with an earlier checkpoint's state; see `CompiledGraph.fork`.
 
-    What is not finished gets a new number, so that no address is used twice in a thread. What
-    tools and agents asked is bound to where they stood: their nodes begin anew.
+    Unfinished nodes get new numbers, so that no address is used twice in a thread. Interrupts of
+    tools and agents are bound to their addresses, so their nodes begin again.
     """
     counts = dict(source.state.counts)
     for name, count in head.state.counts.items():
@@ -138,7 +138,7 @@ def forked(
 
 
 def _is_plain(point: InterruptNode) -> bool:
-    """Whether all that waits below is a question of a graph: those are bound to no thread."""
+    """Whether all pending interrupts are of graphs, which are not bound to a thread."""
     return all(
         isinstance(one.info, Question | GraphInfo) for one in point.walk() if not one.children
     )
@@ -147,7 +147,7 @@ def _is_plain(point: InterruptNode) -> bool:
 def _renamed(
     point: InterruptNode, old: Address, new: Address, new_id: Callable[[], str]
 ) -> InterruptNode:
-    """The same interrupt under another id, and at another address."""
+    """Return the interrupt with another id and address."""
     address = Address((*new.segments, *point.address.segments[len(old) :]))
     children = tuple(_renamed(child, old, new, new_id) for child in point.children)
     return replace(point, id=new_id(), address=address, children=children)

@@ -1,4 +1,4 @@
-"""Views of a thread: what waits, what is done, and what comes next."""
+"""Views of a thread: pending questions, node status, and next nodes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Pending:
     """A question that waits for people.
 
     Attributes:
-        id: Key of the answer; unique per occurrence, the same as long as it waits.
-        value: What it asks; of a breakpoint, the node's name.
-        kind: "node", "before" or "after"; "interrupt" when something inside a node asks, as a
-            tool does; "stop" where the graph was stopped from outside.
-        node: Which node.
-        address: Where it waits.
-        state: The graph's state, which a breakpoint shows; others have None.
-        schema: JSON schema of its answers; None takes any.
-        context: The whole interrupt, with what stands around it.
-        sends: At a breakpoint: what runs with arguments of its own when it is passed.
+        id: Key of the answer; unique per occurrence and stable while pending.
+        value: What is asked; for a breakpoint, the node's name.
+        kind: "node", "before" or "after"; "interrupt" for an interrupt inside of a node, for
+            example of a tool; "stop" if the graph was stopped from outside.
+        node: Name of the node.
+        address: Address of the interrupt.
+        state: The graph's state at a breakpoint; otherwise None.
+        schema: JSON schema of its answers; None accepts any answer.
+        context: The whole interrupt, with its parents.
+        sends: At a breakpoint: the nodes that will run with arguments of their own.
     """
 
     id: str
@@ -45,14 +45,14 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
-    """One node of the step that goes on.
+    """One node of the current step.
 
     Attributes:
-        name: The node.
-        status: How far it is.
-        interrupts: What waits in it.
-        result: What it writes; None before it is done.
-        error: Why it failed; None when it did not.
+        name: Name of the node.
+        status: Progress of the node.
+        interrupts: Its pending questions.
+        result: Its update of the state; None before it is done.
+        error: The failure, or None.
     """
 
     name: str
@@ -67,16 +67,16 @@ class StateSnapshot:
     """The state of a thread, now or at an earlier checkpoint.
 
     Attributes:
-        thread_id: Which thread.
+        thread_id: Id of the thread.
         checkpoint: Number of this checkpoint in the thread, from 1.
-        parent: Number of the one that it came from; None for the first.
-        phase: What the thread was doing.
-        reason: Why it failed or was cancelled; else empty.
-        step: How many steps of the turn were finished.
-        values: The state, with what finished nodes of the step have written.
-        next: Nodes that still have to finish in the step.
+        parent: Number of the previous checkpoint; None for the first.
+        phase: Phase of the thread.
+        reason: Why the thread failed or was cancelled; else empty.
+        step: Number of finished steps of the turn.
+        values: The state, with the updates of finished nodes of the step.
+        next: Unfinished nodes of the step.
         tasks: All nodes of the step; empty at the end.
-        interrupts: What waits for people, in order.
+        interrupts: Pending questions, in order.
     """
 
     thread_id: str
@@ -93,14 +93,14 @@ class StateSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphResult:
-    """The result of an invoke.
+    """The result of `CompiledGraph.invoke`.
 
     Attributes:
-        values: The state: at the end, or where it stands.
-        interrupts: What waits for people; empty at the end.
-        next: Nodes that still have to finish; empty at the end.
-        thread_id: Which thread; empty when nothing is kept.
-        checkpoint: Number of the checkpoint; 0 when nothing is kept.
+        values: The final or current state.
+        interrupts: Pending questions; empty at the end.
+        next: Unfinished nodes; empty at the end.
+        thread_id: Id of the thread; empty if nothing is stored.
+        checkpoint: Number of the checkpoint; 0 if nothing is stored.
     """
 
     values: Values
@@ -111,7 +111,7 @@ class GraphResult:
 
 
 def pending_of(point: InterruptNode | None) -> tuple[Pending, ...]:
-    """Return the questions that wait in a tree, in order."""
+    """Return the pending questions in a tree, in order."""
     if point is None or not point.children:
         return ()
     return tuple(map(_pending, point.contexts()))
@@ -142,7 +142,7 @@ def _pending(context: InterruptContext) -> Pending:
 def task_views(
     state: GraphState, graph: Address, waiting: tuple[Pending, ...]
 ) -> tuple[TaskView, ...]:
-    """All nodes of the step, with what waits in each."""
+    """Return all nodes of the step with their pending questions."""
     views = []
     for task in state.tasks:
         address = task.address(graph)
@@ -165,14 +165,14 @@ def task_views(
 
 
 def graph_address(name: str) -> Address:
-    """Return the address of a graph that nothing is around."""
+    """Return the address of a top-level graph."""
     return Address((Segment("runnable", name),))
 
 
 def result_of(
     topology: Topology, state: GraphState, point: InterruptNode, *, thread_id: str, checkpoint: int
 ) -> GraphResult:
-    """Tell what came of an invoke."""
+    """Build the result of an `invoke`."""
     return GraphResult(
         values=topology.shown(state),
         interrupts=pending_of(point),

@@ -1,11 +1,10 @@
-"""Threads: how a graph's checkpoints are stored.
+"""A thread in the checkpoint store: its head, its history and its journal.
 
-The thread's own checkpoint is its head: one document with all that is needed to go on. Before a
-head is replaced, it is copied under an id of its own, `<thread>@<number>`, and never changed any
-more: that is the thread's history. Answers are noted by the claim that takes the head, and nodes
-that finish in its journal, so that a process that dies in between loses neither. What a partial
-answer changed is noted in the journal as well, as a checkpoint that follows from the head; the copy
-of the head has all of these.
+The thread's own checkpoint is its head: one document with the state that a resume needs. Before a
+head is replaced, it is copied to the immutable id `<thread>@<number>`; these copies are the
+thread's history. The claim of a resume stores the answers, and the journal stores finished nodes,
+so that a crash in between loses neither. The changes of a partial answer are journaled as well, as
+a checkpoint that follows from the head; the copy of the head contains all of these.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from agents.graph.threads.partial import PARTIAL, applied, difference
 
 
 def stored_id(thread_id: str) -> str:
-    """Return the id that a thread is stored under: its own, unless that ends like a copy's."""
+    """Return the storage id of a thread: its id, escaped if it looks like a copy's."""
     return f"{thread_id}@" if re.search(r"@\d+@*$", thread_id) else thread_id
 
 
 def thread_of(stored: str) -> str:
-    """Return the id of the thread that is stored under an id; empty when it is a copy of one."""
+    """Return the thread id of a storage id; empty for a copy."""
     if re.search(r"@\d+$", stored):
         return ""
     return stored[:-1] if re.search(r"@\d+@+$", stored) else stored
 
 
 def is_copy(stored: str, key: str) -> bool:
-    """Whether an id is that of a copy of the thread that is stored under a key."""
+    """Whether a storage id is a copy of the thread stored under a key."""
     return re.fullmatch(re.escape(key) + r"@\d+", stored) is not None
 
 
@@ -52,15 +51,15 @@ class GraphThread:
     """One thread in a store, as this process knows it.
 
     Args:
-        store: Where it is kept; None keeps nothing.
-        thread_id: Its id; empty keeps nothing.
+        store: Stores the thread; None stores nothing.
+        thread_id: Id of the thread; empty stores nothing.
 
     Attributes:
-        head: Its head; None when it has none yet.
-        thread_id: Its id; empty when nothing is kept.
+        head: The newest checkpoint; None before the first.
+        thread_id: Id of the thread; empty if nothing is stored.
 
     Raises:
-        AgentConfigError: The id is no text.
+        AgentConfigError: The id is not a text.
     """
 
     def __init__(self, store: CheckpointStore | None, thread_id: str) -> None:
@@ -82,7 +81,7 @@ class GraphThread:
         """Read the head.
 
         Raises:
-            CheckpointError: It cannot be read.
+            CheckpointError: The head cannot be read.
         """
         stored = await self._store.load(self._key) if self._store else None
         if stored is None:
@@ -99,18 +98,18 @@ class GraphThread:
         """Read the head of a thread of this graph.
 
         Raises:
-            CheckpointNotFoundError: There is none: it never ran.
-            GraphMismatchError: It is of another graph.
+            CheckpointNotFoundError: The thread never ran.
+            GraphMismatchError: The thread belongs to another graph.
         """
         head = await self.any_head()
         self.check_graph(topology)
         return head
 
     async def any_head(self) -> ThreadDocument:
-        """Read the head of a thread, of whatever graph.
+        """Read the head of a thread of any graph.
 
         Raises:
-            CheckpointNotFoundError: There is none: it never ran.
+            CheckpointNotFoundError: The thread never ran.
         """
         head = await self.load()
         if head is None:
@@ -118,47 +117,47 @@ class GraphThread:
         return self.seen(head)
 
     def seen(self, document: ThreadDocument) -> ThreadDocument:
-        """The head as it is now: somebody may have claimed it since it was written."""
+        """Return the head with its current phase: a claim may have changed it since."""
         return replace(document, phase="running") if self.is_running else document
 
     def check_graph(self, topology: Topology) -> None:
-        """Make sure that the head, if there is one, is of this graph.
+        """Check that the head, if any, belongs to this graph.
 
         Raises:
-            GraphMismatchError: It is of another.
+            GraphMismatchError: The head belongs to another graph.
         """
         if self.head is not None and self.head.graph != topology.name:
             raise GraphMismatchError(self.thread_id, self.head.graph, topology.name)
 
     def refuse_running(self) -> None:
-        """Make sure that nobody works on it.
+        """Raise if another run works on the thread.
 
         Raises:
-            ThreadBusyError: Somebody does, or died doing so.
+            ThreadBusyError: The thread is busy, or its process died.
         """
         if self.is_running:
             raise ThreadBusyError(self.thread_id)
 
     @property
     def base(self) -> int:
-        """The version of the stored document; answers that leave others waiting keep it."""
+        """Version of the stored document. Partial answers do not change it."""
         return self._base
 
     @property
     def is_running(self) -> bool:
-        """Whether somebody works on it, or died doing so."""
+        """Whether a run works on the thread, or its process died."""
         return self._stored is not None and self._stored.status is CheckpointStatus.RUNNING
 
     @property
     def claimed(self) -> GraphClaim:
-        """Return the claim that it was resumed with, if somebody works on it."""
+        """Return the claim of the current run, if any."""
         return GraphClaim.from_text(self._stored.claim if self._stored else "")
 
     async def claim(self, claim: GraphClaim) -> None:
-        """Take the head for a resume; of two that try, one does.
+        """Claim the head for a resume. Only one of two concurrent claims succeeds.
 
         Raises:
-            CheckpointConflictError: Somebody else did.
+            CheckpointConflictError: Another process claimed the head.
         """
         if self._store is not None:
             text = claim.to_text()
@@ -166,17 +165,17 @@ class GraphThread:
             self._version = await self._store.claim(self._key, text, expected_version=self._version)
 
     async def save(self, document: ThreadDocument, *, is_new: bool = True) -> ThreadDocument:
-        """Replace the head, which becomes a part of the history.
+        """Replace the head; the old one becomes a part of the history.
 
         Args:
             document: The new head; its number and parent are set here.
             is_new: Whether it is another checkpoint than the head, with a number of its own.
 
         Returns:
-            The head, as it is stored.
+            The stored head.
 
         Raises:
-            CheckpointConflictError: Somebody else wrote first.
+            CheckpointConflictError: Another process wrote first.
         """
         before = self.head
         if before is not None and is_new:
@@ -184,7 +183,7 @@ class GraphThread:
         elif before is not None:
             document = replace(document, number=before.number, parent=before.parent)
         if before is not None and (is_new or self._partials):
-            # The copy comes first: a crash in between leaves a copy too many, and no gap.
+            # Copy first: a crash in between leaves an extra copy, but no gap in the history.
             await self._archive()
         if self._store is not None:
             running = document.phase == "running"
@@ -201,17 +200,17 @@ class GraphThread:
         return document
 
     async def note(self, document: ThreadDocument, journal: Journal) -> ThreadDocument | None:
-        """Note what a partial answer changed, and give the thread back.
+        """Journal the changes of a partial answer and release the thread.
 
         Args:
-            document: The thread as it is now.
-            journal: Of the run that changed it.
+            document: The current thread.
+            journal: Journal of the run that changed it.
 
         Returns:
-            The head, as it is stored; None when it must be written whole: see `save`.
+            The stored head; None if it must be written whole: see `save`.
 
         Raises:
-            CheckpointConflictError: Somebody else wrote first.
+            CheckpointConflictError: Another process wrote first.
         """
         before, store = self.head, self._store
         if before is None or not isinstance(store, GraphThreadStore):
@@ -219,7 +218,7 @@ class GraphThread:
         change = difference(before, document)
         if change is None:
             return None
-        # Noted, then given back: `is_settled` finds out when a process died in between.
+        # Journal, then release: `is_settled` detects a crash in between.
         await journal.append(PARTIAL, "", {"claim": self._version, **change})
         self._version = await store.release(self._key, expected_version=self._version)
         self.head = replace(document, number=before.number + 1, parent=before.number)
@@ -227,25 +226,25 @@ class GraphThread:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a process died when its work was noted, but the thread not yet given back."""
+        """Whether a process died between journaling its work and releasing the thread."""
         is_noted = bool(self._partials) and self._partials[-1].get("claim") == self._version
         return self.is_running and is_noted
 
     async def settle(self) -> None:
-        """Give the thread back for somebody who died.
+        """Release the thread after a crash of its process.
 
         Raises:
-            CheckpointConflictError: Somebody else did, or wrote.
+            CheckpointConflictError: Another process released it, or wrote.
         """
         store = cast("GraphThreadStore", self._store)
         self._version = await store.release(self._key, expected_version=self._version)
 
     def journal(self, *, every_step: bool, resumed: bool = False) -> Journal:
-        """The journal that belongs to the head.
+        """Return the journal of the head.
 
         Args:
-            every_step: Whether each node that finishes is noted.
-            resumed: Whether entries that are there already count.
+            every_step: Whether each finished node is journaled.
+            resumed: Whether existing entries count.
         """
         known = self._stored.journal if resumed and self._stored else ()
         offset = _done(known)
@@ -259,10 +258,10 @@ class GraphThread:
         )
 
     async def read(self, number: int) -> ThreadDocument:
-        """Read one checkpoint of the history; the head has been loaded.
+        """Read one checkpoint of the history. The head must be loaded.
 
         Raises:
-            CheckpointNotFoundError: There is none of that number.
+            CheckpointNotFoundError: No checkpoint has this number.
         """
         head = self.head
         if head is not None and number == head.number:
@@ -276,7 +275,7 @@ class GraphThread:
         return applied(document, partials[: number - document.number])
 
     async def _copied(self, number: int) -> tuple[ThreadDocument, list[dict[str, Json]]]:
-        """The copy that has a checkpoint: its own, or the one that it followed from."""
+        """Return the copy that contains a checkpoint, and its entries of partial answers."""
         for at in range(number, 0, -1):
             if self._copy is not None and _has(self._copy, number):
                 return self._copy
@@ -291,9 +290,9 @@ class GraphThread:
         raise CheckpointNotFoundError(self._copy_id(number))
 
     async def _archive(self) -> None:
-        """Copy the head before it is replaced, with all that followed from it.
+        """Copy the head, with the checkpoints that followed from it.
 
-        A copy that is there already was left by somebody who died before the head was replaced.
+        An existing copy was left by a process that died before it replaced the head.
         """
         if self._store is None:
             return
@@ -320,7 +319,7 @@ def _partials(entries: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def _done(journal: Sequence[str]) -> int:
-    """Count the entries of a journal from before the work that goes on now."""
+    """Count the entries of a journal from before the current work."""
     ends = [at for at, text in enumerate(journal, 1) if from_text(text).get("kind") == PARTIAL]
     return ends[-1] if ends else 0
 

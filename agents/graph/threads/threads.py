@@ -1,4 +1,4 @@
-"""The threads of a graph: reading where they stand, and changing them by hand."""
+"""The threads of a graph: read, change, fork, cancel and delete them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class GraphThreads:
     """The threads of a graph: read, change, fork, cancel and delete them.
 
     Args:
-        topology: The graph's shape.
-        store: Where threads are kept; None keeps nothing.
-        options: What else it was compiled with.
+        topology: The graph's structure.
+        store: Stores the threads; None stores nothing.
+        options: Other options of `compile`.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class GraphThreads:
 
     @property
     def name(self) -> str:
-        """Its name: a part of addresses."""
+        """Name of the graph: a part of addresses."""
         return self.topology.name
 
     async def get_state(self, thread_id: str, checkpoint: int | None = None) -> StateSnapshot:
-        """Read where a thread stands.
+        """Read the state of a thread.
 
         Args:
             thread_id: The thread.
-            checkpoint: Number of an earlier checkpoint: where it stood then.
+            checkpoint: Number of an earlier checkpoint; by default the newest.
 
         Raises:
             NoCheckpointerError: The graph has no store.
-            CheckpointNotFoundError: It never ran, or has no such checkpoint.
+            CheckpointNotFoundError: The thread never ran, or has no such checkpoint.
         """
         thread = self._thread(thread_id, "get_state()")
         head = await thread.need_head(self.topology)
@@ -60,15 +60,15 @@ class GraphThreads:
         return self._snapshot(thread_id, found)
 
     async def history(self, thread_id: str, *, limit: int | None = None) -> list[StateSnapshot]:
-        """Read where a thread stood: its checkpoints, newest first.
+        """Read the checkpoints of a thread, newest first.
 
         Args:
             thread_id: The thread.
-            limit: How many at most.
+            limit: Maximum number of checkpoints.
 
         Raises:
             NoCheckpointerError: The graph has no store.
-            CheckpointNotFoundError: It never ran.
+            CheckpointNotFoundError: The thread never ran.
         """
         thread = self._thread(thread_id, "history()")
         head = await thread.need_head(self.topology)
@@ -79,22 +79,22 @@ class GraphThreads:
     async def update_state(
         self, thread_id: str, update: Mapping[str, object], *, as_node: str = ""
     ) -> StateSnapshot:
-        """Write to the state of a thread that nobody works on.
+        """Write to the state of an idle thread.
 
-        Without `as_node`, questions that wait are withdrawn, as they were about another state: the
-        nodes ask again, under new ids, when the thread goes on. With it, it is as if that node had
-        finished with this update, and others wait on; one that is not part of the step takes the
-        place of all that are.
+        Without `as_node`, pending questions are withdrawn, because they were about another state;
+        their nodes ask again under new ids when the thread continues. With `as_node`, the update
+        counts as the result of that node, and other nodes stay pending. A node that is not part of
+        the step replaces all nodes of the step.
 
         Args:
             thread_id: The thread.
             update: By key of the state, through its reducers.
-            as_node: Whose update it is; `END` ends the turn.
+            as_node: The node that the update belongs to; `END` ends the turn.
 
         Raises:
             NoCheckpointerError: The graph has no store.
-            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
-            AgentConfigError: There is no such node.
+            CheckpointError: The thread never ran, is busy, or another process wrote first.
+            AgentConfigError: The node is unknown.
             StateUpdateError: The update does not fit; nothing was written.
         """
         thread = self._thread(thread_id, "update_state()")
@@ -108,17 +108,17 @@ class GraphThreads:
     ) -> StateSnapshot:
         """Go back to a checkpoint, or copy it to another thread.
 
-        Questions that waited there wait again, under new ids. The history stays.
+        Its pending questions become pending again, under new ids. The history stays.
 
         Args:
             thread_id: The thread.
-            at: Number of the checkpoint; the newest when it is left out.
-            new_thread_id: A thread that does not exist yet; empty goes back in the same one.
+            at: Number of the checkpoint; by default the newest.
+            new_thread_id: A thread that does not exist yet; empty goes back in the same thread.
 
         Raises:
             NoCheckpointerError: The graph has no store.
-            CheckpointError: There is no such checkpoint, the thread is being worked on, the new
-                one exists, or somebody else wrote first.
+            CheckpointError: The checkpoint is unknown, the thread is busy, the new thread exists,
+                or another process wrote first.
         """
         thread = self._thread(thread_id, "fork()")
         head = await thread.need_head(self.topology)
@@ -133,13 +133,13 @@ class GraphThreads:
         return self._snapshot(thread.thread_id, await thread.save(document))
 
     async def threads(self, *, after: str = "", limit: int = 100) -> list[StateSnapshot]:
-        """Read where the threads of this graph stand, in the order of their ids.
+        """List the threads of this graph, ordered by id.
 
-        Threads of other graphs in the same store are left out, and so is what cannot be read.
+        Threads of other graphs in the same store and unreadable threads are left out.
 
         Args:
-            after: The last thread id of the page before; empty begins with the first.
-            limit: How many at most.
+            after: Last thread id of the previous page; empty for the first page.
+            limit: Maximum number of threads.
 
         Raises:
             NoCheckpointerError: The graph has no store that can list.
@@ -154,18 +154,19 @@ class GraphThreads:
         return found[:limit]
 
     async def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread with its whole history. It cannot be undone; may be repeated.
+        """Delete a thread with its whole history. This cannot be undone.
 
-        Also of a thread that cannot be read, or whose graph had another name.
+        Works for unreadable threads and after a rename of the graph. May be repeated after an
+        error.
 
         Args:
             thread_id: The thread.
 
         Raises:
             NoCheckpointerError: The graph has no store that can delete.
-            ThreadBusyError: It is being worked on.
-            CheckpointConflictError: Somebody else wrote meanwhile.
-            CheckpointNotFoundError: There is no such thread.
+            ThreadBusyError: The thread is busy.
+            CheckpointConflictError: Another process wrote meanwhile.
+            CheckpointNotFoundError: The thread does not exist.
         """
         store, key = self._listing("delete_thread()"), stored_id(thread_id)
         head = await store.load(key)
@@ -180,7 +181,7 @@ class GraphThreads:
             raise CheckpointNotFoundError(thread_id)
 
     async def _known(self, store: GraphThreadStore, thread_id: str) -> StateSnapshot | None:
-        """Return a thread of this graph; None when it is another graph's, or cannot be read."""
+        """Return a thread of this graph; None if it is another graph's or unreadable."""
         thread = GraphThread(store, thread_id)
         try:
             return self._snapshot(thread_id, await thread.need_head(self.topology))
@@ -193,9 +194,9 @@ class GraphThreads:
         return self._store
 
     async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
-        """End the turn of a thread: nothing more runs, and nothing waits any more.
+        """End the turn of a thread and withdraw its pending questions.
 
-        Also of a thread whose graph had another name, or other nodes.
+        Works after a rename of the graph or its nodes.
 
         Args:
             thread_id: The thread.
@@ -204,8 +205,8 @@ class GraphThreads:
         Raises:
             NoCheckpointerError: The graph has no store.
             NothingPendingError: The turn has ended.
-            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
-            AgentConfigError: There is no reason.
+            CheckpointError: The thread never ran, is busy, or another process wrote first.
+            AgentConfigError: The reason is empty.
         """
         if not reason:
             raise AgentConfigError("cancel() needs a reason: people will ask")
@@ -241,7 +242,7 @@ class GraphThreads:
 
 
 async def _copies(store: GraphThreadStore, key: str) -> list[str]:
-    """The ids of a thread's history."""
+    """Return the storage ids of a thread's history."""
     found, last = list[str](), ""
     while page := await store.ids(prefix=f"{key}@", after=last):
         last = page[-1]
