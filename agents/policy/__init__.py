@@ -1,4 +1,4 @@
-"""Policies: what may run, what must not, and what people are asked about first."""
+"""Policies: which calls run, which are denied, and which need approval."""
 
 from agents.policy.base import (
     Allow,

@@ -1,8 +1,7 @@
-"""Policies: rules that say, for each call of a tool, whether it may run, and who must be asked.
+"""Policies: rules that allow a call, deny it, or require approval.
 
-A policy is asked once for each call, before anything else. What it says is frozen into the
-interrupt; changing the policy later changes nothing about calls that wait. A policy that fails
-denies: nothing is allowed by accident.
+A policy is evaluated once per call, before anything else. Its result is stored with the interrupt,
+so a later change of the policy does not affect pending calls. A policy that fails denies the call.
 """
 
 from __future__ import annotations
@@ -25,32 +24,32 @@ logger = logging.getLogger(__name__)
 
 AskKind = Literal["approval", "review"]
 GATE_RULE = "gate"
-"""The name of the rule of a gate in code that has none of its own."""
+"""Name of the rule of a gate in code without a rule name."""
 UNNAMED = "policy"
-"""The name of a rule that asks and was given none."""
+"""Name of a rule that requires approval and has no name."""
 TIME_LIMIT = 5.0
-"""Longest time in which a policy in code decides about a call, in seconds."""
+"""Maximum time for a policy in code to decide about a call, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCall:
-    """A call that a policy judges. What the policy does to it changes nothing about the call.
+    """A call that a policy evaluates. Changes to this object do not affect the call.
 
     Attributes:
         tool: Name of the tool.
-        arguments: Canonical arguments.
+        arguments: Validated arguments with defaults filled in.
         call_id: Id of the call in the model's answer.
-        address: Where in the run the call stands, as text.
-        thread: Id of the checkpoint; empty when nothing is kept.
-        why: The model's own words beside the call; may be empty. Untrusted.
-        tags: What the tool's author says about its kind.
-        risk: What the tool's author says about the harm that a call can do.
-        gated: Whether code puts a gate around the tool by which people agree to its calls; one
-            that only a policy in code stands in is none.
-        secret: Names of arguments that people are never shown.
-        shown: Names of arguments that are no secrets, whatever they look like.
-        idempotent: Whether the tool may run twice with the same effect as once.
-        session: Values that all agents and tools of the run share; for reading.
+        address: Address of the call, as text.
+        thread: Checkpoint id; empty if the run is not stored.
+        why: The model's text beside the call; may be empty. Untrusted.
+        tags: Kinds of the tool, according to its author.
+        risk: The harm that a call can do, according to the tool's author.
+        gated: Whether code has put a gate around the tool that requires approval. A policy gate in
+            code does not count.
+        secret: Names of arguments that people never see.
+        shown: Names of arguments that look secret but are not.
+        idempotent: Whether a second run of the same call has no further effect.
+        session: Values shared by the agents and tools of the run; read-only.
     """
 
     tool: str
@@ -71,13 +70,13 @@ class PolicyCall:
 @register("countersign.allow/1")
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """The call may run; nobody is asked. Stored: version 1, must stay readable.
+    """The call may run without approval. Stored: version 1, must stay readable.
 
     Attributes:
-        rule: Name of the rule that allows it, for who keeps a record; may be empty.
-        terms: Who decides if nobody knows whether it ran, in the application's own form; empty
-            leaves it to the application.
-        grant: Name of the standing grant by which nobody is asked; empty where a rule allows it.
+        rule: Name of the rule that allows it, for the audit; may be empty.
+        terms: Terms in the application's own form, for people to decide if the call is in doubt;
+            empty leaves this to the application.
+        grant: Name of the standing grant that allows it; empty if a rule allows it.
     """
 
     rule: str = ""
@@ -87,13 +86,13 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The call must not run; nobody can let it.
+    """The call must not run, and cannot be approved.
 
     Attributes:
-        reason: Why; the model is told.
-        rule: Name of the rule that denies it, for who keeps a record; may be empty.
-        failed: Whether no rule says so: a policy failed, was late, or gave no ruling. The call does
-            not run either way; what waits for people may wait on.
+        reason: Reason for the model.
+        rule: Name of the rule that denies it, for the audit; may be empty.
+        failed: Whether a failure denies the call, not a rule: the policy raised an error, timed out
+            or returned no ruling. A call that is pending may stay pending.
     """
 
     reason: str = ""
@@ -103,25 +102,24 @@ class Deny:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """The call may run when people agree.
+    """The call may run if people approve it.
 
     Attributes:
-        kind: Whether they can only approve and reject (`approval`), or also edit (`review`).
-        rule: Name of the rule that asks, never empty; a part of the digest.
-        title: What people read in place of the tool's own title; empty keeps that.
-        reason: Why they are asked; it stands beside the model's own words, not in their place.
-        approvers: Who should decide; empty leaves it to the application.
-        expires_in: How long to wait; None leaves it to the application.
-        remind_in: When to remind; None leaves it to the application.
-        escalate_in: When to ask the backup people, too; None leaves it to the application.
-        backups: Who should decide, too, once nobody has for so long; empty leaves it to the
+        kind: Whether approvers can only approve and reject (`approval`), or also edit (`review`).
+        rule: Name of the rule; part of the digest; never empty.
+        title: Title instead of the tool's own; empty keeps the tool's.
+        reason: Why approval is required. Shown beside the model's own text.
+        approvers: Who may decide; empty leaves the choice to the application.
+        expires_in: Time to expiry; None leaves it to the application.
+        remind_in: Time to the reminder; None leaves it to the application.
+        escalate_in: Time to the escalation; None leaves it to the application.
+        backups: Additional approvers after an escalation; empty leaves the choice to the
             application.
-        exclude_editors: Whether who edits the arguments cannot approve them, too: somebody else
-            has to.
-        terms: All that is asked, in the application's own form; the runtime carries it to whoever
-            shows the question, frozen with it, and never reads it.
-        bound: What a decision under these terms is bound to, such as a digest of them. Where it is
-            given, it stands for all the rest of the ruling.
+        exclude_editors: Whether a person who edits the arguments cannot approve them.
+        terms: The complete terms in the application's own form. The runtime stores them with the
+            request and never reads them.
+        bound: What a decision is bound to, such as a digest of the terms. If given, it replaces all
+            other parts of the ruling.
     """
 
     kind: AskKind = "approval"
@@ -146,20 +144,20 @@ class Ask:
             raise AgentConfigError("a rule that asks needs a name; give it: `Ask(rule=…)`")
 
     def to_text(self, *, kind: str = "") -> str:
-        """Write the whole ruling in its one form: what a decision is made under, and bound to.
+        """Write the ruling in canonical form, which a decision is bound to.
 
-        The title is not in it: it is made of the arguments, which a digest has anyway. Nor is the
-        time of reminders: nobody may decide, or not, because of them.
+        The title is left out, because it derives from the arguments, which are in the digest. The
+        times of reminders are left out, because no decision depends on them.
 
         Args:
-            kind: Name of the gate that asks, where no policy does.
+            kind: Name of the gate, if no policy asks.
         """
         name = {"effect": "ask", "kind": kind or self.kind, "rule": self.rule}
         rest = {"bound": self.bound} if self.bound else self._parts()
         return json.dumps({**name, **rest}, sort_keys=True, separators=(",", ":"))
 
     def _parts(self) -> dict[str, object]:
-        """The parts that a decision is bound to, where nothing stands for them."""
+        """Return the parts that a decision is bound to, if `bound` is empty."""
         return {
             "reason": self.reason,
             "approvers": list(self.approvers),
@@ -171,35 +169,34 @@ class Ask:
 
 
 Ruling: TypeAlias = Allow | Deny | Ask
-"""A policy's ruling on a call."""
+"""Result of a policy for a call."""
 
 
 class Policy(Protocol):
-    """Says for each call whether it may run."""
+    """Decides for each call whether it may run."""
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
-        """Judge a call; runs nothing, and asks nobody.
+        """Return the ruling for a call. Runs nothing and asks people nothing.
 
-        It is called once for a call, and not again after people were asked; when a person edits
-        the arguments, it is called for the edited call. An error, a time-out, or anything but a
-        ruling denies the call.
+        Called once per call, and again only for edited arguments. An error, a timeout or any other
+        return value denies the call.
         """
         ...
 
 
 @runtime_checkable
 class NamesPeople(Protocol):
-    """A policy that can say beforehand whom it may ask."""
+    """A policy that can list the people whom it may ask."""
 
     def people(self) -> tuple[str, ...]:
-        """Approvers and backup people of all that it may ask."""
+        """Return all approvers and backup approvers."""
         ...
 
 
 def people_of(*policies: object) -> tuple[str, ...]:
-    """Return all people that policies, or rulings, may ask, each once.
+    """Return all people that policies or rulings may ask, without duplicates.
 
-    Policies that cannot name them are left out.
+    Policies that cannot list them are skipped.
     """
     found: dict[str, None] = {}
     for one in policies:
@@ -211,13 +208,13 @@ def people_of(*policies: object) -> tuple[str, ...]:
 
 
 async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIME_LIMIT) -> Ruling:
-    """Ask a policy about a call; whatever goes wrong denies it.
+    """Evaluate a policy for a call. Any failure denies the call.
 
     Args:
         policy: The policy.
         call: The call.
-        time_limit: How long it may take, in seconds. Code that blocks the event loop, or catches
-            cancellation, is not stopped by it.
+        time_limit: Maximum time in seconds. Does not stop code that blocks the event loop or
+            catches the cancellation.
     """
     return await in_time(lambda: policy.evaluate(call), call.tool, time_limit=time_limit)
 
@@ -225,12 +222,12 @@ async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIM
 async def in_time(
     judge: Callable[[], Awaitable[object]], tool: str, *, time_limit: float
 ) -> Ruling:
-    """Wait for a ruling; whatever goes wrong denies.
+    """Wait for a ruling. Any failure denies the call.
 
     Args:
-        judge: Gives the ruling.
+        judge: Returns the ruling.
         tool: Name of the tool, for the log.
-        time_limit: How long it may take, in seconds.
+        time_limit: Maximum time in seconds.
     """
     limit = asyncio.timeout(time_limit)
     try:
@@ -239,7 +236,7 @@ async def in_time(
                 ruling = await judge()
     except InterruptSignal:
         return _failed("the policy tried to ask people itself; it has to return `Ask`")
-    except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
+    except Exception as error:  # noqa: BLE001 - after any failure, the call must not run
         if limit.expired():
             return _failed(f"the policy did not answer within {time_limit:g} seconds")
         kind = type(error).__name__
@@ -256,10 +253,10 @@ def _failed(reason: str) -> Deny:
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """Lets only these tools run.
+    """Allows only these tools.
 
     Attributes:
-        names: Of tools.
+        names: Names of tools.
     """
 
     names: Collection[str]
@@ -268,21 +265,21 @@ class AllowList:
         _check_collection(self.names)
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
-        """Allow what is on the list; see `Policy.evaluate`."""
+        """Allow the tools on the list; see `Policy.evaluate`."""
         return Allow() if call.tool in self.names else Deny("the tool is not on the list")
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of tools that do not exist; see `NamesTools`."""
+        """Refuse names of unknown tools; see `NamesTools`."""
         _check_known("allow-list", self.names, known)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockList:
-    """Lets every tool run but these.
+    """Allows every tool except these.
 
     Attributes:
-        names: Of tools.
-        reason: Why they must not run.
+        names: Names of tools.
+        reason: Reason for the model.
     """
 
     names: Collection[str]
@@ -292,11 +289,11 @@ class BlockList:
         _check_collection(self.names)
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
-        """Deny what is on the list; see `Policy.evaluate`."""
+        """Deny the tools on the list; see `Policy.evaluate`."""
         return Deny(self.reason) if call.tool in self.names else Allow()
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of tools that do not exist; see `NamesTools`."""
+        """Refuse names of unknown tools; see `NamesTools`."""
         _check_known("block-list", self.names, known)
 
 
@@ -305,7 +302,7 @@ def _seconds(time: timedelta | None) -> float | None:
 
 
 def _check_collection(names: object) -> None:
-    # "pay" in "payroll" is true: a text in place of a list would allow parts of names.
+    # "pay" in "payroll" is true: a text instead of a list would allow parts of names.
     if isinstance(names, str) or not isinstance(names, Collection):
         raise AgentConfigError(f"a list of tools is needed, not {names!r}; write [{names!r}]")
 

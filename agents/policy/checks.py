@@ -1,6 +1,6 @@
-"""Faults of a policy before it judges anything: names, tags and paths that do not exist.
+"""Check a policy when an agent is created: unknown tools, tags and arguments.
 
-A misspelled word protects nothing, and nobody would notice: so it is refused when an agent is made.
+A rule with a misspelled name would never match and protect nothing. It is therefore an error.
 """
 
 from __future__ import annotations
@@ -13,114 +13,114 @@ from agents.core.errors import AgentConfigError
 
 
 class KnownTool(Protocol):
-    """The part of a tool that a policy is checked against; a `ToolSpec` is one."""
+    """What a policy is checked against: the attributes of a `ToolSpec`."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the tool's name."""
         ...
 
     @property
     def schema(self) -> Mapping[str, Json]:
-        """JSON schema of its arguments."""
+        """Return the JSON schema of the tool's arguments."""
         ...
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Words for its kind."""
+        """Return the tool's tags."""
         ...
 
 
 @runtime_checkable
 class NamesTools(Protocol):
-    """A policy that names tools, and can check that they exist."""
+    """A policy that refers to tools by name, and can check that they exist."""
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of tools that do not exist: a misspelled name would protect nothing.
+        """Refuse names of unknown tools.
 
         Args:
-            known: Names of all tools that the policy is asked about.
+            known: Names of all tools that the policy applies to.
 
         Raises:
-            AgentConfigError: It names a tool that is not among them.
+            AgentConfigError: A name is unknown.
         """
         ...
 
 
 @runtime_checkable
 class NamesArguments(Protocol):
-    """A policy that names arguments of tools, and can check that they exist."""
+    """A policy that refers to arguments of tools, and can check that they exist."""
 
     def check_tool(self, tool: KnownTool) -> None:
-        """Refuse rules about a tool that name an argument, or a tag, which it does not have.
+        """Refuse rules about an argument or a tag that the tool does not have.
 
         Args:
-            tool: A tool that the policy is asked about.
+            tool: A tool that the policy applies to.
 
         Raises:
-            AgentConfigError: A rule would protect nothing.
+            AgentConfigError: A rule can never match.
         """
         ...
 
 
 @runtime_checkable
 class NamesTags(Protocol):
-    """A policy that names tags of tools, and can check that some tool has them."""
+    """A policy that refers to tags, and can check that some tool has them."""
 
     def check_tags(self, known: Collection[str]) -> None:
         """Refuse tags that no tool has.
 
         Args:
-            known: The tags of all tools that the policy is asked about.
+            known: Tags of all tools that the policy applies to.
 
         Raises:
-            AgentConfigError: It names a tag that is not among them.
+            AgentConfigError: A tag is unknown.
         """
         ...
 
 
 @runtime_checkable
 class NamesRules(Protocol):
-    """A policy that can say by which names its rules ask people."""
+    """A policy that can list the names of its rules that ask people."""
 
     def rule_names(self) -> Sequence[str]:
-        """The names, given or default; one that stands for two rules is there twice."""
+        """Return all names, including defaults. A name of two rules is listed twice."""
         ...
 
 
 def check_names(policy: object, known: Collection[str]) -> None:
-    """Refuse a policy that names tools that do not exist; see `NamesTools`. Others pass."""
+    """Refuse a policy that refers to unknown tools; see `NamesTools`."""
     if isinstance(policy, NamesTools):
         policy.check_names(known)
 
 
 def check_tool(policy: object, tool: KnownTool) -> None:
-    """Refuse a policy that names arguments that a tool does not have; see `NamesArguments`."""
+    """Refuse a policy that refers to unknown arguments; see `NamesArguments`."""
     if isinstance(policy, NamesArguments):
         policy.check_tool(tool)
 
 
 def check_tags(policy: object, known: Collection[str]) -> None:
-    """Refuse a policy that names tags that no tool has; see `NamesTags`. Others pass."""
+    """Refuse a policy that refers to unknown tags; see `NamesTags`."""
     if isinstance(policy, NamesTags):
         policy.check_tags(known)
 
 
 def rule_names(policies: Iterable[object]) -> tuple[str, ...]:
-    """The names by which the rules of some policies ask people; of others they are not known."""
+    """Return the names of the rules that ask people, as far as policies list them."""
     return tuple(
         name for one in policies if isinstance(one, NamesRules) for name in one.rule_names()
     )
 
 
 def check_rule_names(names: Sequence[str]) -> None:
-    """Refuse two rules of one name: a decision, and whoever reads of it, has to know which.
+    """Refuse duplicate names: a decision and its audit must identify one rule.
 
     Args:
-        names: Of all rules of one policy, given or default.
+        names: Names of all rules of one policy, including defaults.
 
     Raises:
-        AgentConfigError: Two are the same.
+        AgentConfigError: Two names are equal.
     """
     for name in names:
         if names.count(name) > 1:
@@ -131,11 +131,11 @@ def check_rule_names(names: Sequence[str]) -> None:
 
 
 def has_path(schema: Mapping[str, Json], path: Sequence[str]) -> bool:
-    """Whether there can be anything at a path of arguments with a JSON schema.
+    """Whether a JSON schema allows a value at a path of arguments.
 
     Args:
-        schema: Of an object.
-        path: Names of fields and positions in lists; a star stands for every item.
+        schema: Schema of an object.
+        path: Field names and list positions. A star matches every item.
     """
     return _has(schema, list(path), schema)
 
@@ -158,7 +158,7 @@ def _has_field(schema: Mapping[str, Json], path: list[str], root: Mapping[str, J
     fields = schema.get("properties")
     if isinstance(fields, dict) and path[0] in fields:
         return _has(fields[path[0]], path[1:], root)
-    # Whoever lists fields and says nothing of others takes no others: tools drop or refuse them.
+    # A schema that lists fields only takes these: tools drop or refuse additional ones.
     more = schema.get("additionalProperties", not fields and schema.get("type") == "object")
     return more is not False and _has(more, path[1:], root)
 
@@ -173,7 +173,7 @@ def _has_item(schema: Mapping[str, Json], path: list[str], root: Mapping[str, Js
 
 
 def _target(root: Mapping[str, Json], reference: Json) -> Json:
-    """Return the target of a reference inside of a schema; None when it leads nowhere."""
+    """Return the target of a reference inside a schema, or None if it has none."""
     found: Json = dict(root)
     for part in str(reference).removeprefix("#/").split("/"):
         found = found.get(part) if isinstance(found, dict) else None

@@ -1,4 +1,4 @@
-"""Several policies as one: all of them, or the first that objects."""
+"""Combine policies: the strictest of all, or the first that does not allow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agents.policy.checks import (
 
 @dataclass(frozen=True, slots=True)
 class _Several:
-    """Policies that are checked like each of them."""
+    """Base of combined policies; each policy is checked separately."""
 
     policies: tuple[Policy, ...]
 
@@ -60,34 +60,34 @@ class _FirstOf(_Several):
 
 
 def all_of(*policies: Policy) -> Policy:
-    """Ask all of these; the strictest ruling counts: see `strictest`.
+    """Combine policies; the strictest ruling counts; see `strictest`.
 
     Raises:
-        AgentConfigError: None is given, or two rules have one name.
+        AgentConfigError: No policy is given, or two rules have the same name.
     """
     return _AllOf(_some(policies))
 
 
 def first_of(*policies: Policy) -> Policy:
-    """Ask these in order, up to the first that does not allow; its ruling counts.
+    """Combine policies; the first ruling that does not allow the call counts.
 
     Raises:
-        AgentConfigError: None is given, or two rules have one name.
+        AgentConfigError: No policy is given, or two rules have the same name.
     """
     return _FirstOf(_some(policies))
 
 
 def strictest(rulings: Collection[object]) -> Ruling:
-    """Make one ruling of several: deny before ask before allow.
+    """Merge rulings to the strictest one: deny before ask before allow.
 
-    Of several that ask, one question is made: approval before review, all rule names, the shorter
-    times, and only those approvers, and backup people, who are named by each that names any. When
-    nobody is left, it denies, and so it does when two different rules share a name; put one gate
-    around another to ask different people, one after the other, for one call. Whoever is unknown
-    to a rule that names approvers is no backup person either.
+    Several rulings that ask become one request: approval before review, all rule names, the shorter
+    times, and only approvers and backup approvers whom every ruling that names any has named. If
+    nobody is left, or two different rules have the same name, the call is denied. A person whom a
+    ruling with approvers does not name cannot be a backup approver either. To request approval of
+    different people one after the other, nest gates instead.
 
     Args:
-        rulings: At least one; anything that is no ruling denies.
+        rulings: At least one. Any other object denies the call.
     """
     asks: list[Ask] = []
     for ruling in rulings:
@@ -112,7 +112,7 @@ def _merged(asks: list[Ask]) -> Ruling:
         return Deny(f"the rules {' and '.join(rules)} ask different people")
     if backups is None:
         return Deny(f"the rules {' and '.join(rules)} name different backup people")
-    # A rule that says who decides does not know the backup people of another rule.
+    # Backup approvers of one rule must also be known to the rules that name approvers.
     known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
     backups = tuple(one for one in backups if all(one in few for few in known))
     return Ask(
@@ -130,7 +130,7 @@ def _merged(asks: list[Ask]) -> Ruling:
 
 
 def _named_by_all(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the people in every list that names anybody; empty when none does, None for nobody."""
+    """Return the people in every non-empty list; None if these have no common member."""
     named = [names for names in lists if names]
     if not named:
         return ()

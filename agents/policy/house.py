@@ -1,8 +1,8 @@
-"""The application's policy: it has the last word on each call of each tool, gated or not.
+"""The application's policy: makes the final decision about every call of a run.
 
-A policy in code stands in a gate and knows what that gate is about. The house judges all calls of a
-run, together with what code says of them. The runtime binds decisions to what it says, and reads
-nothing of it; what fails, is late or is no ruling denies.
+A policy in code belongs to a gate and its tools. The application's policy evaluates all calls of a
+run, together with the ruling of code. The runtime binds decisions to its ruling and never reads the
+terms. A failure, a timeout or any other result denies the call.
 """
 
 from __future__ import annotations
@@ -30,93 +30,91 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 HOUSE_SLOT = "gate.house"
-"""The slot of the house's own question about a call. Stored: never change it."""
+"""Slot of the interrupt of the application's policy. Stored: never change it."""
 
 
 class ApplicationPolicy(Protocol):
-    """Judges every call of every tool of a run."""
+    """Evaluates every call of every tool of a run."""
 
     @property
     def allows_ungated(self) -> bool:
-        """Whether it allows all calls of tools without a gate in code, whatever they are.
+        """Whether all calls of tools without a gate in code are allowed.
 
-        It is not asked about these then, they are not noted, and they cost nothing.
+        The policy is then neither evaluated for these calls nor notified of them.
         """
         ...
 
     async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
-        """Judge a call; runs nothing, asks nobody, and puts nothing on record.
+        """Return the ruling for a call. Runs, asks and records nothing.
 
-        It is called when a call is new, when people edit it, and once more before a call starts
-        that people had to agree to. An error, a time-out, or anything but a ruling denies.
+        Called for a new call, for edited arguments, and again before an approved call starts. An
+        error, a timeout or any other result denies the call.
 
         Args:
             call: The call.
-            code: The ruling of a gate in code; None where there is no gate. A denial stands,
-                whatever is said here. A gate that always asks says so under its rule's name, or
-                `GATE_RULE`, and names nobody.
-            inside: Whether a gate around this one has had people agree to the house's ruling on
-                the call. Then only what code says counts, by people of the house where code names
-                nobody.
+            code: The ruling of a gate in code; None without a gate. A denial is final. A gate that
+                always asks uses its rule's name, or `GATE_RULE`, and names no approvers.
+            inside: Whether an outer gate already has approval under this policy. Then only the
+                ruling of code counts, with the policy's approvers if code names none.
         """
         ...
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
-        """Put on record that a call starts, or does not run, because of a ruling alone.
+        """Record that a call starts or is denied without anyone's decision.
 
-        It is called before anything runs, and again with the same call after a crash. An error
-        stops the run: what is not on record does not start.
+        Called before anything runs, and again with the same call after a crash. An error stops the
+        run: a call that is not recorded does not start.
         """
         ...
 
 
 @runtime_checkable
 class GrantingPolicy(Protocol):
-    """A house policy that knows standing grants: what people have allowed for a while."""
+    """An application's policy with standing grants."""
 
     async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
-        """Use a standing grant for a new call, in place of asking people about it.
+        """Use a standing grant for a new call instead of requesting approval.
 
-        It is called right before people would be asked, and again with the same call after a
-        crash, which uses nothing more. An error, a time-out, or anything but `Allow` has them
-        asked.
+        Called right before approval would be requested, and again with the same call after a
+        crash, which must not use the grant again. After an error, a timeout or any other result,
+        approval is requested.
 
         Args:
             call: The call.
-            terms: Of the ruling that asks.
+            terms: Terms of the ruling that asks.
 
         Returns:
-            The permission, with the name of the grant; None when people have to be asked.
+            The permission with the name of the grant, or None to request approval.
         """
         ...
 
 
 @runtime_checkable
 class PatientPolicy(Protocol):
-    """A house policy that has calls wait that people let run, while it fails to judge them."""
+    """An application's policy that keeps approved calls pending while it is failing."""
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:
-        """Wait a while, before a call that is about to start is judged once more.
+        """Wait before a failed evaluation of an approved call is retried.
 
         Args:
-            decisions: The interrupts whose answers let it run.
-            tries: How often it has waited so far.
+            decisions: Ids of the interrupts whose answers approved the call.
+            tries: Number of earlier waits.
 
         Returns:
-            Whether it is judged once more; else it is denied.
+            Whether to retry. False denies the call.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """The application's policy, as a run carries it.
+    """The application's policy as part of a run.
 
     Attributes:
         policy: The policy.
-        guard: Puts the house's own gate around a tool without one; gives the tool back where none
-            is needed. Takes the tool, and whether gates in code stand around it.
-        time_limit: How long a ruling may take, in seconds.
+        guard: Adds the policy's own gate to a tool that needs one, else returns the tool. Takes the
+            tool, and whether it has gates in code.
+        time_limit: Maximum time of an evaluation, in seconds.
     """
 
     policy: ApplicationPolicy
@@ -124,16 +122,16 @@ class House:
     time_limit: float = TIME_LIMIT
 
     def guarded(self, tool: T, *, in_code: bool = False) -> T:
-        """The tool, with a gate by which the house judges each of its calls.
+        """Return the tool with a gate by which the policy evaluates each call.
 
         Args:
             tool: A tool.
-            in_code: Whether gates in code stand around it, none of which had to ask.
+            in_code: Whether the tool has gates in code, none of which had to ask.
         """
         return cast("T", self.guard(tool, in_code))
 
     async def ruling(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
-        """Ask it about a call; whatever goes wrong denies, and what code denies stays denied."""
+        """Evaluate the policy. Any failure denies the call; a denial of code is final."""
         ruling = await in_time(
             lambda: self.policy.rule(call, code, inside=inside),
             call.tool,
@@ -145,12 +143,12 @@ class House:
     async def last_word(
         self, call: PolicyCall, code: Ruling | None, decisions: Sequence[str]
     ) -> Ruling:
-        """Ask it about a call that is about to start; while it fails, what people decided waits.
+        """Evaluate the policy right before an approved call starts; retry while it fails.
 
         Args:
             call: The call.
             code: The ruling of code.
-            decisions: The interrupts whose answers let it run.
+            decisions: Ids of the interrupts whose answers approved the call.
         """
         tries = 0
         while True:
@@ -167,10 +165,10 @@ class House:
         return await journal.depend_on(self.policy.wait(decisions, tries))
 
     async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
-        """Use a standing grant for a call about which people would be asked.
+        """Use a standing grant for a call that would need approval.
 
         Returns:
-            None when there is none, or whatever goes wrong: people are asked then.
+            None if no grant applies or the policy fails. Approval is then requested.
         """
         if not terms or not isinstance(self.policy, GrantingPolicy):
             return None
@@ -178,7 +176,7 @@ class House:
             async with asyncio.timeout(self.time_limit):
                 with contained():
                     found = await self.policy.grant(call, terms)
-        except (InterruptSignal, Exception) as error:  # noqa: BLE001 - whatever it is, people decide
+        except (InterruptSignal, Exception) as error:  # noqa: BLE001 - after any failure, people decide
             kind = type(error).__name__
             logger.warning(
                 "standing permission lookup failed for %r: %s; asking approvers", call.tool, kind
@@ -187,29 +185,29 @@ class House:
         return found if isinstance(found, Allow) and found.grant else None
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
-        """Have it put on record what becomes of a call.
+        """Let the policy record what happens to a call.
 
         Raises:
-            Exception: It could not be; the run goes no further.
+            Exception: The recording failed: the run must not continue.
         """
         journal = current_scope("a house").run.journal
         await journal.depend_on(self.policy.note(call, ruling))
 
 
 def current_house() -> House | None:
-    """The application's policy in the run that goes on here; None when it has none.
+    """Return the application's policy of the current run, or None.
 
     Raises:
-        AgentConfigError: The run carries something else in its place.
+        AgentConfigError: The run contains another object instead.
     """
     return house_of(current_scope("current_house()").run.house)
 
 
 def house_of(carried: object) -> House | None:
-    """Read what a run carries as its house.
+    """Return the policy that is part of a run, or None.
 
     Raises:
-        AgentConfigError: It is none.
+        AgentConfigError: The object is not a `House`.
     """
     if carried is None or isinstance(carried, House):
         return carried

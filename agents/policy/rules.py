@@ -1,9 +1,9 @@
-"""Rules over the name, the arguments and the tags of a call.
+"""Policy rules that match the name, the arguments and the tags of a call.
 
-A condition holds, does not hold, or cannot be decided: there is nothing at its path, or a value of
-another type, a text that is the same but for its case, a text too long for a pattern, some items of
-a list but not others. Where a rule cannot be decided, the call is judged as in all possible worlds:
-with it and without it, and the strictest of these rulings counts.
+A condition is true, false or undecided. It is undecided if the path has no value or one of another
+type, if texts differ only in case, if a text is too long for a pattern, or if only some items of a
+list match. For an undecided rule, the call is evaluated both with and without it, and the strictest
+ruling counts.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=",
 _PATTERN_LIMIT = 200
 """Maximum length of a pattern of a policy in code, in characters."""
 _TEXT_LIMIT = 1000
-"""Maximum length of a text that a policy in code compares with a pattern, in characters."""
+"""Maximum length of a text that a pattern of a policy in code is compared with."""
 _DIGITS = 100
-"""The longest text that is read as a number."""
+"""Maximum length of a text that is read as a number, in characters."""
 
 _COMPARE: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
     ">": lambda one, other: one > other,
@@ -42,19 +42,18 @@ _COMPARE: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Something about one argument.
+    """A condition on one argument.
 
     Attributes:
-        path: Where: field names and list positions with dots between, such as `items.0.price`; a
-            star stands for every item of a list. Where nothing is, no condition can be decided,
-            nor where the value is of another type than what it is compared with.
-        operator: How it is compared. A number is compared with a number, also when the argument
-            is a text of digits, as decimals are. Texts are compared exactly; when they only differ
-            in case, in spaces around them or in the form of their characters, that cannot be
-            decided. A pattern has to match the whole text; it is one of RE2, without look-around
-            and back-references.
-        value: With what: a list for `in` and `not_in`, a number for comparisons, a regular
-            expression of at most 200 characters for `matches`, and JSON data for the rest.
+        path: Field names and list positions with dots between, such as `items.0.price`. A star
+            stands for every item of a list. Undecided without a value at the path, or if it has
+            another type than `value`.
+        operator: Numbers are compared with numbers and with texts of digits, as decimals are
+            written. Texts are compared exactly; undecided if they differ only in case, in
+            surrounding spaces or in the Unicode form. A pattern must match the whole text; it is
+            an RE2 pattern, without look-around and back-references.
+        value: A list for `in` and `not_in`, a number for comparisons, a regular expression of at
+            most 200 characters for `matches`, else JSON data.
 
     Raises:
         AgentConfigError: The value does not fit the operator, or the path is empty.
@@ -70,7 +69,7 @@ class Condition:
             raise AgentConfigError(f"the condition on {self.path!r}: {fault}")
 
     def holds(self, arguments: Mapping[str, Json]) -> bool | None:
-        """Whether it holds for these arguments; None when that cannot be decided."""
+        """Whether the condition is true for these arguments; None if undecided."""
         found = _find(dict(arguments), self.path.split("."))
         if not isinstance(found, _Many):
             return self._check(found)
@@ -80,7 +79,7 @@ class Condition:
     def _check(self, value: object) -> bool | None:
         if isinstance(value, _Absent):
             return None
-        if isinstance(value, _Many):  # a star in a star
+        if isinstance(value, _Many):  # a star inside a star
             results = {self._check(item) for item in value.values} or {False}
             return results.pop() if len(results) == 1 else None
         operator, is_negative = self.operator, self.operator.startswith("not_")
@@ -95,7 +94,7 @@ class Condition:
 
     def _is_in(self, value: object) -> bool | None:
         wanted = cast("list[Json]", self.value)
-        # In a list of texts and numbers, those of another type say nothing.
+        # In a mixed list, wanted values of another type must not make the result undecided.
         results = {_same(value, one) for one in wanted if _is_like(value, one)}
         if True in results:
             return True
@@ -132,13 +131,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A ruling for calls of one kind.
+    """A ruling for calls that match.
 
     Attributes:
-        tool: Name of the tool; `*` stands for any characters, `?` for one.
-        tags: The tool has all of these.
-        when: All of these hold.
-        then: What is said.
+        tool: Name of the tool; `*` matches any characters, `?` matches one.
+        tags: The tool must have all of these.
+        when: All of these must be true.
+        then: The ruling.
     """
 
     tool: str = "*"
@@ -151,7 +150,7 @@ class Rule:
             raise AgentConfigError(f"the rule for {self.tool!r} says {self.then!r}; use a ruling")
 
     def matches(self, call: PolicyCall) -> bool | None:
-        """Whether it is about this call; None when that cannot be decided."""
+        """Whether the rule matches this call; None if undecided."""
         if not self.is_about(call.tool, call.tags):
             return False
         results = {condition.holds(call.arguments) for condition in self.when}
@@ -160,11 +159,11 @@ class Rule:
         return None if None in results else True
 
     def is_about(self, tool: str, tags: Collection[str]) -> bool:
-        """Whether it is about some calls of a tool of this name, with these tags."""
+        """Whether the rule can match a tool with this name and these tags."""
         return fnmatchcase(tool, self.tool) and set(self.tags) <= set(tags)
 
     def check_tool(self, tool: KnownTool) -> None:
-        """Refuse an argument, or a tag, that the tool does not have; see `NamesArguments`."""
+        """Refuse an argument or a tag that the tool does not have; see `NamesArguments`."""
         missing = sorted(set(self.tags) - set(tool.tags))
         if self.tool == tool.name and missing:
             raise AgentConfigError(
@@ -186,17 +185,17 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePolicy:
-    """Rules in order: the first that matches counts.
+    """An ordered list of rules: the first that matches counts.
 
-    One that cannot be decided is taken into account, and the search goes on: the strictest of what
-    was found then counts.
+    An undecided rule is remembered and the search continues. The strictest of the rulings found
+    counts.
 
     Attributes:
         rules: In order.
-        default: What is said when none matches; there is no implicit one.
+        default: The ruling if no rule matches.
 
     Raises:
-        AgentConfigError: Two rulings that ask have one name.
+        AgentConfigError: Two rulings that ask have the same name.
     """
 
     rules: tuple[Rule, ...]
@@ -206,7 +205,7 @@ class RulePolicy:
         check_rule_names(self.rule_names())
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
-        """Say what the first matching rule says; see `Policy.evaluate`."""
+        """Return the ruling of the first matching rule; see `Policy.evaluate`."""
         found: list[Ruling] = []
         for rule in self.rules:
             matches = rule.matches(call)
@@ -237,7 +236,7 @@ class RulePolicy:
                     )
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse a rule that is about no tool that exists; see `NamesTools`."""
+        """Refuse a rule that matches no existing tool; see `NamesTools`."""
         for rule in self.rules:
             if not any(fnmatchcase(name, rule.tool) for name in known):
                 raise AgentConfigError(
@@ -246,12 +245,12 @@ class RulePolicy:
                 )
 
     def people(self) -> tuple[str, ...]:
-        """Return the people that the rules, and the default, may ask; see `NamesPeople`."""
+        """Return the people that the rules and the default may ask; see `NamesPeople`."""
         return people_of(*(rule.then for rule in self.rules), self.default)
 
 
 class _Absent:
-    """There is nothing at a path."""
+    """Marks a path without a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +276,7 @@ def _find(value: object, path: list[str]) -> object:
 
 
 def _number(value: object) -> Decimal | None:
-    """Read a number, or a text of digits; None when it is neither."""
+    """Read a number or a text of digits; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, str) and len(value) > _DIGITS:
@@ -290,7 +289,7 @@ def _number(value: object) -> Decimal | None:
 
 
 def _same(value: object, wanted: Json) -> bool | None:
-    """Whether a value is what is wanted; None when it is of another type, or almost the same."""
+    """Whether a value is equal; None if it has another type or is almost equal."""
     if not _is_like(value, wanted):
         return False if wanted is None else None
     match wanted:
@@ -317,7 +316,7 @@ def _same_items(values: list[object], wanted: list[Json]) -> bool | None:
 
 
 def _is_like(value: object, wanted: Json) -> bool:
-    """Whether two values are of one type, so that they can be compared; digits are a number."""
+    """Whether two values have the same type; a text of digits is a number."""
     if isinstance(wanted, bool):
         return isinstance(value, bool)
     if isinstance(wanted, int | float):
@@ -326,7 +325,7 @@ def _is_like(value: object, wanted: Json) -> bool:
 
 
 def _folded(text: str) -> str:
-    """A text without what people overlook."""
+    """Return a text without differences that people overlook."""
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 

@@ -1,4 +1,4 @@
-"""Tools: what a model may call, how a call is checked and run, and what a running tool may use."""
+"""Tools: definition, execution of calls, and the functions that tools use."""
 
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.component.context import (

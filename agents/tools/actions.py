@@ -1,4 +1,4 @@
-"""Tools with which a model ends its work, or hands it to another agent."""
+"""Tools by which a model ends its work or transfers it to another agent."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ TRANSFER_NAME = "transfer_to_agent"
 
 @dataclass(frozen=True, slots=True)
 class ActionTool:
-    """A tool that does nothing but say what shall happen next.
+    """A tool that only returns an action.
 
-    The agent does it when all calls of the answer are finished, and does not ask its model again.
+    The agent takes the action when all calls of the model's answer have finished, and does not call
+    the model again.
 
     Attributes:
-        definition: What the tool is.
-        parameters: How its arguments are read.
-        title: What people read, when they are asked about it.
-        decide: Makes the result, with its action.
+        title: Title of the call for people.
+        decide: Returns the result with its action.
     """
 
     definition: ToolSpec
@@ -36,16 +35,16 @@ class ActionTool:
     decide: Callable[..., ToolReturn]
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments; see `Tool.validate`."""
+        """Validate arguments; see `Tool.validate`."""
         return self.parameters.canonical(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         values = " ".join(str(value) for value in arguments.values())
         return CallText(title=" ".join(f"{self.title} {values}".split())[:150])
 
     async def call(self, arguments: dict[str, Json]) -> ToolReturn:
-        """Say what shall happen next; see `Tool.call`."""
+        """Return the action; see `Tool.call`."""
         return self.decide(**self.parameters.values(arguments))
 
 
@@ -53,7 +52,7 @@ def exit_tool(name: str = EXIT_NAME) -> Tool:
     """Make a tool that ends the agent and all workflows around it.
 
     Args:
-        name: What the model calls it.
+        name: Name of the tool for the model.
     """
 
     def decide(final_result: str) -> ToolReturn:
@@ -71,7 +70,7 @@ def break_loop_tool(name: str = BREAK_LOOP_NAME) -> Tool:
     """Make a tool that ends the innermost loop around the agent.
 
     Args:
-        name: What the model calls it.
+        name: Name of the tool for the model.
     """
 
     def decide() -> ToolReturn:
@@ -82,14 +81,14 @@ def break_loop_tool(name: str = BREAK_LOOP_NAME) -> Tool:
 
 
 def transfer_tool(agents: Mapping[str, str], name: str = TRANSFER_NAME) -> Tool:
-    """Make a tool that hands the work to another agent.
+    """Make a tool that transfers the work to another agent.
 
     Args:
-        agents: What each agent is good at, by its name. Others cannot be named.
-        name: What the model calls it.
+        agents: Descriptions of the possible agents, by name.
+        name: Name of the tool for the model.
 
     Raises:
-        AgentConfigError: There is no agent to name.
+        AgentConfigError: `agents` is empty.
     """
     if not agents:
         raise AgentConfigError(f"the tool {name!r} needs an agent that it can hand the work to")
@@ -102,7 +101,7 @@ def transfer_tool(agents: Mapping[str, str], name: str = TRANSFER_NAME) -> Tool:
         """
         return ToolReturn(f"Handed to {agent_name!r}.", action=Transfer(agent_name=agent_name))
 
-    # mypy cannot know names that are there only at run time; pydantic checks them.
+    # The names are only known at run time: pydantic checks them, mypy cannot.
     decide.__annotations__["agent_name"] = cast("Any", Literal)[tuple(agents)]
     known = "\n".join(f"- {agent}: {told or 'no description'}" for agent, told in agents.items())
     return _made(name, "Hand over to", decide, f"\nAgents:\n{known}")

@@ -1,4 +1,4 @@
-"""The port of a tool: what a model may call, and what the runtime must know about it."""
+"""The port of a tool, its definition, and its description of a call for people."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from agents.core.calls import Risk, ToolReturn
 from agents.core.codec import Json
 
 EXTERNAL = "external"
-"""The tag of a tool whose calls are seen outside of the company, such as mail to customers."""
+"""Tag of a tool whose effects people outside of the company see, such as mail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool's definition: its name, its arguments and its gates, without the code that it runs.
+    """A tool's definition: name, arguments and gates, without its code.
 
     Attributes:
-        name: What the model calls it; unique among the tools of one agent.
-        description: What it does, for the model.
-        schema: JSON schema of its arguments, an object.
-        gates: Names of the gates around it, outermost first. Stored with an interrupt, so that a
-            gate that was taken away meanwhile is noticed.
-        idempotent: Whether a call may run twice with the same effect as once.
-        tags: Words by which policies know kinds of tools, such as `money` or `read-only`.
-            `EXTERNAL` stands on the card.
-        risk: The harm that a call can do, as the tool's author sees it.
-        secret: Names of arguments that people are never shown, such as a password.
-        shown: Names of arguments that are no secrets, whatever they look like, such as the number
-            of an account.
+        name: Name for the model; unique among the tools of one agent.
+        description: What the tool does, for the model.
+        schema: JSON schema of the arguments, an object.
+        gates: Names of its gates, outermost first. Stored with an interrupt, so that a removed gate
+            is noticed.
+        idempotent: Whether a second run of the same call has no further effect.
+        tags: Kinds of tools that policies refer to, such as `money` or `read-only`. `EXTERNAL` is
+            shown to approvers.
+        risk: The harm that a call can do, according to the tool's author.
+        secret: Names of arguments that people never see, such as a password.
+        shown: Names of arguments that look secret but are not, such as an account number.
     """
 
     name: str
@@ -44,18 +43,18 @@ class ToolSpec:
 
     @property
     def masks(self) -> dict[str, tuple[str, ...]]:
-        """The lists `secret` and `shown` of its arguments."""
+        """Return the lists `secret` and `shown` by name."""
         return {"secret": self.secret, "shown": self.shown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallText:
-    """A call in words for people.
+    """Description of a call for people.
 
     Attributes:
         title: Verb and object, one line.
-        preview: What will happen, from the tool's author; empty when there is none.
-        named: Names of the arguments that stand in the title, each whole and apart from the rest.
+        preview: The expected effect, from the tool's author; may be empty.
+        named: Names of the arguments that the title contains completely and unambiguously.
     """
 
     title: str
@@ -66,36 +65,36 @@ class CallText:
 class Tool(Protocol):
     """A tool that a model can call.
 
-    The runtime validates first, then calls with what `validate` returned, inside the address
+    The runtime first validates, then calls with the result of `validate`, inside the address
     segment `tool:<name>:<call_id>`.
     """
 
     @property
     def definition(self) -> ToolSpec:
-        """The tool's definition. The same on each access."""
+        """Return the tool's definition; the same on each access."""
         ...
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments and bring them into their one canonical form; runs nothing.
+        """Validate arguments and return them in canonical form, with defaults filled in.
 
-        Validating the result again gives the same. Defaults are filled in.
+        Runs nothing. Validating the result again returns the same.
 
         Raises:
-            InvalidArgumentsError: They do not fit the schema.
+            InvalidArgumentsError: The arguments do not fit the schema.
         """
         ...
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call with these canonical arguments does; runs nothing."""
+        """Describe a call with validated arguments for people. Runs nothing."""
         ...
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Run with canonical arguments.
+        """Run the tool with validated arguments.
 
         Returns:
-            The result, for the model; with its outcome, when it is another than `ran`.
+            The result for the model, with its outcome if that is not `ran`.
 
         Raises:
-            InterruptSignal: People are needed first. Must pass through.
+            InterruptSignal: The tool asks people. Do not catch it.
         """
         ...

@@ -1,8 +1,7 @@
-"""All tool calls of one model answer: side by side, each finished once.
+"""Run all tool calls of one model answer concurrently, each once.
 
-Pieces of results wait in a queue without a limit. It cannot outgrow the results themselves, which
-are kept whole until their calls have finished, and whoever takes the events never waits for more
-than the next one.
+Streamed parts of results wait in an unbounded queue. It cannot outgrow the results, which stay in
+memory until their calls have finished, and the reader only ever waits for the next event.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _Item: TypeAlias = ToolDelta | asyncio.Task[ToolReturn]
 
 
 class ToolBatch:
-    """Runs the calls of one answer that are not finished yet.
+    """Runs the unfinished calls of one model answer.
 
     Args:
         calls: In the order of the answer.
         tools: By name.
-        results: What is finished already, by call id; new results are added.
-        why: What the model said beside the calls.
-        is_sequential: Whether they run one after the other.
+        results: Finished results by call id. New results are added.
+        why: The model's text beside the calls.
+        is_sequential: Whether the calls run one after the other.
 
     Attributes:
         results: By call id.
-        signals: What waits, by call id.
+        signals: Interrupts by call id.
     """
 
     def __init__(
@@ -56,12 +55,12 @@ class ToolBatch:
         self.signals: dict[str, InterruptSignal] = {}
 
     async def run(self) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
-        """Run what is to run, and tell what finished; in a streaming run, also pieces of results.
+        """Run the calls and yield their results and, if streaming, parts of results.
 
-        Interrupts are in `signals`; the others run to their end all the same.
+        Interrupts are added to `signals`. The other calls run to their end.
 
         Raises:
-            AgentError: The run cannot go on; all calls have ended.
+            AgentError: The run cannot continue; all calls have ended.
         """
         todo = self._todo()
         groups = [[planned] for planned in todo] if self._is_sequential else [todo]
@@ -70,7 +69,7 @@ class ToolBatch:
                 yield event
 
     def waiting(self) -> list[InterruptSignal]:
-        """Signals in the order of the calls."""
+        """Return the interrupts in the order of the calls."""
         order = [planned.call.id for planned in self._calls]
         return [self.signals[call_id] for call_id in order if call_id in self.signals]
 
@@ -108,7 +107,7 @@ class ToolBatch:
         finally:
             await stop(*tasks)
         if fatal:
-            # What ends the process goes before what only ends the run.
+            # An exception that ends the process takes precedence over one that only ends the run.
             raise min(fatal, key=lambda error: isinstance(error, Exception))
 
     def _begin(self, planned: PlannedCall, items: asyncio.Queue[_Item]) -> asyncio.Task[ToolReturn]:
@@ -120,7 +119,7 @@ class ToolBatch:
         return task
 
     def _collect(self, task: asyncio.Task[ToolReturn], call: ToolCall) -> list[BaseException]:
-        """Keep what came of a call; give back what ends the run."""
+        """Store the result of a call. Return the exceptions that end the run."""
         if task.cancelled():
             return [asyncio.CancelledError(f"{call.name} was cancelled")]
         error = task.exception()
@@ -148,7 +147,7 @@ class ToolBatch:
 
 
 def _sink(call: ToolCall, items: asyncio.Queue[_Item]) -> Callable[[str], None]:
-    """Make what takes pieces of a result; a tool may call it in a thread of its own."""
+    """Return a callback for streamed parts; a tool may call it in its own thread."""
     loop, fields = asyncio.get_running_loop(), header(f"{call_address(call)}/r")
 
     def put(text: str) -> None:

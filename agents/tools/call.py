@@ -1,7 +1,7 @@
-"""One tool call: checked, run at most once, and its result noted.
+"""Execute one tool call at most once, and store its result.
 
-Observers are told of it: that its code is entered, that it has a result, that it waits. A result
-that a journal gives back is no news, and nothing is told of it.
+Observers are called when the tool starts, finishes or is interrupted. They are not called for a
+result that is read from the journal.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ from agents.tools.starting import mark_started
 from agents.tools.texts import unanswered_text
 
 GRACE = timedelta(seconds=5)
-"""The time for agents inside a call to stop by themselves, with all they need to go on."""
+"""Time for agents inside a call to stop cleanly, with all they need to resume."""
 
 _ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
-"""The outcomes of a call whose tool ran."""
+"""Outcomes of a call whose tool ran."""
 
 _STOPPED = "stopped"
-"""The slot of a call that was stopped from outside."""
+"""Slot of a cancelled call."""
 
 
 class _StoppedError(Exception):
-    """The call was stopped from outside before it had a result."""
+    """The call was cancelled before it had a result."""
 
 
 async def execute(
@@ -75,26 +75,26 @@ async def execute(
     sink: Callable[[str], None] | None = None,
     grace: timedelta = GRACE,
 ) -> ToolReturn:
-    """Run one call in its address segment `tool:<name>:<call id>`.
+    """Execute one call in its address segment `tool:<name>:<call id>`.
 
-    A tool's error becomes a result for the model, also one that would end the process. What
-    the journal says has finished does not run again; of an approved call that started and never
-    finished, people are asked.
+    An exception of the tool becomes a result for the model, including exceptions that would end the
+    process. A call that has finished according to the journal does not run again. If an approved
+    call started and never finished, people are asked about it.
 
-    When the run is stopped from outside (`CancelToken.stop_now`), the call waits at its address
-    until the run goes on, and begins again then, with the answers that it had; unless something
-    that people agreed to had started: then they are asked what became of it.
+    If the run is cancelled (`CancelToken.stop_now`), the call is interrupted at its address. On
+    resume it starts again with the answers that it had, or, if an approved call had started, people
+    are asked for its outcome.
 
     Args:
         planned: The call.
         tools: By name.
-        why: What the model said beside it.
-        sink: Takes pieces of the result, in whatever thread; None drops them.
-        grace: How long agents inside the call have to stop by themselves.
+        why: The model's text beside the call.
+        sink: Receives streamed parts of the result, in any thread; None drops them.
+        grace: Time for agents inside the call to stop cleanly.
 
     Raises:
-        InterruptSignal: People are needed, an answer was refused, or the run was stopped.
-        AgentError: The run cannot go on.
+        InterruptSignal: People are asked, an answer was refused, or the run was cancelled.
+        AgentError: The run cannot continue.
     """
     call, outer = planned.call, current_scope("execute()")
     address = outer.address.child(Segment("tool", call.name, call.id))
@@ -119,7 +119,7 @@ async def execute(
 
 
 def _go_on(run: RunContext, address: Address) -> None:
-    """Take a stopped call to the place where it stood, with the same answers."""
+    """Resume a cancelled call from its earlier interrupts, with the same answers."""
     stopped = run.claim(address, _STOPPED)
     if stopped is None:
         return
@@ -131,20 +131,14 @@ def _go_on(run: RunContext, address: Address) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
-    """One call that is being executed.
-
-    Attributes:
-        call: Which.
-        scope: Where.
-        grace: See `execute`.
-    """
+    """One call in execution."""
 
     call: ToolCall
     scope: Scope
     grace: timedelta
 
     async def run(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
-        """Give its result: the one that the journal knows, or a new one."""
+        """Return the result from the journal, or execute the call."""
         try:
             before = self.scope.run.journal.find(FINISHED, self.at)
             done = self._known(before) if before else self._kept()
@@ -157,7 +151,7 @@ class _Execution:
 
     @property
     def at(self) -> str:
-        """The address, as text."""
+        """Return the address as text."""
         return str(self.scope.address)
 
     def _known(self, entry: dict[str, Json]) -> ToolReturn:
@@ -169,7 +163,7 @@ class _Execution:
         return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
 
     def _kept(self) -> ToolReturn | None:
-        """Return its result in this process: a retry around it runs no gated call a second time."""
+        """Return this process's result: a retry around the call must not run it again."""
         match self.scope.run.journal.kept(FINISHED, self.at):
             case (ToolCall() as call, ToolReturn() as result) if call == self.call:
                 return result
@@ -186,7 +180,7 @@ class _Execution:
         else:
             result = await self._run(tool)
         result = replace(result, text=well_formed(result.text))
-        # What acted on an answer does not get it, or another one, a second time.
+        # A call that acted on an answer must not receive an answer a second time.
         has_acted = was_answered and result.outcome in _ACTED
         if journal.every_step or journal.has_started(self.at) or has_acted:
             await self._note(result)
@@ -228,7 +222,7 @@ class _Execution:
         except InvalidArgumentsError as error:
             return _misfit(tool, error)
         run = self.scope.run
-        # What a dead process did inside this call is read from its journal, even now.
+        # A cancelled run can still read the results of nested calls from the journal.
         if run.cancel.stop_now.is_set() and not run.journal.knows_below(self.at):
             await self._stand(tool, arguments)
         started = ToolStarted(
@@ -238,7 +232,7 @@ class _Execution:
         with entered(scope):
             guarded = house.guarded(tool) if house else tool
         is_free = guarded is tool and not tool.definition.gates
-        if is_free:  # it asks by itself, if at all
+        if is_free:  # no gate: only the tool itself may ask
             scope = self._with_its_answers(scope, settled)
         refuse_orphans(len(tool.definition.gates), known=(HOUSE_SLOT,) if house else ())
         run.observers.tell(started)
@@ -248,24 +242,25 @@ class _Execution:
             return await self._call(guarded, arguments)
 
     def _with_its_answers(self, scope: Scope, settled: Started | None) -> Scope:
-        """Let a call that runs once more find the answers that it had."""
+        """Make the answers of an earlier start available to a call that runs again."""
         if settled is None or settled.held is None:
             return replace(scope, granted=None)
         settled.held.restore(scope.run, scope.address)
         return replace(scope, granted=None, point=scope.run.enter(scope.address, ""))
 
     async def _note_answered(self, tool: Tool, arguments: dict[str, Json]) -> None:
-        """Note that a call starts with an answer: what it does with it, it does at most once."""
+        """Record the start of a call with an answer, so that it acts on it at most once."""
         if acts_on_answer(self.scope.run, self.scope.address):
             await mark_started(arguments, masks=tool.definition.masks, is_answered=True)
 
     def _shown(self, tool: Tool) -> dict[str, Json]:
-        """The arguments: as they started or people were shown them before, else as they are now.
+        """Return the arguments that were started or shown before, else the validated ones.
 
-        Defaults and validators may give others by now, which nobody has seen.
+        Defaults and validators may have changed since. Arguments that people have not seen must not
+        replace the ones that they saw.
 
         Raises:
-            InvalidArgumentsError: They are new, and do not fit.
+            InvalidArgumentsError: The arguments are new and do not fit.
         """
         run, address = self.scope.run, self.scope.address
         started = run.journal.find(STARTED, self.at)
@@ -278,7 +273,7 @@ class _Execution:
         return tool.validate(self.call.arguments)
 
     async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
-        """Call a tool; whatever it raises has one meaning."""
+        """Call the tool and convert its exceptions to results."""
         scope = self.scope
         failed: ToolReturn | None = None
         returned: object = ""
@@ -301,13 +296,13 @@ class _Execution:
         return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
 
     def _unanswered(self, error: Exception) -> ToolReturn | None:
-        """Return the result of a call that ended as nobody answered it; None for another error."""
+        """Return the result of a call whose request had no answer; None for other errors."""
         outcome = error.outcome if isinstance(error, NotAnsweredError) else None
         if not is_unanswered(outcome):
             return None
         run = self.scope.run
         top = run.topmost(self.scope.address)
-        # The call ended at the first question without an answer: it read no others.
+        # The call ended at the first request without an answer, so it read no others.
         ids = [point.id for point in top.walk()] if top else []
         run.read.update(one for one in ids if is_unanswered(run.answers.get(one)))
         is_expired = isinstance(outcome, Expired)
@@ -315,16 +310,16 @@ class _Execution:
         return ToolReturn(unanswered_text(outcome), end)
 
     def _is_result(self, tool: Tool, error: Exception) -> bool:
-        """Whether an error is the tool's own, which the model is told.
+        """Whether an error is the tool's own and becomes a result for the model.
 
-        What comes out of a gate before an answered call has started is none: the answer still
-        counts when the run is repeated.
+        An error of a gate before an answered call has started is not: the answer must stay valid
+        for a retry of the run.
         """
         run = self.scope.run
         started = run.journal.started(self.at)
         has_started = started is not None
         if isinstance(error, ResumeError):
-            # A tool that asked by itself may refuse the answer: then its question waits on.
+            # A tool that asked may refuse the answer: its interrupt then stays pending.
             return started is not None and "answered" not in started
         if isinstance(error, AgentError):
             return isinstance(error, ToolError)
@@ -332,10 +327,10 @@ class _Execution:
         return has_started or not is_let
 
     async def _until_stopped(self, tool: Tool, arguments: dict[str, Json]) -> object:
-        """Call a tool in a task of its own: only so its own cancellation differs from ours.
+        """Call a tool in a task of its own, to tell its own cancellation from the run's.
 
         Raises:
-            _StoppedError: The run was stopped.
+            _StoppedError: The run was cancelled.
         """
         cancel = self.scope.run.cancel
         call, ended = asyncio.create_task(_begin(tool, arguments)), asyncio.Event()
@@ -366,7 +361,7 @@ class _Execution:
         return below or any(map(self.scope.address.is_prefix_of, run.entered))
 
     async def _stand(self, tool: Tool, arguments: dict[str, Json]) -> NoReturn:
-        """Wait here until the run goes on; ask people if what they agreed to had started."""
+        """Interrupt a cancelled call; ask people if an approved call had started."""
         run, address = self.scope.run, self.scope.address
         started = run.journal.started(self.at)
         is_doubt = started is not None and not tool.definition.idempotent
@@ -392,7 +387,7 @@ async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
 
 
 def _unanswered(point: InterruptNode, answers: Mapping[str, object]) -> tuple[InterruptNode, ...]:
-    """Return the parts of a tree that still wait for people."""
+    """Return the parts of a tree that have no answer."""
     if not point.children:
         return () if point.id in answers else (point,)
     below = tuple(left for child in point.children for left in _unanswered(child, answers))

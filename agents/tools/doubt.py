@@ -1,4 +1,4 @@
-"""Doubt: a call that people agreed to was cut off while it ran, and nobody knows its outcome."""
+"""Calls in doubt: ask people for the outcome of a call that a crash interrupted."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ from agents.tools.starting import may_start
 from agents.tools.texts import words_of
 
 _DOUBT = "doubt"
-"""The slot of the question whether a call ran."""
+"""Slot of the request for the outcome of a call."""
 
 
 @register("countersign.doubt_state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtState:
-    """The state of the question whether a call ran. Stored: version 1, must stay readable.
+    """State of a request for the outcome of a call.
+
+    Stored: version 1, must stay readable.
 
     Attributes:
         arguments: See `Started`.
@@ -46,12 +48,12 @@ class DoubtState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """The start of a call of which nobody knows whether it ran.
+    """The start of a call whose outcome is unknown.
 
     Attributes:
-        arguments: What it started with.
-        frozen: What the application noted then; see `InDoubtInfo`.
-        held: The answers to its own questions that it started with; None when a gate let it start.
+        arguments: Arguments that the call started with.
+        frozen: Data that the application stored at the start; see `InDoubtInfo`.
+        held: Answers to the tool's own questions at the start; None if a gate started it.
     """
 
     arguments: dict[str, Json]
@@ -60,7 +62,7 @@ class Started:
 
     @classmethod
     def read(cls, entry: Mapping[str, Json]) -> Started:
-        """Read the journal's entry about the call that runs here."""
+        """Read the journal's entry about the current call."""
         scope, frozen = current_scope("a doubt"), entry.get("frozen")
         held = None
         if entry.get("answered") is True:
@@ -73,18 +75,18 @@ class Started:
 
 
 async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | None:
-    """Ask people about a call that a dead process left running, or find out what they answered.
+    """Resolve a call that was running in a crash: ask people or apply their answer.
 
     Args:
-        tool: What was called.
-        call: The call that is executed now.
+        tool: The tool.
+        call: The call in execution.
 
     Returns:
-        A result; or what runs once more; or None when there is no doubt.
+        A result, or the start to run again, or None if the call is not in doubt.
 
     Raises:
         InterruptSignal: People are asked, or have not answered yet.
-        CheckpointDecodeError: The question lost its arguments.
+        CheckpointDecodeError: The request's arguments are missing.
     """
     scope = current_scope("settle_doubt()")
     started = scope.run.journal.find(STARTED, str(scope.address))
@@ -94,7 +96,9 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
         was_asked, _, state = get_interrupt_state(DoubtState)
         if started is not None and not tool.definition.idempotent:
             again = Started.read(started)
-            if state is not None:  # it ran again after a doubt, with the answers kept in that one
+            if (
+                state is not None
+            ):  # it ran again after an earlier doubt, with the answers stored there
                 again = replace(again, held=state.held)
             await _ask(tool, call, again)
         if not was_asked:
@@ -116,7 +120,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
 
 
 async def _again(tool: Tool, call: ToolCall, before: Started) -> Started:
-    """Run it once more, unless what people said of it has become too old."""
+    """Run the call again, unless the decision has become too old."""
     point = current_scope("settle_doubt()").point
     decisions = (point.id,) if point is not None else ()
     said = await may_start(call.name, before.arguments, decisions=decisions)
@@ -126,12 +130,12 @@ async def _again(tool: Tool, call: ToolCall, before: Started) -> Started:
 
 
 async def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
-    """Ask people about a call that has just been cut off.
+    """Ask people for the outcome of a call that was just cancelled.
 
     Args:
-        tool: What was called.
+        tool: The tool.
         call: The call.
-        started: How it started.
+        started: Its start.
 
     Raises:
         InterruptSignal: Always.

@@ -1,7 +1,7 @@
 """Tools made from plain functions.
 
-A function that yields makes a streaming tool: its pieces are passed on while it runs, and the
-result is all of them together.
+A function that yields makes a streaming tool. Its parts are passed on while it runs, and joined to
+the result.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from agents.tools.starting import is_frozen
 _Pieces: TypeAlias = AsyncGenerator[object, None]
 
 _TITLE_VALUE = 80
-"""The most characters of one argument in a title."""
+"""Maximum length of one argument in a title, in characters."""
 _LONGEST_WHOLE = 1e15
-"""A number without a fraction is written without one, up to here."""
+"""Up to this value, a float without a fraction is written as an integer."""
 
 _PLACE = re.compile(r" at 0x[0-9a-f]+>")
-"""A place in memory, as Python names what has no words of its own."""
+"""A memory address in the default `repr` of an object."""
 
 _AHEAD = 64
-"""The most pieces that a generator in a thread may be ahead of its reader."""
+"""Maximum number of parts that a generator in a thread may be ahead of its reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,11 @@ class FunctionTool:
     """A function that a model can call.
 
     Attributes:
-        definition: What the tool is.
-        function: What it does. A plain function runs in a thread of its own; that thread goes on
-            when the run is cancelled, as Python threads cannot be stopped: a plain generator up
-            to its next piece.
-        parameters: How its arguments are read.
-        title: Template of the title, with arguments by name: `Deploy {service}`.
-        preview: Says what a call will do; takes the same arguments as the function.
-        batch: Words for several calls.
+        function: The function. A synchronous one runs in a thread, which continues when the run is
+            cancelled, because Python threads cannot be stopped; a generator stops at its next part.
+        title: Template of the title with argument names: `Deploy {service}`.
+        preview: Describes the expected effect; takes the arguments of the function.
+        batch: Description of several calls.
     """
 
     definition: ToolSpec
@@ -69,11 +66,11 @@ class FunctionTool:
     batch: BatchWording = NO_WORDING
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments and bring them into canonical form; see `Tool.validate`."""
+        """Validate arguments and return their canonical form; see `Tool.validate`."""
         return self.parameters.canonical(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         shown = {name: _one_line(value) for name, value in arguments.items()}
         title, named = self.title.format_map(shown), _whole_in(self.title, arguments)
         if self.preview is None:
@@ -82,22 +79,22 @@ class FunctionTool:
         return CallText(title=title, preview=preview, named=named)
 
     def describe_several(self, calls: Sequence[Mapping[str, Json]]) -> SeveralText:
-        """Say in words what several calls do together; see `DescribesSeveral`."""
+        """Describe several calls together; see `DescribesSeveral`."""
         return self.batch.describe(calls, self.parameters.values)
 
     def values(self, arguments: Mapping[str, Json]) -> dict[str, object]:
-        """Read what runs now into what the function takes; what people agreed to, as it was shown.
+        """Convert arguments to the function's Python values; approved ones as shown.
 
         Raises:
-            InvalidArgumentsError: They do not fit.
-            ToolError: They are others than people agreed to.
+            InvalidArgumentsError: The arguments do not fit.
+            ToolError: The arguments differ from the approved ones.
         """
         if is_frozen(self.definition.name, arguments):
             return self.parameters.values_as_shown(arguments)
         return self.parameters.values(arguments)
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Run the function; see `Tool.call`. An old interrupt that it raises asks people."""
+        """Run the function; see `Tool.call`. Converts Eino's old interrupts."""
         refuse_orphans()
         with contained(), old_interrupts():
             result = await self._start(self.values(arguments))
@@ -109,7 +106,7 @@ class FunctionTool:
 
     async def _start(self, values: dict[str, object]) -> object:
         if inspect.isasyncgenfunction(self.function) or inspect.isgeneratorfunction(self.function):
-            return self.function(**values)  # its code begins with the first piece
+            return self.function(**values)  # its code runs when the first part is requested
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**values)
         result = await in_thread(self.function, **values)
@@ -117,29 +114,29 @@ class FunctionTool:
 
 
 def result_text(result: object) -> str:
-    """Write a tool's result for the model: text as it is, None as `done`, the rest as JSON.
+    """Write a tool's result for the model: text unchanged, None as `done`, else JSON.
 
-    Of what cannot be written it says that the call ran.
+    If the result cannot be written, the text says that the call ran.
     """
     if result is None:
         return "done"
     if isinstance(result, str):
         return result
-    # The call did run, whatever it gave: that is the truth.
+    # The call has run. An error here must not tell the model otherwise.
     try:
         return to_json(result, fallback=_as_text).decode()
-    except Exception:  # noqa: BLE001 - code of the result's class, or bytes that are no text
+    except Exception:  # noqa: BLE001 - code of the result's class, or bytes that are not text
         return f"It ran; its result ({type(result).__name__}) cannot be written as text."
 
 
 def _as_text(value: object) -> str:
-    """A value without JSON form as text; one that names only its place in memory, by its type."""
+    """Return a value without JSON form as text; its type if the text is an address."""
     text = str(value)
     return f"{type(value).__name__} (no text)" if _PLACE.search(text) else text
 
 
 def _result(result: object) -> str | ToolReturn:
-    """Take files out of what a function returns: it may be one, or a list with some in it."""
+    """Separate the files of a function's result, which may be one file or in a list."""
     items = result if isinstance(result, list | tuple) else [result]
     files = tuple(item for item in items if is_multi_modal_content(item))
     if not files:
@@ -149,10 +146,10 @@ def _result(result: object) -> str | ToolReturn:
 
 
 async def _joined(pieces: _Pieces) -> str | ToolReturn:
-    """Pass pieces on, and join them; an error in the middle is told after what came before it.
+    """Stream parts and join them. An error is reported after the parts before it.
 
     Raises:
-        InterruptSignal: People are needed first; what came so far does not count.
+        InterruptSignal: The tool asks people; the parts so far are dropped.
     """
     texts: list[str] = []
     try:
@@ -176,9 +173,9 @@ def _tell(told: list[str], piece: object) -> None:
 
 
 async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
-    """Run a generator in one thread, as it may own what is bound to a thread.
+    """Run a generator in one thread, because it may use thread-bound objects.
 
-    It waits when it is too far ahead.
+    The thread waits when it is too far ahead of the reader.
     """
     loop, ready = asyncio.get_running_loop(), asyncio.Queue[tuple[object, ...]]()
     room, is_left = threading.Semaphore(_AHEAD), threading.Event()
@@ -193,7 +190,7 @@ async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
 
     def end(task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not report it, if nobody waits
+            task.exception()  # mark as retrieved, so that asyncio does not log it
         ready.put_nowait(())
 
     task = asyncio.create_task(in_thread(work))
@@ -210,7 +207,7 @@ async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
 
 
 def _one_line(value: Json) -> str:
-    """Show an argument in a title: on one line, and not longer than a title can bear."""
+    """Write an argument for a title: on one line and shortened."""
     match value:
         case bool():
             text = "yes" if value else "no"
@@ -227,10 +224,10 @@ def _one_line(value: Json) -> str:
 
 
 def _whole_in(template: str, arguments: Mapping[str, Json]) -> tuple[str, ...]:
-    """The arguments of which a title shows all, and of which it is clear where each ends."""
+    """Return the names of arguments that a title shows completely and unambiguously."""
     pieces = [*string.Formatter().parse(template)]
     fields = [field for _, field, _, _ in pieces if field]
-    # Words between two values: a value that has them in it could be taken for two.
+    # A value that contains the template's words between two values makes the title ambiguous.
     between = [words for words, field, _, _ in pieces[1:] if field]
     return tuple(
         name

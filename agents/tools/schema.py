@@ -1,4 +1,4 @@
-"""The JSON schema and the validation of arguments, made of a function's signature and docstring."""
+"""JSON schema and validation of arguments, from a function's signature."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from agents.core.errors import AgentConfigError, ArgumentError, InvalidArguments
 from agents.core.kinds import same
 
 _PLAIN_DIGITS = 40
-"""Decimals up to this size are written without an exponent."""
+"""Up to this number of digits, decimals are written without an exponent."""
 
 _KEPT = 256
-"""Signatures whose schemas are kept."""
+"""Number of signatures whose schemas are cached."""
 _PLAIN_DEFAULTS = {bool, int, float, str, type(None)}
-"""Defaults that are the same when they are written the same."""
+"""Types of defaults that are equal if their text is equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ Multiline = _MultilineMarker()
 
 
 class _Schema(GenerateJsonSchema):
-    """Schemas without made-up titles, and with decimals as text: a JSON number may lose digits."""
+    """Generates schemas without titles; decimals are text, because numbers lose digits."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's
         return False
@@ -79,11 +79,11 @@ class _Schema(GenerateJsonSchema):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The arguments of a function: their schema, and how to read them.
+    """The arguments of a function: their schema and validation.
 
     Attributes:
         names: In the order of the signature.
-        schema: JSON schema, an object that allows no further keys.
+        schema: JSON schema of an object without additional keys.
     """
 
     names: tuple[str, ...]
@@ -91,14 +91,14 @@ class Parameters:
     _model: type[BaseModel]
 
     def canonical(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments and give them their one form: JSON data with the defaults filled in.
+        """Validate arguments and return them as JSON data with the defaults filled in.
 
         Raises:
-            InvalidArgumentsError: They do not fit.
+            InvalidArgumentsError: The arguments do not fit.
         """
         given = _text(arguments)
         once = self._dump(self._parse(given))
-        # What was written as it was given is as it is read; what was not is read once more.
+        # If validation changed a value, check that its written form can be read again.
         if not same(once, arguments) and not self._is_read_again(once, given):
             raise InvalidArgumentsError(
                 (
@@ -114,21 +114,21 @@ class Parameters:
         return text == given or canonical_json(self._dump(self._parse(text))) == text
 
     def values(self, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """Read arguments into the Python values that the function takes.
+        """Convert arguments to the Python values that the function takes.
 
         Raises:
-            InvalidArgumentsError: They do not fit.
+            InvalidArgumentsError: The arguments do not fit.
         """
         parsed = self._parse(_text(arguments))
         return {name: getattr(parsed, _field(at)) for at, name in enumerate(self.names)}
 
     def values_as_shown(self, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """Read arguments that were checked when people were shown them.
+        """Convert arguments that were already validated when people saw them.
 
-        A check that fails by now, as of a date that had to be in the future, stops nothing.
+        Checks that now fail are skipped, such as a date that must be in the future.
 
         Raises:
-            InvalidArgumentsError: They cannot be read, or come out as others than were shown.
+            InvalidArgumentsError: The arguments are unreadable, or differ from the shown ones.
         """
         text = _text(arguments)
         try:
@@ -142,7 +142,7 @@ class Parameters:
 
     @property
     def _unchecked(self) -> SchemaValidator:
-        # A model in it would else be read by the validator that it has, with all of its checks.
+        # A nested model would otherwise use its own validator, with all its checks.
         make = cast("Callable[..., SchemaValidator]", SchemaValidator)
         return make(_tolerant(self._model.__pydantic_core_schema__), _use_prebuilt=False)
 
@@ -173,11 +173,11 @@ def parameters(function: Callable[..., object]) -> Parameters:
     """Read a function's signature and docstring.
 
     Args:
-        function: Every parameter has a type and can be given by name.
+        function: Every parameter needs a type and must be accepted by name.
 
     Raises:
         AgentConfigError: A parameter has no type, cannot be given by name, or its type has no
-            JSON form that is the same each time.
+            stable JSON form.
     """
     told = docstring_parts(function)[1]
     hints = _hints(function)
@@ -192,7 +192,7 @@ def parameters(function: Callable[..., object]) -> Parameters:
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """An argument: its type, its default (`...` for none), and what the docstring says of it."""
+    """An argument: type, default (`...` for none), and description from the docstring."""
 
     name: str
     hint: Any
@@ -200,7 +200,7 @@ class _Argument:
     description: str | None
 
     def __eq__(self, other: object) -> bool:
-        """Whether the schema would be the same: `1`, `1.0` and `True` make different ones."""
+        """Whether the schemas are equal: `1`, `1.0` and `True` have different ones."""
         return isinstance(other, _Argument) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
@@ -211,7 +211,7 @@ class _Argument:
 
 
 def _is_comparable(argument: _Argument) -> bool:
-    """Whether an argument of another function can be seen to be the same."""
+    """Whether an argument can be compared with one of another function."""
     try:
         hash(argument.hint)
     except TypeError:  # such as pydantic's `Field` in `Annotated`
@@ -220,7 +220,7 @@ def _is_comparable(argument: _Argument) -> bool:
 
 
 def docstring_parts(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
-    """Split a Google docstring: the text before its sections, and what `Args:` says by name."""
+    """Split a Google docstring into its description and the `Args:` by name."""
     lines = inspect.cleandoc(function.__doc__ or "").splitlines()
     heads = [at for at, line in enumerate(lines) if re.fullmatch(r"[A-Z][A-Za-z ]*:", line)]
     text = "\n".join(lines[: heads[0]] if heads else lines).strip()
@@ -232,7 +232,7 @@ def docstring_parts(function: Callable[..., object]) -> tuple[str, dict[str, str
 
 
 def _described(lines: list[str]) -> dict[str, str]:
-    """Read `name (type): words` entries, up to the next section."""
+    """Read `name (type): words` entries up to the next section."""
     told: dict[str, str] = {}
     name, depth = "", 0
     for line in lines:
@@ -298,7 +298,7 @@ _VALIDATORS = {"function-after", "function-before", "function-wrap"}
 
 
 def _tolerant(schema: Any) -> Any:
-    """Make a schema for what was checked before: values of now do not matter to it."""
+    """Derive a schema for validated arguments, without checks that depend on the time."""
     if isinstance(schema, list | tuple):
         return type(schema)(map(_tolerant, schema))
     if not isinstance(schema, dict):
@@ -316,7 +316,7 @@ def _tolerant(schema: Any) -> Any:
 
 
 def _forgiving(validate: Callable[..., Any], *, is_wrap: bool) -> Callable[..., Any]:
-    """Make a validator that gives a value as it is where it would refuse it."""
+    """Derive a validator that returns the value unchanged where the original raises."""
 
     def checked(value: Any, *more: Any) -> Any:
         try:
@@ -328,12 +328,12 @@ def _forgiving(validate: Callable[..., Any], *, is_wrap: bool) -> Callable[..., 
 
 
 def _takes_a_set(schema: object) -> bool:
-    """Whether there is a set anywhere in what is validated, whatever its JSON schema says."""
+    """Whether a validation schema contains a set anywhere."""
     match schema:
         case {"type": "set" | "frozenset"}:
             return True
         case Mapping():
-            # A mapping of fields has no type of its own: a field may have any of these names.
+            # Field names are keys of a mapping without a type, and may equal these names.
             skipped = _NO_PARTS if isinstance(schema.get("type"), str) else frozenset[str]()
             return any(_takes_a_set(part) for key, part in schema.items() if key not in skipped)
         case list() | tuple():
@@ -343,15 +343,15 @@ def _takes_a_set(schema: object) -> bool:
 
 
 _NO_PARTS = frozenset({"default", "expected", "metadata"})
-"""Keys of a schema under which anything may stand, and no part of it."""
+"""Keys of a schema whose values are not part of the schema."""
 
 
 _build_once = lru_cache(maxsize=_KEPT)(_build)
-"""An agent that is made anew for each thread has the same tools: their schemas are made once."""
+"""Cached: agents that are created for each thread have the same tools."""
 
 
 def _inline(schema: Any, found: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    """Put what `$ref` names in its place, except where a type contains itself."""
+    """Replace each `$ref` by its target, except in recursive types."""
     if isinstance(schema, list):
         return [_inline(item, found, inside) for item in schema]
     if not isinstance(schema, dict):
@@ -364,7 +364,7 @@ def _inline(schema: Any, found: Mapping[str, Any], inside: tuple[str, ...]) -> A
 
 
 def _plain(value: Any) -> Any:
-    """Write decimals without an exponent: what people are shown must be easy to read."""
+    """Write decimals without an exponent, so that people can read them easily."""
     if isinstance(value, Decimal):
         short = value.is_finite() and abs(value.adjusted()) <= _PLAIN_DIGITS
         return format(value, "f") if short else str(value)
@@ -376,7 +376,7 @@ def _plain(value: Any) -> Any:
 
 
 def _field(at: int) -> str:
-    # Not the parameter's own name: `copy` or `schema` would clash with pydantic's.
+    # Not the parameter's name: `copy` or `schema` would clash with pydantic's.
     return f"a{at}"
 
 

@@ -1,4 +1,4 @@
-"""Several calls of one tool in words: what its author says of all of them, and which is largest."""
+"""Descriptions of several calls of one tool: a common title, and their sizes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from agents.core.errors import AgentConfigError
 from agents.tools.base import ToolSpec
 
 COUNT, SUM = "n", "sum"
-"""In a template: the field for how many calls there are, and the form of a number added up."""
+"""In a template: the field for the number of calls, and the format of a sum."""
 
 BatchTitle = str | Callable[[list[dict[str, object]]], str]
-"""Words for several calls: a template, or a function of the arguments of all of them."""
+"""Title of several calls: a template, or a function of all their arguments."""
 BatchKey = str | Callable[..., float | int | Decimal]
-"""The size of a call: the name of an argument, or a function with the arguments of the tool's."""
+"""Size of a call: the name of an argument, or a function of the tool's arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralText:
-    """Several calls in words for people.
+    """Description of several calls for people.
 
     Attributes:
-        title: For all of them; empty where the author says nothing that fits.
-        sizes: Of each, in order; empty where the author gives none.
+        title: Title of all calls; empty if the author gives none that fits.
+        sizes: Size of each call, in order; empty if the author gives none.
     """
 
     title: str = ""
@@ -37,12 +37,12 @@ class SeveralText:
 
 @runtime_checkable
 class DescribesSeveral(Protocol):
-    """A tool that has words for several of its calls."""
+    """A tool that can describe several of its calls together."""
 
     def describe_several(self, calls: Sequence[Mapping[str, Json]]) -> SeveralText:
-        """Say in words what calls with these canonical arguments do together; runs nothing.
+        """Describe calls with validated arguments together. Runs nothing.
 
-        What the author's code gets wrong is left out, and never an error.
+        Faults in the author's code leave out the description and raise no error.
         """
         ...
 
@@ -53,7 +53,7 @@ class DescribesSeveral(Protocol):
 
 
 def describer_in(tool: object) -> DescribesSeveral | None:
-    """Find the tool that has words for several calls, in its gates and other wrappers."""
+    """Return the tool that can describe several calls, inside its gates and wrappers."""
     while tool is not None:
         if isinstance(tool, DescribesSeveral):
             return tool
@@ -63,21 +63,21 @@ def describer_in(tool: object) -> DescribesSeveral | None:
 
 @dataclass(frozen=True, slots=True)
 class BatchWording:
-    """The author's words for several calls of a tool.
+    """The author's description of several calls of a tool.
 
     Attributes:
-        title: See `BatchTitle`; empty for none.
-        key: See `BatchKey`; empty for none.
+        title: See `BatchTitle`; may be empty.
+        key: See `BatchKey`; may be empty.
     """
 
     title: BatchTitle = ""
     key: BatchKey = ""
 
     def check(self, tool_name: str, names: Sequence[str]) -> None:
-        """Refuse words that name what is no argument.
+        """Refuse a template or key that names an unknown argument.
 
         Raises:
-            AgentConfigError: With what they may name.
+            AgentConfigError: An argument is unknown. The text lists the known ones.
         """
         known = ", ".join(names) or "it has none"
         if isinstance(self.key, str) and self.key and self.key not in names:
@@ -107,11 +107,11 @@ class BatchWording:
         calls: Sequence[Mapping[str, Json]],
         values: Callable[[Mapping[str, Json]], dict[str, object]],
     ) -> SeveralText:
-        """Say in words what calls do together; see `DescribesSeveral`.
+        """Describe several calls together; see `DescribesSeveral`.
 
         Args:
-            calls: Canonical arguments.
-            values: Makes of them what the tool's function gets.
+            calls: Validated arguments of each call.
+            values: Converts them to the arguments of the tool's function.
         """
         return SeveralText(self._title(calls, values), self._sizes(calls, values))
 
@@ -124,7 +124,7 @@ class BatchWording:
             if isinstance(self.title, str):
                 return _filled(self.title, calls)
             return " ".join(self.title([values(one) for one in calls]).split())
-        except Exception:  # noqa: BLE001 - code of a tool's author, which may give anything
+        except Exception:  # noqa: BLE001 - code of a tool's author may raise anything
             return ""
 
     def _sizes(
@@ -144,11 +144,10 @@ NO_WORDING = BatchWording()
 
 
 def _filled(template: str, calls: Sequence[Mapping[str, Json]]) -> str:
-    """Fill a template in.
+    """Fill in a template.
 
     Raises:
-        ValueError: A value differs from call to call, and so cannot stand for all; or a sum is of
-            something else than numbers.
+        ValueError: A field has different values in the calls, or a sum is not of numbers.
     """
     parts: list[str] = []
     for words, field, form, _ in string.Formatter().parse(template):
@@ -171,13 +170,13 @@ def _common(values: Sequence[Json]) -> str:
 
 
 def _number(value: object) -> Decimal:
-    """A number, also one that is written as text.
+    """Return a number, including one that is written as text.
 
     Raises:
-        ValueError: It is none, or not a finite one.
+        ValueError: The value is not a finite number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-        raise ValueError("it is no number")  # noqa: TRY004 - it comes from a model
+        raise ValueError("it is no number")  # noqa: TRY004 - the value comes from a model
     try:
         number = Decimal(str(value).strip())
     except InvalidOperation as error:

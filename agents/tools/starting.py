@@ -1,4 +1,4 @@
-"""The start of a gated call: whether it still may, and the note that comes before it."""
+"""The start of a gated call: the last check, and the journal entry before it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from agents.core.scope import AskAgain, StartingCall, current_scope
 
 
 def granted_arguments() -> dict[str, Json] | None:
-    """Arguments that people have agreed to run once more, after nobody knew whether they ran.
+    """Return the approved arguments of a call that runs again after a doubt.
 
-    A gate that gets arguments here does not ask: it marks the start and runs these.
+    A gate that gets arguments here does not ask: it records the start and runs these arguments.
     """
     return current_scope("granted_arguments()").granted
 
 
 def is_frozen(tool: str, arguments: Mapping[str, Json]) -> bool:
-    """Compare arguments with those that a gate let start. For tools, right before they act.
+    """Check that a gate started exactly these arguments. For tools, before they act.
 
     Args:
         tool: Name of the tool.
-        arguments: What would run.
+        arguments: Arguments that would run.
 
     Returns:
-        Whether a gate let just these start; False where no gate stands around the call.
+        Whether a gate started exactly these; False without a gate.
 
     Raises:
-        ToolError: Something between the gate and the tool has changed them; nothing may run.
+        ToolError: A wrapper between the gate and the tool changed the arguments. Nothing may run.
     """
     try:
         scope = current_scope("a tool")
@@ -56,17 +56,16 @@ async def mark_started(
     masks: Mapping[str, Sequence[str]] | None = None,
     is_answered: bool = False,
 ) -> None:
-    """Note that a gated call starts now. A gate does this right before it runs what it wraps.
+    """Record the start of a gated call, right before the gate runs it.
 
     Args:
-        arguments: What runs, exactly.
-        frozen: What the application needs to know if the process dies while it runs.
-        masks: What the tool's author says of its arguments, for who keeps an audit: `secret` and
-            `shown`; see `ToolSpec`.
-        is_answered: Whether it has no gate, and starts with an answer to a question of its own.
+        arguments: The exact arguments.
+        frozen: Data for the application if the process dies during the call.
+        masks: The lists `secret` and `shown` of the arguments, for an audit; see `ToolSpec`.
+        is_answered: Whether the call has no gate and starts with an answer to its own question.
 
     Raises:
-        CheckpointConflictError: Somebody else works on this run: the call must not run.
+        CheckpointConflictError: Another process works on this run: the call must not run.
     """
     scope = current_scope("mark_started()")
     noted: dict[str, Json] = {"arguments": dict(arguments)}
@@ -87,19 +86,19 @@ async def may_start(
     decisions: tuple[str, ...],
     goes_on: bool = False,
 ) -> Mapping[str, Json] | AskAgain:
-    """Find out whether what people decided still lets a call start. For parts of the runtime.
+    """Check that an approval still allows a call to start. For internal parts.
 
     Args:
         tool: Name of the tool.
-        arguments: What would run, exactly.
+        arguments: The exact arguments.
         decisions: See `StartingCall`.
         goes_on: See `StartingCall`.
 
     Returns:
-        What is to be noted with the start; or why people have to be asked anew.
+        Data to store with the start, or why approval must be requested again.
 
     Raises:
-        Exception: It could not be found out: the run ends, and what people decided still counts.
+        Exception: The check failed: the run ends, and the approval stays valid.
     """
     scope = current_scope("may_start()")
     if scope.run.before_start is None:
@@ -124,35 +123,35 @@ async def begin_call(
     goes_on: bool = False,
     kept: Mapping[str, Json] | None = None,
 ) -> str:
-    """Note that a gated call starts now, if it may. For gates.
+    """Record the start of a gated call, if it may still start. For gates.
 
     Args:
         tool: Name of the tool.
-        arguments: What runs, exactly.
+        arguments: The exact arguments.
         decisions: See `StartingCall`.
         masks: See `mark_started`.
         goes_on: See `StartingCall`.
-        kept: What is noted besides, for the case that nobody knows whether it ran.
+        kept: Further data to store for a call in doubt.
 
     Returns:
-        Why it may not, and people have to be asked anew; empty when it has started. One that goes
-        on always may: to begin it anew would be to run what it has done already a second time.
+        Why approval must be requested again; empty if the call has started. A call that resumes
+        always starts, because a new start would repeat what it has done already.
 
     Raises:
-        CheckpointConflictError: Somebody else works on this run: the call must not run.
+        CheckpointConflictError: Another process works on this run: the call must not run.
     """
     scope = current_scope("begin_call()")
-    # What is safe to repeat is run again after a crash: it began in time, and has begun.
+    # An idempotent call runs again after a crash. Its start was checked in time, before the crash.
     begun = scope.run.journal.find(STARTED, str(scope.address))
     goes_on = goes_on or begun is not None
     frozen: Mapping[str, Json] | AskAgain = scope.frozen
-    if scope.granted is None:  # else people have just decided about the doubt, and that was checked
+    if scope.granted is None:  # else people have just decided about the doubt, which was checked
         frozen = await may_start(tool, arguments, decisions=decisions, goes_on=goes_on)
     if isinstance(frozen, AskAgain):
         if not goes_on:
             return frozen.reason
         frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
     frozen = {**frozen, **(kept or {})}
-    # The last step before the tool: a crash from here on leaves a doubt, never a second run.
+    # The last step before the tool: a crash after this leaves a doubt, never a second run.
     await mark_started(arguments, frozen=frozen, masks=masks)
     return ""

@@ -1,4 +1,4 @@
-"""Tags on a tool: words by which policies know what kind it is."""
+"""Tags on a tool, by which policies recognize kinds of tools."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class TaggedTool:
     """A tool with tags.
 
     Attributes:
-        tool: What it is.
-        tags: Words by which policies know its kind.
+        tool: The tagged tool.
+        tags: Kinds of tools, for policies.
     """
 
     tool: Tool
@@ -25,16 +25,16 @@ class TaggedTool:
 
     @property
     def definition(self) -> ToolSpec:
-        """The tool's definition, with these tags after those that it has."""
+        """Return the tool's definition with these tags added at the end."""
         inner = self.tool.definition
         return replace(inner, tags=tuple(dict.fromkeys((*inner.tags, *self.tags))))
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments; see `Tool.validate`."""
+        """Validate arguments; see `Tool.validate`."""
         return self.tool.validate(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         return self.tool.describe(arguments)
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
@@ -50,14 +50,14 @@ class TaggedTool:
 
 
 def with_tags(tool: Tool, *tags: str) -> Tool:
-    """Put tags on a tool, such as `money` or `read-only`.
+    """Add tags to a tool, such as `money` or `read-only`.
 
     Args:
-        tool: Any tool. Put tags on before gates: a gate inside does not see them.
-        tags: Words; a policy's rule can be about tools that have them.
+        tool: Any tool. Add tags before gates: inner gates do not see tags added later.
+        tags: Kinds of tools that the rules of a policy can refer to.
 
     Raises:
-        AgentConfigError: There is no tag, or an empty one.
+        AgentConfigError: No tag is given, or one is empty.
     """
     if not tags or not all(tags):
         raise AgentConfigError(f"tool {tool.definition.name!r} needs tags that are not empty")

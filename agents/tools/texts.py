@@ -1,6 +1,6 @@
-"""The model's texts for calls that did not simply run: other words for other facts.
+"""Texts for the model about calls that did not run normally.
 
-And what people and models are told about a call whose arguments people still complete.
+Also what people and models read about a call whose arguments are incomplete.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from agents.tools.base import CallText, Tool, ToolSpec
 
 
 def edited_text(arguments: dict[str, Json], result: str) -> str:
-    """A person changed the arguments, and it ran."""
+    """Return the text for a call that ran with edited arguments."""
     told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     return f"A person changed the arguments to {told}. The tool ran with these. Result: {result}"
 
 
 def rejected_text(tool_name: str, reason: str | None) -> str:
-    """A person said no."""
+    """Return the text for a call that an approver rejected."""
     told = f"Reason: {reason.strip()}" if reason and reason.strip() else "No reason was given."
     return (
         f"Rejected by a person; the call to {tool_name!r} did not run. {told}\n"
@@ -30,7 +30,7 @@ def rejected_text(tool_name: str, reason: str | None) -> str:
 
 
 def denied_text(tool_name: str, reason: str) -> str:
-    """A policy said no."""
+    """Return the text for a call that a policy denied."""
     told = reason.strip().rstrip(".") or "none was given"
     return (
         f"The rules here do not allow this call of {tool_name!r}; nothing ran. Reason: {told}.\n"
@@ -39,18 +39,18 @@ def denied_text(tool_name: str, reason: str) -> str:
 
 
 def ignored_text(tool_name: str) -> str:
-    """A person put the call aside, without saying why; gographgo says `ignored by human`."""
+    """Return the text for a call that was ignored; gographgo's `ignored by human`."""
     return f"A person ignored the call to {tool_name!r}; it did not run. Go on without it."
 
 
 def completed_text(arguments: dict[str, Json], result: str) -> str:
-    """A person filled in arguments that the model had left to people, and it ran."""
+    """Return the text for a call that ran with arguments that a person filled in."""
     told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     return f"A person completed the arguments: {told}. The tool ran with these. Result: {result}"
 
 
 def expired_text(tool_name: str, answer: Expired) -> str:
-    """Nobody said anything."""
+    """Return the text for a call whose request expired."""
     waited = f" ({answer.waited})" if answer.waited else ""
     return (
         f"Nobody answered in time{waited}; the call to {tool_name!r} did not run. "
@@ -59,13 +59,13 @@ def expired_text(tool_name: str, answer: Expired) -> str:
 
 
 def cancelled_text(tool_name: str, answer: Cancelled) -> str:
-    """The request was called off."""
+    """Return the text for a call whose request was cancelled."""
     told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
     return f"{answer.fact}; the call to {tool_name!r} did not run. This is not a rejection.{told}"
 
 
 def unanswered_text(answer: Expired | Cancelled) -> str:
-    """Questions to which no answer came."""
+    """Return the text for questions without an answer."""
     if isinstance(answer, Expired):
         waited = f" ({answer.waited})" if answer.waited else ""
         return f"Nobody answered in time{waited}; the questions are open. This is not a rejection."
@@ -74,13 +74,13 @@ def unanswered_text(answer: Expired | Cancelled) -> str:
 
 
 def partial_text(spec: ToolSpec, missing: Sequence[str]) -> CallText:
-    """Describe a call that is not complete: the tool's own words need all of its arguments."""
+    """Describe an incomplete call: the tool's own description needs all arguments."""
     words = " ".join(spec.name.replace("_", " ").replace("-", " ").split()).capitalize()
     return CallText(title=words, preview=f"People are asked for: {', '.join(missing)}.")
 
 
 def open_schema(schema: Mapping[str, Json], missing: Sequence[str]) -> dict[str, Json]:
-    """Tell a model that it may leave out some arguments."""
+    """Return a schema that lets a model omit some arguments."""
     fields = dict(cast("dict[str, Json]", schema.get("properties") or {}))
     for name in missing:
         field = dict(cast("dict[str, Json]", fields.get(name) or {}))
@@ -96,10 +96,9 @@ def open_schema(schema: Mapping[str, Json], missing: Sequence[str]) -> dict[str,
 
 
 def words_of(tool: Tool, arguments: Mapping[str, Json]) -> CallText:
-    """Return the tool's words for a call; general ones where its author's code fails.
+    """Return the tool's description of a call, or a general one if its code fails.
 
-    For what people are asked about a call that they have changed, or let run: they are asked all
-    the same.
+    Approval must be requested even if the author's code fails.
     """
     try:
         return tool.describe(arguments)
