@@ -1,4 +1,4 @@
-"""Gates: what stands between a call and its tool until people have agreed."""
+"""Gates: wrappers of tools that require people's approval before a call runs."""
 
 from agents.core.asking.answers import (
     ApprovalResult,

@@ -1,4 +1,4 @@
-"""Reading answers and questions of gates: who was counted, what was meant, what code asked for."""
+"""Read gates' requests and answers: rejection, edited arguments, voters, editors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.tools.texts import rejected_text
 
 
 def declined(info: CallInfo, answer: object) -> ToolReturn | None:
-    """The result when an approval or a review says no; None when it says yes."""
+    """Return the result if an approval or a review rejects the call, else None."""
     match answer:
         case ApprovalResult(approved=True):
             return None
@@ -27,7 +27,7 @@ def declined(info: CallInfo, answer: object) -> ToolReturn | None:
 
 
 def edited_in(answer: object) -> dict[str, Json] | None:
-    """The arguments that a review asks for; None when those that were shown may run."""
+    """Return the edited arguments of a review; None if the shown ones were approved."""
     match answer:
         case ReviewEditResult(no_need_to_edit=False, edited_arguments=dict() as edited):
             return edited
@@ -36,25 +36,25 @@ def edited_in(answer: object) -> dict[str, Json] | None:
 
 
 def voters_of(answer: object) -> tuple[str, ...]:
-    """All who were counted for an answer: those that it lists, or else whoever gave it."""
+    """Return all counted voters of an answer, or the person who gave it."""
     listed = getattr(answer, "voters", ())
     by = text_in(answer, "by")
     return tuple(dict.fromkeys(listed)) if listed else (by,) if by else ()
 
 
 def editors_of(answer: object) -> tuple[str, ...]:
-    """All who changed the arguments before the last editor, as far as an answer says."""
+    """Return everyone who edited the arguments before the last editor."""
     return tuple(getattr(answer, "editors", ()))
 
 
 def text_in(answer: object, name: str) -> str:
-    """A field of an answer that is a text; empty when there is none."""
+    """Return a text field of an answer; empty if it is missing or not a text."""
     found = getattr(answer, name, None)
     return found if isinstance(found, str) else ""
 
 
 def ask_in(info: CallInfo) -> Ask:
-    """The ruling of code in a question: what a gate wants, for the house."""
+    """Return a gate's request as a ruling of code, for the application's policy."""
     edits = isinstance(info, ReviewEditInfo) or "edit" in getattr(info, "allowed", ())
     return Ask(
         kind="review" if edits and not isinstance(info, ApprovalInfo) else "approval",

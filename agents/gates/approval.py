@@ -1,6 +1,7 @@
-"""The approval gate and the review gate: a tool runs only after people have agreed.
+"""The approval gate and the review gate: a call runs only after people approve it.
 
-A gate keeps whether people have agreed; what it wraps may then ask people itself, at any depth.
+A gate stores whether the call was approved. The wrapped tool may then ask people itself, at any
+depth.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Kind = Literal["approval", "review"]
 
 @dataclass(frozen=True, slots=True)
 class DecisionGate(CallGate):
-    """A gate whose question is answered with `ApprovalResult` or `ReviewEditResult`."""
+    """A gate whose request is answered with `ApprovalResult` or `ReviewEditResult`."""
 
     def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
         return declined(info, answer)
@@ -54,11 +55,11 @@ class DecisionGate(CallGate):
 
 @dataclass(frozen=True, slots=True)
 class Gate(DecisionGate):
-    """A tool that runs only after a person has agreed to the call.
+    """A tool whose calls run only after approval.
 
     Attributes:
-        kind: Whether people can only approve and reject, or also edit.
-        rule: Name of the rule that asks; a part of the digest.
+        kind: Whether approvers can only approve and reject, or also edit.
+        rule: Name of the rule; part of the digest.
     """
 
     kind: Kind
@@ -78,25 +79,27 @@ class Gate(DecisionGate):
         return True
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
-        # Not the rule that asked: when it has changed since, nothing may run.
+        # Not the rule of the request: if the rule has changed since, nothing may run.
         return self.rule
 
 
 def approval_gate(tool: Tool, *, rule: str = DEFAULT_RULE) -> Tool:
-    """Let a tool run only after a person has approved the call; asks with `ApprovalInfo`.
+    """Require approval of each call of a tool; requests it with `ApprovalInfo`.
 
     Args:
-        tool: The tool in it; any tool, also one that asks people itself.
-        rule: Name of the rule that asks.
+        tool: Any tool, including one that asks people itself.
+        rule: Name of the rule that requires approval.
     """
     return Gate(tool, "approval", rule)
 
 
 def review_edit_gate(tool: Tool, *, rule: str = DEFAULT_RULE) -> Tool:
-    """Let a tool run only after a person has approved or edited it; asks with `ReviewEditInfo`.
+    """Require approval of each call, which approvers may edit.
+
+    Requests approval with `ReviewEditInfo`.
 
     Args:
-        tool: The tool in it; any tool, also one that asks people itself.
-        rule: Name of the rule that asks.
+        tool: Any tool, including one that asks people itself.
+        rule: Name of the rule that requires approval.
     """
     return Gate(tool, "review", rule)

@@ -1,4 +1,4 @@
-"""The questions of a gate: what the rules have people asked, and what their answers mean."""
+"""Base class of gates: request approval of a call and apply the answer."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ from agents.tools.texts import cancelled_text, denied_text, expired_text
 
 @dataclass(frozen=True, slots=True)
 class AskingGate(BoundGate):
-    """A gate as it asks people about its call, and reads what they answer."""
+    """Asks people before a call runs and applies their answer."""
 
     @abstractmethod
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | ToolReturn | None:
-        """Return the question about a new call, or None when it may run.
+        """Return the request for a new call, or None if the call needs no approval.
 
-        What must not run is denied, or ends with a result of the gate's own.
+        A gate can also deny the call, or return a result without running it.
         """
 
     @abstractmethod
     def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
-        """The result when an answer means that the call does not run; None when it may."""
+        """Return the tool result if the answer stops the call, else None."""
 
     @abstractmethod
     def _wanted(
         self, info: CallInfo, answer: object, arguments: dict[str, Json]
     ) -> dict[str, Json]:
-        """The arguments that an answer means; read edited ones with `_checked`."""
+        """Return the arguments that the answer approves. Validate edits with `_checked`."""
 
     async def demand(
         self,
@@ -75,7 +75,7 @@ class AskingGate(BoundGate):
         *,
         inside: bool,
     ) -> CallInfo | Allow | Deny | None:
-        """See `Demanding`: what it would ask about a new call."""
+        """Return what the gate requires of a new call; see `Demanding`."""
         asked = await self._ruled(arguments, inside=inside)
         if isinstance(asked, ToolReturn):
             return Deny(asked.text)
@@ -85,10 +85,12 @@ class AskingGate(BoundGate):
         return asked
 
     async def judge(self, arguments: dict[str, Json]) -> Judgement:
-        """Say what the rules demand of the waiting call with other arguments; runs nothing.
+        """Return what the policy requires if the pending call has these arguments.
+
+        Nothing runs and nothing is stored.
 
         Args:
-            arguments: Canonical.
+            arguments: Edited arguments, validated and with defaults filled in.
         """
         with state_slot(self.slot):
             _, _, state = get_interrupt_state(GateState)
@@ -103,14 +105,15 @@ class AskingGate(BoundGate):
         return Judgement(arguments=arguments, rule=demanded.allow.rule if demanded.allow else "")
 
     async def _decide(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
-        """Find out what people decided, and ask them if they have not.
+        """Return the approved state, or interrupt to request approval.
 
-        Only the arguments of a new call are read here. What people were shown is kept as it was.
+        Only the arguments of a new call are validated here. Arguments that people have seen are not
+        changed.
         """
         was_interrupted, _, state = get_interrupt_state(GateState)
         if not was_interrupted:
-            # Whoever calls it by hand may have checked nothing: people are asked about what can
-            # run, and about all of it.
+            # A direct caller may not have validated the arguments. People must see arguments that
+            # can run, and all of them.
             is_read = _has_started() or any(
                 _same(one.state.arguments or {}, arguments) for one in gates_around()
             )
@@ -132,7 +135,7 @@ class AskingGate(BoundGate):
         inside = any(agreed(one.gate, one.state) for one in around)
         asked = await self._ruled(arguments, inside=inside)
         if isinstance(asked, CallInfo):
-            # People who agreed around this one cannot have agreed here: a grant is theirs alone.
+            # A grant could come from an approver of an outer gate, who must not count twice.
             granted = None if inside else await self._granted(arguments, asked)
             if granted is None:
                 if around:
@@ -146,7 +149,7 @@ class AskingGate(BoundGate):
         return self._approved(None, GateState(arguments=arguments, allow=asked))
 
     async def _granted(self, arguments: dict[str, Json], asked: CallInfo) -> Allow | None:
-        """The permission of a standing grant for a new call; None when people have to be asked."""
+        """Return the standing grant that allows a new call, or None."""
         house = None if self.fills_in else current_house()
         if house is None:
             return None
@@ -155,7 +158,7 @@ class AskingGate(BoundGate):
     async def _ruled(
         self, arguments: dict[str, Json], *, inside: bool
     ) -> CallInfo | Allow | Deny | ToolReturn | None:
-        """Judge a call by code and house together; without a house, what code says."""
+        """Combine the gate's request with the policy. Without a policy, the gate decides."""
         asked = await self._question(arguments)
         house = None if self.fills_in else current_house()
         if house is None or isinstance(asked, ToolReturn):
@@ -168,25 +171,25 @@ class AskingGate(BoundGate):
 
     @property
     def _defers(self) -> bool:
-        """Whether a gate inside asks about the house's ruling, when this one has nothing to ask."""
+        """Whether an inner gate applies the policy if this gate requests nothing."""
         return True
 
     def _code(self, asked: CallInfo | Deny | None) -> Ruling | None:
-        """The ruling of code, for the house."""
+        """Return the gate's own decision, as input for the policy."""
         return asked if isinstance(asked, Deny) else ask_in(asked) if asked else Allow()
 
     def _asking(
         self, ask: Ask, arguments: dict[str, Json], asked: CallInfo | Deny | None = None
     ) -> CallInfo:
-        """The question by which people are asked under a ruling.
+        """Build the approval request for a policy decision.
 
         Args:
-            ask: The ruling.
-            arguments: Canonical.
-            asked: What the gate would ask by itself: people can do no more than it lets them.
+            ask: The policy's decision to ask.
+            arguments: Validated arguments with defaults filled in.
+            asked: The gate's own request. Approvers can do no more than it permits.
         """
         if isinstance(asked, CallInfo):
-            # People can do no more than code lets them, nor more than the house does.
+            # Offer an edit only if the gate and the policy both permit it.
             is_review = ask.kind == "review" and not isinstance(asked, ApprovalInfo)
             ask = ask if is_review else replace(ask, kind="approval")
         shown = self._shown(arguments, ask.rule, ask.to_text())
@@ -210,11 +213,11 @@ class AskingGate(BoundGate):
         )
 
     def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:  # noqa: ARG002 - for gates that can
-        """A question of the gate's own kind, with no more answers than a ruling lets people."""
+        """Remove answers that the policy does not permit. Subclasses may override."""
         return info
 
     async def _denied(self, arguments: dict[str, Json], denied: Deny) -> ToolReturn:
-        """Give the result of a call that must not run; the house puts it on record."""
+        """Return the result of a denied call. The policy records the denial."""
         house = None if self.fills_in else current_house()
         if house is not None:
             await house.note(self._policy_call(arguments), denied)
@@ -236,7 +239,7 @@ class AskingGate(BoundGate):
         declined = owner._declined(info, answer)  # noqa: SLF001 - a gate like this one
         if declined is not None:
             return declined
-        # From here on something will run: only if this still is the call that people saw.
+        # The call may run only if it is still the call that the approvers saw.
         shown = info.arguments if state.arguments is None else state.arguments
         if info.digest != owner._digest_of(info, shown) or info.arguments != shown:  # noqa: SLF001
             self._refuse("the call, the tool or its rule has changed since people were asked")
@@ -245,7 +248,7 @@ class AskingGate(BoundGate):
         return await self._settle(state, info, answer, shown=shown, wanted=wanted)
 
     def _check_taken(self, info: CallInfo, shown: dict[str, Json]) -> None:
-        """Make sure that a tool whose schema has changed still takes just what was shown."""
+        """Check that a tool whose schema changed still accepts exactly the shown arguments."""
         if self.fills_in or info.schema == dict(self.tool.definition.schema):
             return
         try:
@@ -258,7 +261,7 @@ class AskingGate(BoundGate):
     async def _asked_anew(
         self, state: GateState, info: CallInfo, why: str
     ) -> GateState | ToolReturn:
-        """Ask people about a call that waits once more, as the rules of now say."""
+        """Request approval again, under the current policy."""
         shown = info.arguments if state.arguments is None else state.arguments
         lapsed = replace(all_lapsed(state), arguments=shown)
         try:
@@ -270,10 +273,10 @@ class AskingGate(BoundGate):
         return self._approved(info, replace(lapsed, allow=self._leave(demanded)))
 
     def _leave(self, demanded: Demands) -> Allow | None:
-        """The leave of the house for a call of which nobody has to be asked.
+        """Return the policy's permission for a call that needs no approval.
 
         Raises:
-            ToolError: It gives none.
+            ToolError: No rule allows the call.
         """
         if current_house() is not None and demanded.allow is None:
             raise ToolError(f"no rule lets this call of {self._name!r} run; it did not run")
@@ -288,7 +291,7 @@ class AskingGate(BoundGate):
         shown: dict[str, Json],
         wanted: dict[str, Json],
     ) -> GateState | ToolReturn:
-        """Let the call run if everybody has agreed to it who has to; ask the others."""
+        """Run the call if all approvals exist; otherwise request the missing ones."""
         edits = not _same(wanted, shown)
         vote = self._vote(state, info, answer, wanted=wanted, edits=edits)
         is_asked = not vote.edits and vote.ruling == info.ruling
@@ -305,7 +308,7 @@ class AskingGate(BoundGate):
             decided_by=(*before.decided_by, *(vote.voters if is_counted else ())),
         )
         if asked_first:
-            # Frozen: what the rules said of just this call when people were asked is what counts.
+            # The call is unchanged, so the terms stored with the request apply.
             return self._approved(info, after)
         try:
             demanded = await demands(self, after)
@@ -326,12 +329,12 @@ class AskingGate(BoundGate):
         wanted: dict[str, Json],
         edits: bool,
     ) -> Vote:
-        """Read who let it run, and under which ruling; refuse who was counted already."""
+        """Read the voters and the terms. Refuse a voter who counts in another gate."""
         by, editor, ruling = (text_in(answer, name) for name in ("by", "edited_by", "ruling"))
         voters = voters_of(answer)
         around = () if state.asking or state.lapsed else deciders(gates_around())
         counted = {*info.counted, *around}
-        if edits:  # a gate around this one that is asked anew counts nobody yet
+        if edits:  # an edit voids the votes of outer gates that are asked again
             counted = {*deciders(counting(replace(state, arguments=wanted)))}
         for name in (*voters, editor):
             if name in counted:
@@ -360,9 +363,9 @@ class AskingGate(BoundGate):
         original: dict[str, Json] | None,
         asked_again: str = "",
     ) -> NoReturn:
-        """Ask, in this gate's own slot, what the first gate demands of those that are left."""
+        """Interrupt with the request of the next gate whose approval is missing."""
         slot, asked = left[0]
-        # Who has agreed for a gate that is asked anew may agree for it again, and for no other.
+        # Approvers of a gate that is asked again may approve it again, but no other gate.
         anew = set() if slot == self.slot else {name for name, _ in left}
         around = deciders([one for one in counting(state) if one.gate.slot not in anew])
         info = replace(
@@ -377,7 +380,7 @@ class AskingGate(BoundGate):
         stateful_interrupt(info, replace(state, info=None, approved=False, asking=asking))
 
     def _owner(self, state: GateState) -> AskingGate:
-        """The gate whose people were asked: this one, or one around it."""
+        """Return the gate that requested approval: this gate or an outer one."""
         if not state.asking:
             return self
         found = [one.gate for one in gates_around() if one.gate.slot == state.asking]
@@ -386,7 +389,7 @@ class AskingGate(BoundGate):
         return found[0]
 
     def _checked(self, edited: Mapping[str, object]) -> dict[str, Json]:
-        """Read edited arguments; what was left out must not come back as a default unseen."""
+        """Validate edited arguments. Refuse missing ones: a default would be unseen."""
         try:
             wanted = self.tool.validate(edited)
         except InvalidArgumentsError as error:
@@ -409,19 +412,19 @@ def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
 
 
 def _has_started() -> bool:
-    """Whether the call started in a process that is gone, with arguments that it noted."""
+    """Whether the call started in a process that crashed, with stored arguments."""
     scope = current_scope("a gate")
     return scope.run.journal.find(STARTED, str(scope.address)) is not None
 
 
 def _answered() -> tuple[str, ...]:
-    """The interrupt whose answer this is."""
+    """Return the id of the interrupt that is being resumed, if any."""
     point = current_scope("a gate").point
     return (point.id,) if point is not None else ()
 
 
 def _asked(state: GateState | None) -> CallInfo | None:
-    """Return the info that people saw: it is with the interrupt or, long ago, in the state."""
+    """Return the info that approvers saw, from the state or from the interrupt."""
     kept = state.info if state is not None else None
     info = kept if kept is not None else interrupt_info()
     return info if isinstance(info, CallInfo) else None

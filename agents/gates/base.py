@@ -1,10 +1,10 @@
-"""The base of all gates: ask in an own state slot, keep the answer, run what it covers.
+"""Base class of gates: request approval, store the answer, run the approved call.
 
-A gate of one's own is a subclass of `CallGate` that says what it asks (`_question`), which answers
-mean no (`_declined`), and which arguments an answer means (`_wanted`). The rest is here and in what
-it is built on: nothing runs without an answer that fits, and only what people were shown runs.
-`agents.gates.bound` has what an agreement is bound to, `agents.gates.asking` whom a gate asks and
-how it reads the answer; here is the run.
+A custom gate is a subclass of `CallGate` that defines its request (`_question`), the answers that
+reject (`_declined`), and the arguments that an answer approves (`_wanted`). The base classes ensure
+that nothing runs without a valid answer, and that only the call that people saw runs.
+`agents.gates.bound` binds decisions to the call, `agents.gates.asking` requests approval and
+applies the answer, and this module runs the call.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ _RULED_ANEW = "the rules have changed since it was allowed"
 
 @dataclass(frozen=True, slots=True)
 class CallGate(AskingGate):
-    """A tool that asks people about each call before it runs what it wraps.
+    """A tool that requests approval of each call before it runs the wrapped tool.
 
     Attributes:
-        tool: The tool in it.
+        tool: The wrapped tool.
     """
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Ask first, and run what people agreed to; see `Tool.call`.
+        """Request approval and run the approved call; see `Tool.call`.
 
         Raises:
-            InvalidArgumentsError: The arguments do not fit; nobody is asked.
-            InterruptSignal: People are asked, by the gate or by the tool in it.
+            InvalidArgumentsError: The arguments do not fit; approval is not requested.
+            InterruptSignal: The gate or the wrapped tool asks people.
         """
         granted = granted_arguments()
         with state_slot(self.slot):
@@ -73,11 +73,11 @@ class CallGate(AskingGate):
         return await self._run(decided, scope)
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
-        """Return the text for the model when people changed its arguments."""
+        """Return the text for the model if people changed its arguments."""
         return edited_text(arguments, text)
 
     async def _run(self, state: GateState, scope: Scope) -> ToolReturn:
-        """Run exactly what people agreed to."""
+        """Run exactly the approved call."""
         arguments, info = state.arguments, state.info
         if (
             not state.approved
@@ -107,7 +107,7 @@ class CallGate(AskingGate):
         return replace(done, text=told, said=done.said or done.text)
 
     def _guarded(self, state: GateState) -> Tool:
-        """The tool in it; with the house's gate, where the house has not judged the call yet."""
+        """Return the wrapped tool, in the policy's gate if the policy must still decide."""
         house = current_house()
         if house is None:
             return self.tool
@@ -117,10 +117,10 @@ class CallGate(AskingGate):
         return house.guarded(self.tool, in_code=any(not gate.fills_in for gate, _ in passed))
 
     async def _start(self, state: GateState, arguments: dict[str, Json]) -> ToolReturn | None:
-        """Note that the call starts; ask people anew where what they decided does not count now.
+        """Record the start of the call; request approval again if it is no longer valid.
 
         Returns:
-            A result in place of a start, when the rules do not let people decide any more.
+            The result of a denied call; None if the call has started.
         """
         around, masks = counting(state), self.tool.definition.masks
         decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
@@ -144,11 +144,11 @@ class CallGate(AskingGate):
     async def _last_word(
         self, state: GateState, arguments: dict[str, Json], decisions: tuple[str, ...]
     ) -> Allow | ToolReturn | str | None:
-        """The house's last word on a call that is about to start.
+        """Evaluate the application's policy right before the call starts.
 
         Returns:
-            The ruling by which it starts without anybody's agreement, on record by now; None when
-            people have agreed to it; a result when it must not start; or why it is ruled anew.
+            The recorded ruling that allows the call without approval; None if people approved it; a
+            result if it must not start; or why approval must be requested again.
         """
         house, scope = current_house(), current_scope("a gate")
         begun = scope.run.journal.find(STARTED, str(scope.address))
@@ -160,7 +160,7 @@ class CallGate(AskingGate):
         has_agreed = is_granted or any(agreed(gate, one) for gate, one in passed)
         is_free = not allows and house.policy.allows_ungated
         if is_free and all(gate.fills_in for gate, _ in passed):
-            return None  # people gave arguments, and nobody had to agree to anything
+            return None  # people filled in arguments, and no approval was needed
         call, code = self._policy_call(arguments), self._code(None)
         if decisions or is_granted or not allows:
             ruling = await house.last_word(call, code, decisions)
@@ -180,7 +180,7 @@ class CallGate(AskingGate):
     async def _anew(
         self, state: GateState, arguments: dict[str, Json], again: str
     ) -> ToolReturn | None:
-        """Ask people anew, where the rules of now want it; else note that the call starts."""
+        """Request approval again if current rules require it, else record the start."""
         lapsed = all_lapsed(state)
         house = current_house()
         call = self._policy_call(arguments)
@@ -203,10 +203,10 @@ class CallGate(AskingGate):
 
 
 def gates_in(tool: object) -> Iterator[CallGate]:
-    """The gates around a tool, the outermost first, through other wrappers."""
+    """Yield the gates around a tool, outermost first, through other wrappers."""
     return (one for one in layers_of(tool) if isinstance(one, CallGate))
 
 
 def _kept(allow: Allow | None) -> dict[str, Json]:
-    """The note of the start of a call that a rule allows: who decides about a doubt."""
+    """Return the terms to store at the start of an allowed call, in case of a doubt."""
     return {"terms": allow.terms} if allow is not None and allow.terms else {}

@@ -1,4 +1,4 @@
-"""The call of a gate: its definition, and all that people's agreement to it is bound to."""
+"""The call of a gate: its definition, and the digest that decisions are bound to."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from agents.tools.texts import open_schema, words_of
 
 @dataclass(frozen=True, slots=True)
 class BoundGate(ABC):
-    """A tool around a tool: what it is to others, and what an agreement in it is bound to.
+    """A wrapper of a tool, with the digest that its decisions are bound to.
 
     Attributes:
-        tool: The tool in it.
+        tool: The wrapped tool.
     """
 
     tool: Tool
@@ -40,23 +40,23 @@ class BoundGate(ABC):
     @property
     @abstractmethod
     def gate_name(self) -> str:
-        """Stored with an interrupt: never change it."""
+        """Return the gate's name. Stored with an interrupt: never change it."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Names of the arguments that the model may leave out: people fill them in here."""
+        """Return the names of arguments that the model may omit and people fill in."""
         return ()
 
     @property
     def completes_arguments(self) -> bool:
-        """Whether people may still fill in arguments, here or in a gate inside of this one."""
+        """Whether people may still fill in arguments, in this gate or an inner one."""
         if self.left_out:
             return True
         return isinstance(self.tool, BoundGate) and self.tool.completes_arguments
 
     @property
     def definition(self) -> ToolSpec:
-        """The tool's definition, with this gate around it."""
+        """Return the tool's definition with this gate added."""
         inner, cached = self.tool.definition, self._definition
         if cached is None or cached[0] is not inner:
             schema = open_schema(inner.schema, self.left_out) if self.left_out else inner.schema
@@ -65,11 +65,11 @@ class BoundGate(ABC):
         return cached[1]
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments; see `Tool.validate`."""
+        """Validate arguments; see `Tool.validate`."""
         return self.tool.validate(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         return self.tool.describe(arguments)
 
     def components(self) -> Mapping[tuple[str, str], object]:
@@ -81,38 +81,38 @@ class BoundGate(ABC):
 
     @abstractmethod
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Ask first, and run what people agreed to; see `Tool.call`."""
+        """Request approval and run the approved call; see `Tool.call`."""
 
     @property
     def fills_in(self) -> bool:
-        """Whether its answers complete the arguments; then nobody is asked about these here."""
+        """Whether answers fill in arguments. The gate then does not ask about these."""
         return False
 
     @property
     def asks_people(self) -> bool:
-        """Whether people agree to calls in it because it is there; in a policy's, they may not."""
+        """Whether the gate itself requires approval. A policy's gate may not."""
         return not self.fills_in
 
     @property
     def always_asks(self) -> bool:
-        """Whether it has people agree to each call, whatever it is."""
+        """Whether the gate requires approval of every call."""
         return False
 
     @property
     def slot(self) -> str:
-        """See `Demanding`: one for each gate of a pile of gates."""
+        """Return a slot that is unique among the nested gates; see `Demanding`."""
         return f"gate{len(self.tool.definition.gates)}"
 
     def _rule_of(self, info: CallInfo | None) -> str:
-        """The rule that a decision is bound to: the one there is now, or the one that asked."""
+        """Return the rule that a decision is bound to: the current or the requesting one."""
         return info.rule if info else DEFAULT_RULE
 
     def _ruling_of(self, info: CallInfo | None) -> str:
-        """The ruling that a decision is bound to; empty when nobody was asked, or long ago."""
+        """Return the terms that a decision is bound to; empty for old or missing requests."""
         return info.ruling if info is not None else ""
 
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
-        """The fields of an info about this call; without a ruling of a policy, that of the gate."""
+        """Return the fields of an info about this call; the gate's terms are the default."""
         ruling = ruling or self._own_ruling(rule)
         spec, address = self.tool.definition, current_address()
         is_new = current_scope("a gate").point is None
@@ -137,7 +137,7 @@ class BoundGate(ABC):
         }
 
     def _policy_call(self, arguments: dict[str, Json]) -> PolicyCall:
-        """This call, for a policy or a predicate."""
+        """Return this call as input for a policy or a predicate."""
         spec, address = self.tool.definition, current_address()
         return PolicyCall(
             tool=spec.name,
@@ -157,7 +157,7 @@ class BoundGate(ABC):
 
     @property
     def _is_gated(self) -> bool:
-        """Whether code has people agree to its calls, in this gate, around it or inside."""
+        """Whether code requires approval of its calls, in this, an outer or an inner gate."""
         around = any(one.gate.asks_people for one in gates_around())
         return around or any(
             one.asks_people for one in layers_of(self) if isinstance(one, BoundGate)
@@ -169,7 +169,7 @@ class BoundGate(ABC):
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
         rule, ruling = self._rule_of(info), self._ruling_of(info)
         if info is not None and ruling and ruling != self._own_ruling(info.rule):
-            rule = info.rule  # the house asked, or a policy: the whole ruling is bound
+            rule = info.rule  # a policy asked: the complete terms are bound
         return self._digest(arguments, rule, ruling)
 
     def _digest(self, arguments: dict[str, Json], rule: str, ruling: str) -> str:
@@ -192,12 +192,12 @@ class BoundGate(ABC):
 
 @lru_cache(maxsize=256)
 def _gate_ruling(gate_name: str, rule: str) -> str:
-    """The ruling of a gate that no policy has ask: written once, compared at each decision."""
+    """Return the terms of a gate without a policy. Cached: compared at each decision."""
     return Ask(rule=rule).to_text(kind=gate_name)
 
 
 def layers_of(tool: object) -> Iterator[object]:
-    """A tool and all that it wraps, the outermost first."""
+    """Yield a tool and all that it wraps, outermost first."""
     while tool is not None:
         yield tool
         tool = getattr(tool, "tool", None)

@@ -1,4 +1,4 @@
-"""Choosing from options: a gate that has people choose an argument, and a tool for models."""
+"""Choice from options: a gate for an argument of a call, and a tool for models."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class ChoiceGate(CallGate):
-    """A tool of which people choose one argument from a list.
+    """A tool for which people choose one argument from options.
 
     Attributes:
-        parameter: Its name; the model may leave it out, or suggest a value.
-        question: What people are asked.
-        options: What they can choose.
-        multiple: Whether they can choose several; the argument is a list then.
-        rule: Name of the rule that asks; a part of the digest.
+        parameter: Name of the argument. The model may omit it or suggest a value.
+        question: The question for people.
+        options: The options.
+        multiple: Whether several can be chosen; the argument is then a list.
+        rule: Name of the rule; part of the digest.
     """
 
     parameter: str
@@ -66,7 +66,7 @@ class ChoiceGate(CallGate):
         return (self.parameter,)
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments, with or without the one that people choose; see `Tool.validate`."""
+        """Validate arguments, with or without the chosen one; see `Tool.validate`."""
         if self.parameter in arguments:
             return self.tool.validate(arguments)
         first = self.options[0]
@@ -76,7 +76,7 @@ class ChoiceGate(CallGate):
         return {name: given for name, given in full.items() if name != self.parameter}
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         if self.parameter in arguments:
             return self.tool.describe(arguments)
         return partial_text(self.tool.definition, (self.parameter,))
@@ -94,7 +94,7 @@ class ChoiceGate(CallGate):
         return info
 
     def _check_option(self, info: CallChoiceInfo, option: Choice) -> None:
-        """People must not be offered what the tool would refuse."""
+        """Refuse an option that the tool would not accept, before people see it."""
         try:
             self.tool.validate(info.chosen([option.id]))
         except InvalidArgumentsError as error:
@@ -133,7 +133,7 @@ class ChoiceGate(CallGate):
         *,
         inside: bool,  # noqa: ARG002 - see CallGate
     ) -> Deny | None:
-        """See `CallGate`: the call may run with what was chosen, and with nothing else."""
+        """Deny the call unless the argument is the chosen one; see `CallGate`."""
         name = self.parameter
         chosen = (before.arguments or {}).get(name)
         if canonical_json(arguments.get(name)) == canonical_json(chosen):
@@ -155,21 +155,21 @@ def choose_argument(
     multiple: bool = False,
     rule: str = DEFAULT_RULE,
 ) -> Tool:
-    """Have people choose one argument of each call; asks with `CallChoiceInfo`.
+    """Let people choose one argument of each call; asks with `CallChoiceInfo`.
 
-    Choosing lets the call run. Put it around an approval gate to ask for both, one after the
-    other, possibly different people.
+    The choice also lets the call run. Wrap an approval gate to require approval as well, possibly
+    by other people.
 
     Args:
-        tool: The tool in it.
-        parameter: The argument that people choose.
-        options: What they can choose; each fits the tool.
-        question: What they are asked.
-        multiple: Whether they can choose several; the tool takes a list then.
+        tool: The wrapped tool.
+        parameter: Name of the argument that people choose.
+        options: The options; the tool must accept each of them.
+        question: The question for people.
+        multiple: Whether several can be chosen; the tool then takes a list.
         rule: Name of the rule that asks.
 
     Raises:
-        AgentConfigError: The tool has no such argument, or the options are none or not distinct.
+        AgentConfigError: The argument is unknown, or the options are empty or not distinct.
     """
     properties = tool.definition.schema.get("properties")
     if not isinstance(properties, dict) or parameter not in properties:
@@ -181,27 +181,22 @@ def choose_argument(
 
 @dataclass(frozen=True, slots=True)
 class ChooseTool:
-    """Asks people to choose from options; its result is what they chose.
-
-    Attributes:
-        definition: What the tool is.
-        parameters: How its arguments are read.
-    """
+    """A tool that lets people choose from options and returns their choice."""
 
     definition: ToolSpec
     parameters: Parameters
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments; see `Tool.validate`."""
+        """Validate arguments; see `Tool.validate`."""
         return self.parameters.canonical(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         count = len(cast("list[Json]", arguments["options"]))
         return CallText(title=f"Choose from {count} options")
 
     async def call(self, arguments: dict[str, Json]) -> ToolReturn:
-        """Ask, and give the choice back; see `Tool.call`.
+        """Ask people and return their choice; see `Tool.call`.
 
         Raises:
             InterruptSignal: People are asked.
@@ -220,11 +215,11 @@ class ChooseTool:
 
 
 def choose_tool(name: str = CHOOSE_NAME, description: str = _DESCRIPTION) -> Tool:
-    """Make a tool with which the model asks people to choose from two to ten options.
+    """Make a tool by which the model lets people choose from two to ten options.
 
     Args:
-        name: What the model calls it.
-        description: What it does, for the model.
+        name: Name of the tool for the model.
+        description: What the tool does, for the model.
     """
     found = parameters(_choose)
     return ChooseTool(

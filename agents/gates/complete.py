@@ -1,4 +1,4 @@
-"""The completing gate: people fill in arguments that the model left out."""
+"""The completing gate: people fill in arguments that the model omitted."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from agents.tools.texts import completed_text, partial_text
 
 @dataclass(frozen=True, slots=True)
 class CompleteGate(CallGate):
-    """A tool of which people fill in some arguments when the model left them out.
+    """A tool for which people fill in arguments that the model omitted.
 
     Attributes:
-        missing: Names of the arguments that the model may leave out.
-        rule: Name of the rule that asks; a part of the digest.
+        missing: Names of the arguments that the model may omit.
+        rule: Name of the rule; part of the digest.
     """
 
     missing: tuple[str, ...]
@@ -42,9 +42,9 @@ class CompleteGate(CallGate):
         return self.missing
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check what the model gave; see `Tool.validate`.
+        """Validate the model's arguments; see `Tool.validate`.
 
-        What people will fill in stays out; other defaults are filled in.
+        Arguments that people will fill in are omitted. Other defaults are filled in.
         """
         known = self._known(arguments)
         absent = self._absent(known)
@@ -60,7 +60,7 @@ class CompleteGate(CallGate):
         return {name: value for name, value in full.items() if name not in absent}
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         absent = self._absent(arguments)
         if absent:
             return partial_text(self.tool.definition, absent)
@@ -101,7 +101,7 @@ class CompleteGate(CallGate):
         *,
         inside: bool,
     ) -> None:
-        """See `CallGate`: it asks for what is missing, and not whether the call may run."""
+        """Return None: this gate asks for values and never for approval."""
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
         return completed_text(arguments, text)
@@ -113,7 +113,7 @@ class CompleteGate(CallGate):
         return tuple(name for name in self.missing if name not in arguments)
 
     def _known(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Return the model's values as JSON data, without nulls that the tool does not take."""
+        """Return the model's values as JSON data, without nulls that the tool refuses."""
         try:
             known = cast("dict[str, Json]", json.loads(canonical_json(dict(arguments))))
         except ToolError as error:
@@ -134,19 +134,19 @@ class CompleteGate(CallGate):
 
 
 def fill_arguments(tool: Tool, missing: Sequence[str] = (), *, rule: str = DEFAULT_RULE) -> Tool:
-    """Have people fill in arguments that the model left out; asks with `ParametersInfo`.
+    """Let people fill in arguments that the model omitted; asks with `ParametersInfo`.
 
-    A call that has all of them is not asked about. Giving the values lets the call run; put it
-    around an approval gate to ask for that, too, with all arguments on the card. With the approval
-    gate outside, people approve a call that is not complete yet.
+    A complete call is not asked about. The answer lets the call run. Wrap an approval gate to also
+    require approval of all arguments. If the approval gate is the outer one, people approve an
+    incomplete call.
 
     Args:
-        tool: The tool in it.
-        missing: Which arguments the model may leave out; all that are required when empty.
+        tool: The wrapped tool.
+        missing: Names of the arguments that the model may omit; empty means all required ones.
         rule: Name of the rule that asks.
 
     Raises:
-        AgentConfigError: The tool has no such argument, or none that is required.
+        AgentConfigError: An argument is unknown, or the tool has no required argument.
     """
     spec = tool.definition
     fields = cast("dict[str, Json]", spec.schema.get("properties") or {})

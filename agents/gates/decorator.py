@@ -1,4 +1,4 @@
-"""The `tool` decorator: a tool from a function, with the gate that its author names."""
+"""The `tool` decorator: makes a tool from a function, with an optional gate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tool(
 ) -> Callable[[Callable[..., object]], Tool]: ...
 
 
-def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keyword
+def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
     function: Callable[..., object] | None = None,
     /,
     *,
@@ -56,36 +56,37 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
     batch_title: BatchTitle = "",
     batch_key: BatchKey = "",
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
-    """Make a tool of a function; its signature and Google docstring become the schema.
+    """Make a tool from a function; its signature and docstring become the schema.
 
     Args:
-        function: The function, when the decorator is used without brackets.
-        name: What the model calls it; the function's name when empty.
-        title: What people read: `Deploy {service} {version}`; made from the name when empty.
-        preview: Says what a call will do; takes the same arguments as the function.
-        gate: Who must agree to each call: nobody (None), a person who approves or rejects
-            (`approval`), or one who may also edit the arguments (`review`).
-        idempotent: Whether a call may run twice with the same effect as once. Such a call is run
-            again after a crash, without asking people.
-        tags: Words by which policies know kinds of tools, such as `money` or `read-only`; none
-            empty.
-        risk: The harm that a call can do; policies can ask for more people where it is high.
-        secret: Names of arguments that people are never shown, such as a password: cards, logs and
-            the audit have their length and a fingerprint. Who approves does not see them.
-        shown: Names of arguments that are no secrets, whatever they look like, such as the number
-            of an account or of an order. They are never masked.
-        batch_title: What people read of several calls that wait on one card:
-            `{n} refunds, {amount:sum} {currency} in total`. `{n}` is how many there are,
-            `{amount:sum}` the sum of an argument, and an argument's name alone its value, where it
-            is the same in all of them. Or a function that gets a list with the arguments of each
-            call. Where it fails, and without it, people read how often the tool is called.
-        batch_key: How large a call is, by which the largest of many stand on the card: the name of
-            an argument, or a function with the same arguments as the tool that gives a number.
+        function: The function, if the decorator is used without brackets.
+        name: Name of the tool for the model; the function's name by default.
+        title: Title of a call for people: `Deploy {service} {version}`; derived from the name by
+            default.
+        preview: Describes the expected effect of a call; takes the arguments of the function.
+        gate: Required approval: none, approval or rejection (`approval`), or the same with edits
+            of the arguments (`review`).
+        idempotent: Whether a second run of the same call has no further effect. After a crash, such
+            a call runs again without asking people.
+        tags: Kinds of the tool that policies refer to, such as `money` or `read-only`; no empty
+            text.
+        risk: The harm that a call can do. Policies can require more approvers for a high risk.
+        secret: Names of arguments that people never see, such as a password. Cards, logs and the
+            audit show the length and a fingerprint; approvers do not see the value either.
+        shown: Names of arguments that look secret but are not, such as an account number. They are
+            never masked.
+        batch_title: Title of several calls on one card:
+            `{n} refunds, {amount:sum} {currency} in total`. `{n}` is the number of calls,
+            `{amount:sum}` the sum of an argument, and `{currency}` the value of an argument if it
+            is the same in all calls. Or a function that takes a list with the arguments of each
+            call. By default, and if it fails, the title is the number of calls of the tool.
+        batch_key: Size of a call, by which a large batch lists the largest calls: the name of an
+            argument, or a function of the tool's arguments that returns a number.
 
     Raises:
         AgentConfigError: The function cannot be a tool; the title, `secret`, `shown`,
-            `batch_title` or `batch_key` name no argument of it; the tags are no list of words; or
-            there is no such risk.
+            `batch_title` or `batch_key` names an unknown argument; the tags are not a list of
+            texts; or the risk is unknown.
     """
 
     def make(function: Callable[..., object]) -> Tool:
@@ -143,7 +144,7 @@ def _function_tool(
 
 def _checked_tags(tool_name: str, tags: Collection[object]) -> tuple[str, ...]:
     words = [tag for tag in tags if isinstance(tag, str) and tag]
-    # A text in place of a list would make a tag of each letter, and no rule would find them.
+    # A text instead of a list would make a tag of each letter, which no rule matches.
     if isinstance(tags, str) or len(words) < len(tags):
         raise AgentConfigError(
             f"the tags of tool {tool_name!r} are {tags!r}; give a list of words that are not empty"
@@ -161,14 +162,14 @@ def _with_risk(spec: ToolSpec, risk: Risk) -> ToolSpec:
 def _with_masks(
     base: FunctionTool, *, secret: Collection[object], shown: Collection[object]
 ) -> ToolSpec:
-    """The spec with what the author says of the arguments.
+    """Return the definition with its lists of secret and shown arguments.
 
     Raises:
-        AgentConfigError: A name is no argument, or both secret and shown.
+        AgentConfigError: A name is not an argument, or is both secret and shown.
     """
     spec, arguments = base.definition, base.parameters.names
     for what, names in (("secret", secret), ("shown", shown)):
-        # A text in place of a list would declare each of its letters.
+        # A text instead of a list would declare each of its letters.
         declared = [names] if isinstance(names, str) else list(names)
         unknown = [name for name in declared if name not in arguments]
         if unknown or isinstance(names, str):

@@ -1,4 +1,4 @@
-"""The follow-up tool: the model asks people what only they know."""
+"""The follow-up tool: the model asks people for information."""
 
 from __future__ import annotations
 
@@ -30,27 +30,22 @@ _Question = Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S")]
 
 @dataclass(frozen=True, slots=True)
 class FollowUpTool:
-    """Asks people questions; its result is their answer.
-
-    Attributes:
-        definition: What the tool is.
-        parameters: How its arguments are read.
-    """
+    """A tool that asks people questions and returns their answer."""
 
     definition: ToolSpec
     parameters: Parameters
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """Check arguments; see `Tool.validate`."""
+        """Validate arguments; see `Tool.validate`."""
         return self.parameters.canonical(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call for people; see `Tool.describe`."""
         count = len(cast("list[str]", arguments["questions"]))
         return CallText(title=f"Answer {count} {'question' if count == 1 else 'questions'}")
 
     async def call(self, arguments: dict[str, Json]) -> ToolReturn:
-        """Ask, and give the answer back; see `Tool.call`.
+        """Ask people and return their answer; see `Tool.call`.
 
         Raises:
             InterruptSignal: People are asked.
@@ -74,11 +69,11 @@ class FollowUpTool:
 
 
 def follow_up_tool(name: str = FOLLOW_UP_NAME, description: str = _DESCRIPTION) -> Tool:
-    """Make a tool with which the model asks people up to five questions at once.
+    """Make a tool by which the model asks people up to five questions at once.
 
     Args:
-        name: What the model calls it.
-        description: What it does, for the model.
+        name: Name of the tool for the model.
+        description: What the tool does, for the model.
     """
     found = _parameters()
     return FollowUpTool(

@@ -1,4 +1,4 @@
-"""The house's own gate: the application's policy judges calls of tools that have none in code."""
+"""The gate of the application's policy, for tools without a gate in code."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from agents.policy.house import HOUSE_SLOT, ApplicationPolicy, House
 from agents.tools.base import Tool, ToolSpec
 
 _ALLOWED = "house: allowed"
-"""The rule named in a call's digest when nobody was asked."""
+"""Rule name in the digest of a call that the policy allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HouseGate(DecisionGate):
-    """A tool whose calls the application's policy judges, where no gate in code asks.
+    """A tool whose calls the application's policy evaluates, if no gate in code asks.
 
-    The run puts it there when the call begins; a tool's definition does not have it.
+    The run adds this gate when a call begins. It is not part of the tool's definition.
 
     Attributes:
-        in_code: Whether gates in code stand around it, none of which had to ask.
+        in_code: Whether the tool has gates in code, none of which had to ask.
     """
 
     in_code: bool = False
@@ -39,12 +39,12 @@ class HouseGate(DecisionGate):
 
     @property
     def definition(self) -> ToolSpec:
-        """The tool's own definition."""
+        """Return the tool's own definition."""
         return self.tool.definition
 
     @property
     def slot(self) -> str:
-        """See `CallGate`: gates in it count their slots without this one."""
+        """See `CallGate`: inner gates number their slots without this gate."""
         return HOUSE_SLOT
 
     @property
@@ -71,10 +71,10 @@ class HouseGate(DecisionGate):
 
 
 def house(policy: ApplicationPolicy) -> House:
-    """Make what a run carries so that a policy judges all its calls.
+    """Prepare an application's policy for a run.
 
     Args:
-        policy: The application's.
+        policy: The application's policy.
     """
 
     def guard(tool: object, in_code: bool) -> object:  # noqa: FBT001 - see `House`
@@ -86,11 +86,11 @@ def house(policy: ApplicationPolicy) -> House:
 
 
 def pile_of(tool: object, slot: str) -> Iterator[CallGate]:
-    """The gates of a tool as a call met them, the outermost first.
+    """Yield the gates of a tool in the order of a call, outermost first.
 
     Args:
-        tool: As its agent has it.
-        slot: Of the gate that is looked for; the house's own is there only when it is this.
+        tool: The tool as its agent declares it.
+        slot: Slot of the requested gate. The policy's own gate is included only for its slot.
     """
     inner, in_code = tool, False
     for gate in gates_in(tool):
@@ -101,6 +101,6 @@ def pile_of(tool: object, slot: str) -> Iterator[CallGate]:
 
 
 def _waits_here() -> bool:
-    """Whether the house has asked about this very call, when it allowed less."""
+    """Whether the policy itself has already requested approval of this call."""
     scope = current_scope("a house")
     return scope.run.waits_at(scope.address, HOUSE_SLOT)

@@ -1,8 +1,7 @@
-"""The human gate: people accept, ignore, respond to or edit a call.
+"""The human gate: people accept, ignore, answer or edit a call.
 
-The names and the wire form are those of LangGraph's agent inbox and of gographgo's prebuilt agent.
-What a configuration does not allow is refused here, and whatever is missing or malformed runs
-nothing; there, it ran the call.
+Names and wire format are those of LangGraph's agent inbox and of gographgo's prebuilt agent. Unlike
+there, an answer that is not allowed, incomplete or malformed is refused and the call does not run.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ _TYPES: tuple[ResponseType, ...] = get_args(ResponseType)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanInterruptConfig:
-    """The answers that people may give to a call of a tool.
+    """The answers that people may give to a call.
 
     Attributes:
-        allow_accept: It may run as it is.
-        allow_ignore: It does not run, and the model is told so.
-        allow_respond: It does not run, and the model is told what the person says in its place.
-        allow_edit: It may run with other arguments.
-        description: What people read; a text, or a function of the call. Empty names the tool and
-            its arguments.
-        when: Whether people are asked about a call; it is called once for each. None asks always,
-            and so does an error, or anything but False.
+        allow_accept: The call may run as shown.
+        allow_ignore: The call may be ignored: it does not run, and the model is told.
+        allow_respond: People may write the result instead: the call does not run.
+        allow_edit: The call may run with other arguments.
+        description: Description for people: a text, or a function of the call. Empty names the tool
+            and its arguments.
+        when: Whether people are asked about a call; called once per call. None, an error or any
+            result except False means that they are asked.
 
     Raises:
-        AgentConfigError: Nothing is allowed.
+        AgentConfigError: No answer is allowed.
     """
 
     allow_accept: bool = True
@@ -58,18 +57,18 @@ class HumanInterruptConfig:
 
     @property
     def allowed(self) -> tuple[ResponseType, ...]:
-        """Types of responses that are allowed."""
+        """Return the allowed types of responses."""
         flags = (self.allow_accept, self.allow_ignore, self.allow_respond, self.allow_edit)
         return tuple(one for one, flag in zip(_TYPES, flags, strict=True) if flag is True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
-    """An agent's wish to call a tool.
+    """An agent's request to call a tool.
 
     Attributes:
         action: Name of the tool.
-        args: Its arguments.
+        args: Arguments of the call.
     """
 
     action: str
@@ -84,18 +83,18 @@ class HumanResponse:
     Stored: version 1, must stay readable.
 
     Attributes:
-        type: Which of them.
-        args: None for `ignore`; the text for `response`; for `edit` all arguments, as
-            `{"action": tool, "args": {…}}`, where an empty action is the tool that was asked about;
-            for `accept` None, or what was shown, in the same form.
-        digest: What the person was shown, or wants to run; compared when it is given. Whoever
-            shows questions and takes answers at different times, as a bot does, always gives it.
+        type: Kind of answer.
+        args: None for `ignore`; the text for `response`; for `edit` all arguments as
+            `{"action": tool, "args": {…}}`, where an empty action is the same tool; for `accept`
+            None, or the shown call in the same form.
+        digest: Digest of the shown or edited call. Optional for direct answers; required if
+            requests and answers are handled at different times, as in a bot.
         by: Who decided.
-        ruling: For `edit`: the ruling that the arguments were approved under, when it is another
-            than that of the question; see `CallInfo.ruling`.
-        edited_by: For `edit`: who edited last, when somebody else decided.
-        voters: All who were counted for it, where several had to be.
-        editors: For `edit`: who edited before that, and so made a part of the arguments.
+        ruling: For `edit`: terms under which the arguments were approved, if they differ from the
+            request's terms; see `CallInfo.ruling`.
+        edited_by: For `edit`: who edited last, if another person decided.
+        voters: All counted voters, if more than one vote was required.
+        editors: For `edit`: everyone who made earlier edits of the arguments.
     """
 
     type: ResponseType
@@ -117,7 +116,7 @@ class HumanResponse:
 
     @property
     def request(self) -> ActionRequest | None:
-        """The call that runs because of this answer; None when none does."""
+        """Return the call that this answer approves, or None."""
         if not isinstance(self.args, dict):
             return None
         args = cast("dict[str, Json]", self.args["args"])
@@ -125,10 +124,10 @@ class HumanResponse:
 
     @classmethod
     def read(cls, answer: object) -> HumanResponse:
-        """Read a response, or its wire form `{"type": …, "args": …}`.
+        """Read a response or its wire form `{"type": …, "args": …}`.
 
         Raises:
-            ResumeDataError: It is neither, or malformed.
+            ResumeDataError: The answer is neither, or malformed.
         """
         if isinstance(answer, HumanResponse):
             return answer
@@ -145,17 +144,17 @@ class HumanResponse:
 
 
 def accept(*, digest: str | None = None, by: str | None = None) -> HumanResponse:
-    """Let the call run as it was shown."""
+    """Approve the call as shown."""
     return HumanResponse(type="accept", digest=digest, by=by)
 
 
 def ignore(*, by: str | None = None) -> HumanResponse:
-    """Put the call aside: it does not run."""
+    """Ignore the call: it does not run."""
     return HumanResponse(type="ignore", by=by)
 
 
 def respond(text: str, *, by: str | None = None) -> HumanResponse:
-    """Tell the model something in place of the tool's result; the call does not run.
+    """Give the model a text instead of the tool's result; the call does not run.
 
     Raises:
         ValueError: The text is empty.
@@ -166,11 +165,11 @@ def respond(text: str, *, by: str | None = None) -> HumanResponse:
 def edit(
     args: Mapping[str, Json], *, action: str = "", digest: str | None = None, by: str | None = None
 ) -> HumanResponse:
-    """Let the call run with other arguments.
+    """Approve the call with other arguments.
 
     Args:
-        args: All of them, changed or not.
-        action: The tool; it must be the one that was asked about.
+        args: All arguments, including unchanged ones.
+        action: Name of the tool; must be the tool of the request.
         digest: Digest of the edited call; see `HumanInterrupt.edit`.
         by: Who decided.
     """
@@ -184,8 +183,8 @@ class HumanInterrupt(CallInfo):
     """Asks what to do with a call. Stored: version 1, must stay readable.
 
     Attributes:
-        allowed: Types of responses that are taken.
-        description: What people read.
+        allowed: Types of responses that are accepted.
+        description: Description for people.
     """
 
     allowed: tuple[ResponseType, ...]
@@ -196,12 +195,12 @@ class HumanInterrupt(CallInfo):
 
     @property
     def action_request(self) -> ActionRequest:
-        """The agent's wish: the tool and its arguments."""
+        """Return the requested call: the tool and its arguments."""
         return ActionRequest(action=self.tool_name, args=self.arguments)
 
     @property
     def config(self) -> HumanInterruptConfig:
-        """The answers that people may give."""
+        """Return the answers that people may give."""
         return HumanInterruptConfig(
             allow_accept="accept" in self.allowed,
             allow_ignore="ignore" in self.allowed,
@@ -211,29 +210,29 @@ class HumanInterrupt(CallInfo):
         )
 
     def accept(self, *, by: str | None = None) -> HumanResponse:
-        """Let the call run as it is shown here."""
+        """Approve the call as shown."""
         return accept(digest=self.digest, by=by)
 
     def ignore(self, *, by: str | None = None) -> HumanResponse:
-        """Put the call aside: it does not run."""
+        """Ignore the call: it does not run."""
         return ignore(by=by)
 
     def respond(self, text: str, *, by: str | None = None) -> HumanResponse:
-        """Tell the model something in place of the tool's result; the call does not run."""
+        """Give the model a text instead of the tool's result; the call does not run."""
         return respond(text, by=by)
 
     def edit(self, args: Mapping[str, Json], *, by: str | None = None) -> HumanResponse:
-        """Let the call run with these arguments; all must be given, changed or not."""
+        """Approve the call with these arguments. Include unchanged ones."""
         return edit(args, action=self.tool_name, digest=self.digest_of(args), by=by)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
-        Whether edited arguments fit the tool is checked by the gate.
+        The gate checks whether edited arguments fit the tool.
 
         Raises:
-            ResumeDataError: It is malformed, not allowed, about another tool, or not about what was
-                shown.
+            ResumeDataError: The answer is malformed, not allowed, about another tool, or about
+                other arguments than the shown ones.
         """
         if isinstance(answer, Expired | Cancelled):
             return
@@ -262,11 +261,11 @@ class HumanInterrupt(CallInfo):
 
 @dataclass(frozen=True, slots=True)
 class HumanGate(CallGate):
-    """A tool that runs only after a person has accepted or edited the call.
+    """A tool whose calls run only after a person accepts or edits them.
 
     Attributes:
-        config: What people may answer, and when they are asked.
-        rule: Name of the rule that asks; a part of the digest.
+        config: The allowed answers, and when people are asked.
+        rule: Name of the rule; part of the digest.
     """
 
     config: HumanInterruptConfig
@@ -318,18 +317,18 @@ class HumanGate(CallGate):
 
 
 def human_gate(tool: Tool, config: HumanInterruptConfig, *, rule: str = DEFAULT_RULE) -> Tool:
-    """Let a tool run only after a person has accepted or edited the call.
+    """Require that a person accepts or edits each call of a tool.
 
     Args:
-        tool: The tool in it; any tool, also one that asks people itself.
-        config: What people may answer, and when they are asked.
+        tool: Any tool, including one that asks people itself.
+        config: The allowed answers, and when people are asked.
         rule: Name of the rule that asks.
     """
     return HumanGate(tool, config, rule)
 
 
 def _fault(kind: object, args: object) -> str:
-    """Return the fault of a response; empty when it has none."""
+    """Return the fault of a response; empty if it is valid."""
     match kind:
         case "accept":
             is_fine = args is None or _is_request(args)
@@ -361,7 +360,7 @@ def _asks(config: HumanInterruptConfig, call: PolicyCall) -> bool:
         return True
     try:
         return config.when(call) is not False
-    except Exception:  # noqa: BLE001 - whatever went wrong, people are asked
+    except Exception:  # noqa: BLE001 - after any failure, people are asked
         return True
 
 
@@ -370,7 +369,7 @@ def _description(config: HumanInterruptConfig, call: PolicyCall) -> str:
     if callable(text):
         try:
             text = text(call)
-        except Exception:  # noqa: BLE001 - a text that cannot be made is no reason not to ask
+        except Exception:  # noqa: BLE001 - people must be asked even if the text fails
             text = ""
     if isinstance(text, str) and text.strip():
         return text

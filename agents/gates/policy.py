@@ -1,4 +1,4 @@
-"""The policy gate: a policy judges each call, and people are asked when it says so."""
+"""The policy gate: a policy evaluates each call and can require approval."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from agents.policy.checks import check_tool
 from agents.tools.base import Tool
 
 _ALLOWED = "policy: allowed"
-"""The rule named in a call's digest when nobody was asked."""
+"""Rule name in the digest of a call that the policy allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyGate(DecisionGate):
-    """A tool whose calls a policy judges.
+    """A tool whose calls a policy evaluates.
 
-    The ruling is frozen with the interrupt. When a person edits the arguments, here or in a gate
-    inside of this one, the policy is asked about the edited call: what it denies is refused, and
-    the person can answer again; what it asks about under another ruling, in whatever part, runs
-    only when people have agreed under that one.
+    The ruling is stored with the interrupt. If a person edits the arguments, in this gate or an
+    inner one, the policy evaluates the edited call. If it denies, the edit is refused and the
+    request stays pending. If it asks under different terms, approval under these terms is required.
 
     Attributes:
         policy: The policy.
-        time_limit: How long it may take for a call, in seconds.
+        time_limit: Maximum time for one call, in seconds.
     """
 
     policy: Policy
@@ -40,7 +39,7 @@ class PolicyGate(DecisionGate):
 
     @property
     def asks_people(self) -> bool:
-        """See `CallGate`: the policy says whether they do."""
+        """See `CallGate`: the policy decides."""
         return False
 
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
@@ -62,19 +61,19 @@ class PolicyGate(DecisionGate):
 
 
 def policy_gate(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool:
-    """Have a policy judge each call of a tool.
+    """Evaluate a policy for each call of a tool.
 
-    A call that it allows is noted as started, like one that people agreed to: after a crash it is
-    not run again without a question, unless the tool is idempotent. Around a gate whose people
-    complete the arguments, the policy is put inside of it, where it sees all of them.
+    The start of an allowed call is recorded like that of an approved one. After a crash, the call
+    does not run again without asking people, unless the tool is idempotent. If the tool has a
+    completing gate, the policy's gate goes inside it, where it sees all arguments.
 
     Args:
-        tool: The tool in it; any tool, also one that asks people itself.
-        policy: Asked once for each call; see `Policy.evaluate`.
-        time_limit: How long it may take for a call, in seconds.
+        tool: Any tool, including one that asks people itself.
+        policy: Evaluated once per call; see `Policy.evaluate`.
+        time_limit: Maximum time for one call, in seconds.
 
     Raises:
-        AgentConfigError: The policy names an argument, or a tag, that the tool does not have.
+        AgentConfigError: The policy refers to an argument or a tag that the tool does not have.
     """
     if isinstance(tool, CallGate) and tool.completes_arguments:
         return replace(tool, tool=policy_gate(tool.tool, policy, time_limit=time_limit))
@@ -83,4 +82,4 @@ def policy_gate(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -
 
 
 guard = policy_gate
-"""An older name of `policy_gate`, kept for programs that use it."""
+"""Older name of `policy_gate`, kept for compatibility."""

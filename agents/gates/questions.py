@@ -1,6 +1,6 @@
-"""Further questions to people: choose from options, complete arguments, give feedback.
+"""Further requests: choose from options, complete arguments, give feedback.
 
-See `agents.core.asking.infos` for what all infos have in common.
+See `agents.core.asking.infos` for the common part of all infos.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Choice:
     """One of several options. Stored: version 1, must stay readable.
 
     Attributes:
-        id: Unique among the options; what an answer names.
-        label: What people read, one line.
-        description: More about it; may be empty.
-        value: What it means for a tool, JSON data; None means its id.
+        id: Unique among the options; used by answers.
+        label: Label for people, one line.
+        description: Explanation; may be empty.
+        value: Value for a tool, JSON data; None means the id.
     """
 
     id: str
@@ -38,13 +38,13 @@ class Choice:
 @register("countersign.choice_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceResult:
-    """People's choice among options. Stored: version 1, must stay readable.
+    """A choice among options. Stored: version 1, must stay readable.
 
     Attributes:
         selected: Ids of options, in the order of the options.
-        declined: None of them; then nothing is selected.
-        reason: Why none.
-        digest: Where a call runs afterwards: digest of that call with what was chosen.
+        declined: No option was chosen; `selected` is then empty.
+        reason: Why no option was chosen.
+        digest: Digest of the call with the chosen argument, if a call depends on the choice.
         by: Who decided.
     """
 
@@ -57,7 +57,7 @@ class ChoiceResult:
     def __post_init__(self) -> None:
         check_bools(self, "declined")
         check_texts(self, "reason", "digest", "by", optional=True)
-        selected: object = self.selected  # stored answers come back without type checks
+        selected: object = self.selected  # stored answers are read without type checks
         if not isinstance(selected, tuple) or not all(isinstance(one, str) for one in selected):
             raise TypeError("selected must be a tuple of texts")
         if self.declined and self.selected:
@@ -67,13 +67,13 @@ class ChoiceResult:
 @register("countersign.choice_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceInfo:
-    """Asks people to choose from options; nothing but their answer depends on it.
+    """Asks people to choose from options. No call depends on the answer.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        question: What is to be chosen.
-        options: At least one, with ids of their own.
+        question: The question for people.
+        options: At least one, with distinct ids.
         multiple: Whether several can be chosen.
     """
 
@@ -88,19 +88,19 @@ class ChoiceInfo:
         """Choose options.
 
         Raises:
-            ResumeDataError: There is no such option, or the wrong number of them.
+            ResumeDataError: An id is unknown, or the number of ids is wrong.
         """
         return ChoiceResult(selected=ids_in_order(self, ids), by=by)
 
     def reject(self, reason: str | None = None, *, by: str | None = None) -> ChoiceResult:
-        """Choose none of them."""
+        """Choose no option."""
         return ChoiceResult(declined=True, reason=reason, by=by)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
         Raises:
-            ResumeDataError: It is of the wrong type, or names no option, or an unknown one.
+            ResumeDataError: The answer has the wrong type, no option, or an unknown one.
         """
         match answer:
             case ChoiceResult(declined=False):
@@ -114,15 +114,15 @@ class ChoiceInfo:
 @register("countersign.call_choice_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChoiceInfo(CallInfo):
-    """Asks people to choose an argument of a call, which runs afterwards.
+    """Asks people to choose an argument of a call, which then runs.
 
     Stored: version 1, must stay readable.
 
     Attributes:
-        question: What is to be chosen.
-        options: At least one, with ids of their own.
+        question: The question for people.
+        options: At least one, with distinct ids.
         multiple: Whether several can be chosen.
-        parameter: The argument; what the model gave for it is a suggestion.
+        parameter: Name of the argument. A value by the model is a suggestion.
     """
 
     question: str
@@ -134,34 +134,34 @@ class CallChoiceInfo(CallInfo):
         return _listed(f"{self.title}: {self.question}", self.options)
 
     def chosen(self, ids: Sequence[str]) -> dict[str, Json]:
-        """The arguments of the call with these options.
+        """Return the arguments of the call with these options.
 
         Raises:
-            ResumeDataError: There is no such option, or the wrong number of them.
+            ResumeDataError: An id is unknown, or the number of ids is wrong.
         """
         wanted = ids_in_order(self, ids)
         values = [_value(option) for option in self.options if option.id in wanted]
         return {**self.arguments, self.parameter: values if self.multiple else values[0]}
 
     def choose(self, *ids: str, by: str | None = None) -> ChoiceResult:
-        """Let the call run with these options.
+        """Approve the call with these options.
 
         Raises:
-            ResumeDataError: There is no such option, or the wrong number of them.
+            ResumeDataError: An id is unknown, or the number of ids is wrong.
         """
         digest = self.digest_of(self.chosen(ids))
         return ChoiceResult(selected=ids_in_order(self, ids), digest=digest, by=by)
 
     def reject(self, reason: str | None = None, *, by: str | None = None) -> ChoiceResult:
-        """Refuse the call, whatever the option."""
+        """Reject the call."""
         return ChoiceResult(declined=True, reason=reason, digest=self.digest, by=by)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
         Raises:
-            ResumeDataError: It is of the wrong type, names no option or an unknown one, or does
-                not cover the call with what was chosen.
+            ResumeDataError: The answer has the wrong type, no option or an unknown one, or the
+                digest of another call.
         """
         match answer:
             case ChoiceResult(declined=False):
@@ -178,9 +178,9 @@ class ParametersResult:
     """Arguments that people filled in. Stored: version 1, must stay readable.
 
     Attributes:
-        values: By name: exactly those that were asked for.
-        digest: Digest of the call with all its arguments.
-        by: Who gave them.
+        values: By name: exactly the requested ones.
+        digest: Digest of the call with all arguments.
+        by: Who filled them in.
     """
 
     values: dict[str, Json]
@@ -196,12 +196,12 @@ class ParametersResult:
 @register("countersign.parameters_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParametersInfo(CallInfo):
-    """Asks people for arguments that the model left out; then the call runs.
+    """Asks people for arguments that the model omitted; then the call runs.
 
-    `arguments` are those that the model gave, and defaults. Stored: version 1, must stay readable.
+    `arguments` are those of the model, and defaults. Stored: version 1, must stay readable.
 
     Attributes:
-        missing: What is asked for: JSON schema by name; at least one.
+        missing: JSON schemas of the requested arguments by name; at least one.
     """
 
     missing: dict[str, Json]
@@ -211,19 +211,19 @@ class ParametersInfo(CallInfo):
         return "\n".join([f"{self.title}: what are the missing arguments?", *lines])
 
     def complete(self, values: Mapping[str, Json], *, by: str | None = None) -> ParametersResult:
-        """Let the call run with these values for what is missing."""
+        """Approve the call with these values for the missing arguments."""
         given = dict(values)
         digest = self.digest_of({**self.arguments, **given})
         return ParametersResult(values=given, digest=digest, by=by)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that does not belong to this question.
+        """Refuse an answer that does not fit this request.
 
-        Whether the values fit the tool is checked by the gate.
+        The gate checks whether the values fit the tool.
 
         Raises:
-            ResumeDataError: It is of the wrong type, gives other values than those asked for, or
-                does not cover the whole call.
+            ResumeDataError: The answer has the wrong type, other values than the requested ones, or
+                the digest of another call.
         """
         match answer:
             case ParametersResult(values=values):
@@ -242,18 +242,18 @@ class ParametersInfo(CallInfo):
 @register("countersign.feedback_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackInfo:
-    """Asks what people think of a text; the answer is this info with their feedback, or a text.
+    """Asks for feedback on a text. The answer is a text, or this info with `feedback`.
 
     Stored: version 1, must stay readable.
 
     Attributes:
         original_content: The text. Untrusted.
-        feedback: What should be different; None in a question.
-        no_need_to_edit: Nothing should; it wins over `feedback`.
-        title: What the text is, such as “Poem about potatoes”; may be empty.
-        version: How often people have been asked about it, with this time.
-        previous: The text as they saw it last; None in the first round.
-        wanted: What they said should be different in that one. Untrusted, too.
+        feedback: What to change; None in a request.
+        no_need_to_edit: Nothing needs to change. Takes precedence over `feedback`.
+        title: Title of the text, such as “Poem about potatoes”; may be empty.
+        version: Number of this request about the text; starts at 1.
+        previous: The previous version of the text; None in the first request.
+        wanted: The feedback on the previous version. Untrusted.
     """
 
     original_content: str
@@ -275,18 +275,18 @@ class FeedbackInfo:
         return f"What do you think of this?\n\n{self.original_content}"
 
     def accept(self) -> FeedbackInfo:
-        """Say that it is good as it is."""
+        """Accept the text as it is."""
         return replace(self, feedback=None, no_need_to_edit=True)
 
     def give(self, text: str) -> FeedbackInfo:
-        """Say what should be different."""
+        """Say what to change."""
         return replace(self, feedback=text, no_need_to_edit=False)
 
     def check_answer(self, answer: object) -> None:
-        """Refuse an answer that says nothing, or is about another text.
+        """Refuse an answer that is empty or about another text.
 
         Raises:
-            ResumeDataError: It is empty, of the wrong type, or about another text.
+            ResumeDataError: The answer is empty, has the wrong type, or is about another text.
         """
         match answer:
             case FeedbackInfo(original_content=content) if content != self.original_content:
@@ -304,13 +304,10 @@ class FeedbackInfo:
 
 
 def ids_in_order(info: ChoiceInfo | CallChoiceInfo, ids: Sequence[str]) -> tuple[str, ...]:
-    """Check chosen options.
-
-    Returns:
-        Their ids, in the order of the options.
+    """Check chosen options and return their ids in the order of the options.
 
     Raises:
-        ResumeDataError: There is no such option, or the wrong number of them.
+        ResumeDataError: An id is unknown, or the number of ids is wrong.
     """
     known = [option.id for option in info.options]
     for one in ids:

@@ -1,8 +1,8 @@
-"""The rulings of all gates around a call: who has to agree to it, and who has agreed already.
+"""The rulings of all gates of a call: the required and the existing approvals.
 
-Several gates may stand around one call. Each asks its own people, one after the other, and nobody
-is counted for two of them. When people change the arguments, every gate is asked what it demands of
-the changed call; what somebody has agreed to before does not count for it.
+Several gates may wrap one tool. They request approval one after the other, and no voter counts for
+two of them. After an edit, every gate returns what it requires of the edited call, and earlier
+approvals do not count.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from agents.core.scope import current_address
 from agents.policy.base import Allow, Deny
 
 DEFAULT_RULE = "always"
-"""The name of the rule of a gate that was given none."""
+"""Name of the rule of a gate without a rule name."""
 
 
 @register("countersign.gate/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateState:
-    """A gate's knowledge of its call, needed to go on. Stored: version 1, must stay readable.
+    """What a gate stores about its call. Stored: version 1, must stay readable.
 
     Attributes:
-        info: What people were shown; None when nobody was asked, and in what is stored: there the
-            interrupt has it already.
-        approved: Whether the call may run; then the gate never asks again, but for a decision that
-            is too old to begin with.
-        arguments: With which arguments, in canonical form. Before it is approved, those that people
-            are asked about; None when they are the model's.
-        edited: Whether they are others than the model asked for.
-        digest: Digest of what may run.
-        asking: The slot of the gate whose people are asked; empty when they are its own.
-        agreed: The rulings under which people have agreed to these arguments, by slot.
-        decided_by: Who has agreed to these arguments, as far as answers say.
-        decisions: The interrupts whose answers let it run.
-        edited_by: Who made these arguments; empty when nobody is known to have.
-        editors: Who edited them before that.
-        lapsed: Whether what people had agreed to in gates around this one has lapsed.
-        allow: The house's ruling by which these arguments may run without anybody's agreement; None
-            where people agree to them, or no house judges.
+        info: The info that people saw; None if approval was not requested, and in the stored form,
+            because the interrupt contains it.
+        approved: Whether the call may run. The gate then does not ask again, unless the approval
+            has become too old before the start.
+        arguments: Arguments of the call in canonical form. Before the approval, those of the
+            request; None if they are the model's.
+        edited: Whether they differ from the model's.
+        digest: Digest of the call that may run.
+        asking: Slot of the gate that requested approval; empty for this gate.
+        agreed: Terms under which these arguments were approved, by slot.
+        decided_by: Voters for these arguments, as far as known.
+        decisions: Ids of the interrupts whose answers approved the call.
+        edited_by: Who edited these arguments last; empty if unknown.
+        editors: Everyone who made earlier edits.
+        lapsed: Whether approvals in outer gates are no longer valid.
+        allow: The policy's ruling that allows these arguments without approval; None if people
+            decide or there is no policy.
     """
 
     info: CallInfo | None = None
@@ -65,50 +65,50 @@ class GateState:
 
 
 class Demanding(Protocol):
-    """A gate, as far as other gates of the same call have to know it."""
+    """The part of a gate that other gates of the same call use."""
 
     @property
     def slot(self) -> str:
-        """Tells it apart from the other gates of the call."""
+        """Return a slot that is unique among the gates of the call."""
         ...
 
     @property
     def fills_in(self) -> bool:
-        """Whether its answers complete the arguments, and agree to nothing."""
+        """Whether its answers fill in arguments and approve nothing."""
         ...
 
     @property
     def asks_people(self) -> bool:
-        """Whether people agree to calls in it because it is there."""
+        """Whether the gate itself requires approval."""
         ...
 
     async def demand(
         self, arguments: dict[str, Json], before: GateState, *, inside: bool
     ) -> CallInfo | Allow | Deny | None:
-        """Return the question it demands for the call with other arguments.
+        """Return the request that the gate requires for the call with other arguments.
 
         Args:
-            arguments: Canonical.
-            before: What it knew of the call as it was.
-            inside: Whether another gate asks about the house's ruling on the call.
+            arguments: Validated arguments with defaults filled in.
+            before: The gate's state for the call before the edit.
+            inside: Whether another gate requests approval under the policy.
 
         Returns:
-            `Allow` when the house lets it run; None when the gate has nothing against it.
+            `Allow` if the policy allows the call; None if the gate requires nothing.
         """
         ...
 
 
 Demand: TypeAlias = tuple[str, CallInfo]
-"""The slot of a gate, and what its people have to be asked."""
+"""Slot of a gate, and the request that it requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
-    """The demands of all gates of a call.
+    """What all gates of a call require.
 
     Attributes:
-        left: What people have still to be asked.
-        allow: The house's ruling, when it lets the call run.
+        left: Missing approvals.
+        allow: The policy's ruling if it allows the call.
     """
 
     left: list[Demand]
@@ -117,12 +117,11 @@ class Demands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """A gate that has let a call pass, to what it wraps.
+    """An outer gate that has let a call pass to its wrapped tool.
 
     Attributes:
-        address: Of the call.
-        gate: The gate.
-        state: What it let pass.
+        address: Address of the call.
+        state: Its state for the call.
     """
 
     address: Address
@@ -130,7 +129,7 @@ class Around:
     state: GateState
 
     def covers(self, arguments: Mapping[str, Json]) -> bool:
-        """Whether it let pass just this call, or one of which an argument was still open."""
+        """Whether it let exactly this call pass, or this call with an open argument."""
         passed = self.state.arguments or {}
         return all(
             name in arguments and canonical_json(arguments[name]) == canonical_json(value)
@@ -140,14 +139,14 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The rules' judgement of a waiting call with other arguments.
+    """What the policy requires of a pending call with other arguments.
 
     Attributes:
-        arguments: Which, in canonical form.
-        info: What people have to be asked about them; None when nobody has to.
-        rule: Name of the rule of the house that lets them run then; empty when none has to.
-        denied: Why they must not run; empty when they may, or people may let them.
-        failed: Whether they must not only because a policy failed: it may say otherwise later.
+        arguments: The arguments in canonical form.
+        info: The required request; None if no approval is required.
+        rule: Name of the policy's rule that allows them; empty without such a rule.
+        denied: Reason of a denial; empty if the call may run or be approved.
+        failed: Whether a failure of the policy denies the call; a retry may succeed.
     """
 
     arguments: dict[str, Json]
@@ -158,10 +157,10 @@ class Judgement:
 
 
 class DeniedError(Exception):
-    """A gate does not let the call run with these arguments, whoever agrees.
+    """A gate denies the call with these arguments, regardless of approvals.
 
     Attributes:
-        denied: Its ruling.
+        denied: Ruling of the gate.
     """
 
     def __init__(self, denied: Deny) -> None:
@@ -174,10 +173,10 @@ _around: ContextVar[tuple[Around, ...]] = ContextVar("agents_gates_around", defa
 
 @contextmanager
 def inside(*gates: Around) -> Iterator[None]:
-    """Let the gates inside of this one know what stands around them.
+    """Make gates known to the inner gates of the same call, while the block runs.
 
     Args:
-        gates: Known to gates of the same call only, not to those of agents in it.
+        gates: Gates that have let the call pass. Gates of nested agents do not see them.
     """
     token = _around.set((*_around.get(), *gates))
     try:
@@ -187,39 +186,39 @@ def inside(*gates: Around) -> Iterator[None]:
 
 
 def gates_around() -> tuple[Around, ...]:
-    """The gates around the one that works now, the outermost first."""
+    """Return the outer gates of the current gate, outermost first."""
     here = current_address()
     return tuple(one for one in _around.get() if one.address == here)
 
 
 def counting(state: GateState) -> tuple[Around, ...]:
-    """The gates around this one whose people have agreed to what it is about."""
+    """Return the outer gates whose approval covers this gate's call."""
     if state.lapsed:
         return ()
     return tuple(one for one in gates_around() if one.covers(state.arguments or {}))
 
 
 def deciders(gates: Sequence[Around]) -> tuple[str, ...]:
-    """Return the people who were counted in some gates."""
+    """Return the voters that count in some gates."""
     return tuple(dict.fromkeys(name for one in gates for name in one.state.decided_by))
 
 
 def agreed(gate: Demanding, state: GateState) -> bool:
-    """Whether people have agreed to the call in a gate, for itself or for one around it."""
+    """Whether the call was approved in a gate, for that gate or for an outer one."""
     if state.info is None or (gate.fills_in and not state.asking):
         return False
     return bool(state.agreed) or not (state.edited or state.allow)
 
 
 def changed(state: GateState, arguments: dict[str, Json]) -> GateState:
-    """The state of a gate whose call has other arguments now: nobody has agreed to these."""
+    """Return the state for edited arguments, without approvals."""
     return replace(
         state, approved=False, arguments=arguments, agreed={}, decided_by=(), decisions=()
     )
 
 
 def all_lapsed(state: GateState) -> GateState:
-    """The state of a gate whose call nobody has agreed to any more, nor in gates around it."""
+    """Return the state without approvals, in this gate and in outer ones."""
     return replace(
         state,
         info=None,
@@ -233,7 +232,7 @@ def all_lapsed(state: GateState) -> GateState:
 
 
 def _bearer(own: Demanding, state: GateState) -> Demanding:
-    """The gate whose people agree to the house's ruling: the outermost that asked anybody."""
+    """Return the gate that applies the policy: the outermost that asked."""
     around = gates_around()
     for one in around:
         if not state.lapsed and agreed(one.gate, one.state):
@@ -244,14 +243,14 @@ def _bearer(own: Demanding, state: GateState) -> Demanding:
 
 
 async def demands(own: Demanding, state: GateState) -> Demands:
-    """Return the questions still to be asked before a call may run with the arguments in a state.
+    """Return the missing approvals of a call with the arguments of a state.
 
     Args:
-        own: The gate that works now.
-        state: What it knows; the arguments are those that shall run.
+        own: The current gate.
+        state: Its state, with the arguments that should run.
 
     Returns:
-        Its own demand first, then those of the gates around it, the outermost first.
+        The current gate's requirement first, then those of outer gates, outermost first.
 
     Raises:
         DeniedError: The call must not run.
@@ -278,15 +277,15 @@ async def demands(own: Demanding, state: GateState) -> Demands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """An answer that lets a call run.
+    """An answer that approves a call.
 
     Attributes:
-        ruling: The ruling that it is bound to.
-        voters: All who were counted for it; none when nobody is named.
-        editor: Who made the arguments; empty when nobody is named.
-        editors: Who edited them before that.
-        slot: The gate whose people were asked.
-        edits: Whether it changed the arguments itself.
+        ruling: Terms that it is bound to.
+        voters: All counted voters; empty if unknown.
+        editor: Who edited the arguments last; empty if unknown.
+        editors: Everyone who made earlier edits.
+        slot: Slot of the gate that requested approval.
+        edits: Whether this answer edits the arguments.
     """
 
     ruling: str
@@ -297,7 +296,7 @@ class Vote:
     edits: bool
 
     def counts_for(self, asked: CallInfo) -> bool:
-        """Whether the person agreed to just what is demanded, and may."""
+        """Whether the answer fits a requirement, and its voter may decide on it."""
         if not self.ruling or self.ruling != asked.ruling:
             return False
         if self.editor:
@@ -308,10 +307,10 @@ class Vote:
         return not (asked.exclude_editors and is_own)
 
     def cast(self, state: GateState, left: Sequence[Demand]) -> tuple[GateState, list[Demand]]:
-        """Count it for one demand: for that of the people who were asked, if it fits.
+        """Count the answer for the requirement of the gate that asked, if it fits.
 
         Returns:
-            The state with it, and what is left to ask.
+            The new state, and the missing approvals.
         """
         in_order = sorted(left, key=lambda demand: demand[0] != self.slot)
         choice = next((one for one in in_order if self.counts_for(one[1])), None)
