@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import gc
-import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import FrameType
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
-import agents
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
 from agents.chat.agent import ChatModelAgent
 from agents.core.asking.infos import CallInfo
@@ -35,8 +30,6 @@ from agents.models import ScriptedModel, Turn, call, say
 from agents.runner import Runner
 from agents.runs.document import ResumeParams
 from tests.unit.agents.support import Asker, collect, contexts, yes
-
-RUNTIME = str(Path(agents.__file__).parent)
 
 
 @tool
@@ -436,27 +429,6 @@ async def test_an_interrupt_keeps_nothing_of_its_run_alive() -> None:
         assert _left() == before
     finally:
         gc.enable()
-
-
-async def test_i11_a_round_trip_takes_no_more_steps_than_it_took() -> None:
-    """Functions of the runtime that are entered: a bar that may only be lowered."""
-    entered: Counter[str] = Counter()
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(RUNTIME):
-            entered[f"{frame.f_code.co_filename[len(RUNTIME) :]}:{frame.f_code.co_name}"] += 1
-
-    for is_counted in (False, True):  # what is worked out once for a process is there by then
-        bank = Bank(10, "interrupt")
-        runner = bank.runner(CALL, say("Done."))
-        sys.setprofile(count if is_counted else None)
-        try:
-            (context,) = contexts(await bank.ask(runner)).values()
-            await answer(runner, context)
-        finally:
-            sys.setprofile(None)
-
-    assert entered.total() <= 1_800, entered.most_common(40)
 
 
 def _left() -> int:
