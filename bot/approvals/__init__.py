@@ -1,1 +1,1 @@
-"""Requests for approval: who votes, what is decided, and what else people can do."""
+"""Approvals: votes, decisions, edits, grants, and secondary actions."""

@@ -1,4 +1,4 @@
-"""Answers to what was asked back about a card: the next words of who was asked (6.9)."""
+"""Answers to questions about a card: the asked person's next message (6.9)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class BackAnswers:
-    """Puts people's answers on cards. The agent does not read them, and nothing is decided."""
+    """Stores people's answers on cards. They decide nothing and the agent ignores them."""
 
     storage: Storage
     clock: Clock
@@ -26,10 +26,11 @@ class BackAnswers:
     async def take(
         self, waiting: Sequence[Approval], *, by: str, text: str, ts: str, at_ms: int
     ) -> Approval | None:
-        """Take what somebody writes as the answer of the oldest open question to them.
+        """Take a message as the answer to the oldest open question to its author.
 
         Returns:
-            The approval with the answer, as stored, now or before; None when it answers nothing.
+            The approval with the answer, stored now or before; None if the message answers no
+            question.
         """
         for _ in range(_TRIES):
             asked = [
@@ -62,7 +63,7 @@ class BackAnswers:
 
 
 def _is_for(approval: Approval, asked: Comment, by: str) -> bool:
-    """Whether somebody's words answer a question; nobody's answer one to the agent."""
+    """Whether the person may answer a question; people never answer for the agent."""
     if asked.to:
         return asked.to == by != AGENT
     return is_requester(approval, by)

@@ -1,4 +1,4 @@
-"""Agents' answers about their own calls that wait: from what people may see, and nothing else."""
+"""Let agents answer questions about their pending calls, from visible data only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.records import Approval
 logger = logging.getLogger(__name__)
 
 FindAgent = Callable[[Approval], Awaitable[Explains | None]]
-"""Finds the agent of a call; None where it answers no questions."""
+"""Finds the agent of a call; returns None if the agent answers no questions."""
 
 _MOST_TEXTS = 10
 _LONGEST_TEXT = 500
@@ -31,13 +31,13 @@ _LONGEST_ARGUMENTS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Explanations:
-    """Has agents answer what people ask about their calls."""
+    """Lets agents answer questions about their calls."""
 
     agent: FindAgent
     log: MessageLog
 
     async def offered(self, approval: Approval) -> bool:
-        """Whether its agent can be asked; not where that is unknown now."""
+        """Whether the agent can be asked; False if unknown."""
         try:
             return await self.agent(approval) is not None
         except (AgentError, DirectoryError):
@@ -47,7 +47,7 @@ class Explanations:
         """Ask the agent of a call.
 
         Returns:
-            What it says, as it says it; None when there is no answer.
+            The agent's text as it is; None without an answer.
         """
         try:
             agent = await self.agent(approval)
@@ -69,7 +69,7 @@ class Explanations:
 
 
 def _call(approval: Approval) -> Iterator[str]:
-    """The lines about a call, with masks as on its card."""
+    """Yield lines that describe a call, masked like its card."""
     data, masks = json.loads(approval.arguments_json), ask_of(approval).masks
     for name, text in (
         ("Title", approval.title),
@@ -84,7 +84,7 @@ def _call(approval: Approval) -> Iterator[str]:
 
 
 def _conversation(messages: Sequence[ModelMessage]) -> list[str]:
-    """The newest texts, oldest first: those of people and of the agent, and no call or result."""
+    """Return the newest texts of people and the agent, oldest first, without calls."""
     lines = [line for message in messages for line in _lines(message)][-_MOST_TEXTS:]
     return ["Said before, oldest first:", *lines] if lines else []
 
@@ -93,7 +93,7 @@ def _lines(message: ModelMessage) -> Iterator[str]:
     who = "agent" if isinstance(message, ModelResponse) else "person"
     for part in message.parts:
         if isinstance(part, TextPart | UserPromptPart) and isinstance(part.content, str):
-            text = " ".join(mask_text(part.content).split())  # before it is cut
+            text = " ".join(mask_text(part.content).split())  # mask before cutting
             if text:
                 yield f"- {who}: {_cut(text, _LONGEST_TEXT)}"
 

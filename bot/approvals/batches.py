@@ -1,7 +1,7 @@
-"""Batches: one person approves several cards of a turn with one form, each by a vote of its own.
+"""Batches: one person votes on several cards of a turn with one form (6.8).
 
-A batch is a way to vote and no vote: each card is judged and recorded by itself, for what its
-reader saw. What changed meanwhile drops out, and is named (6.8).
+A batch stores nothing of its own: each card is judged and recorded separately, for what its reader
+saw. Cards that changed meanwhile are dropped and reported.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from storage.ports.approvals import ApprovalStore
 from storage.records import Approval, Status
 
 MOST_CARDS = 100
-"""Cards of one batch; the others wait for the next."""
+"""Maximum number of cards of a batch; further cards need another batch."""
 _AT_ONCE = 5
 VOTING = timedelta(seconds=1.8)
-"""The time in which votes are begun: a submitted form needs its answer within three seconds."""
+"""Time for starting votes: Slack expects the form's response within 3 seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """A card that was ticked."""
+    """A selected card."""
 
     approval_id: str
     shown: str
 
 
 Cast = Callable[[Chosen], Awaitable[Approval]]
-"""Votes for one card; raises `UserFacingError` when that does not count."""
+"""Votes for one card; raises `UserFacingError` if the vote does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """The outcome of a batch."""
+    """Result of a batch vote."""
 
     recorded: tuple[Approval, ...]
     dropped: tuple[tuple[str, UserFacingError], ...]
@@ -48,12 +48,12 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Finds the cards that can be decided together, and has them voted on.
+    """Finds cards that can be decided together, and votes on them.
 
     Args:
-        approvals: Where they are kept.
+        approvals: Stored approvals.
         clock: The time now.
-        lists: Tells whether the form about several lists a request: it shows all of it, or nothing.
+        lists: Whether the batch form shows all of a request.
     """
 
     approvals: ApprovalStore
@@ -61,13 +61,13 @@ class Batches:
     lists: Callable[[Approval], bool]
 
     async def find(self, first: Approval) -> tuple[list[Approval], int]:
-        """Return the cards that people can approve together with one, that one included.
+        """Return the cards that people can approve together with the first.
 
         Returns:
-            The cards, and how many others there are that no form shows whole.
+            The cards, and the number of others that the form cannot show in full.
 
         Raises:
-            RefusalError: That one can only be decided by itself.
+            RefusalError: The card can only be decided separately.
         """
         ruling = common_ruling(first)
         turn = await self.approvals.of_turn(first.checkpoint_id)
@@ -87,10 +87,10 @@ class Batches:
         return [one for one in found if one.approval_id in kept], len(alike) - len(found)
 
     def check(self, approval: Approval, first: Approval) -> None:
-        """Refuse a card that does not belong to a batch, whatever a form says.
+        """Refuse a card that does not belong to the batch.
 
         Raises:
-            RefusalError: It is to be decided by itself, or is of another turn or ruling.
+            RefusalError: The card is of another turn or rule, or must be decided separately.
         """
         waiting = replace(first, status=Status.PENDING, stuck="")
         ruling = common_ruling(approval)
@@ -99,10 +99,10 @@ class Batches:
             raise _not_in_batch()
 
     async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> BatchResult:
-        """Vote for each card by itself, several at a time.
+        """Vote for each card separately, several concurrently.
 
         Raises:
-            InvalidInputError: They are more than a form can have.
+            InvalidInputError: There are more cards than a form can have.
         """
         if len(chosen) > MOST_CARDS:
             raise InvalidInputError("this form")

@@ -1,7 +1,7 @@
-"""Emergencies: somebody lets a call run without those who should decide, and they are told (6.4).
+"""Break-glass: run a call without its approvers, and alert them (6.4).
 
-It is one conditional write past the ballot. Those who are told hear of it before the thread is
-woken; a process that dies in between tells them once more.
+The decision is one conditional write that skips the quorum. The alerts are sent before the thread
+is woken; after a crash they are sent again.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from storage.records import Approval, Decision, Status
 logger = logging.getLogger(__name__)
 
 LEAST_REASON = 10
-"""Characters that can be seen in each of the two reasons."""
+"""Minimum number of visible characters in each reason."""
 MOST_TOLD = 100
-"""People who get a direct message each; the channel hears of it in any case."""
+"""Maximum number of direct messages. The channel is always alerted."""
 _PATIENCE_S = 5.0
 _TRIES = 5
 _REMEMBERED = 1_000
-"""Emergencies of which this process has told people."""
+"""Number of break-glass decisions of which this process remembers the alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """The two reasons of somebody who breaks the glass.
+    """The two reasons of a break-glass decision.
 
     Attributes:
         what: What is wrong.
-        why_now: Why it cannot wait.
-        is_sure: Whether they have ticked the box.
+        why_now: Why the call cannot wait.
+        is_sure: Whether the checkbox was ticked.
     """
 
     what: str
@@ -56,7 +56,7 @@ class Reasons:
 
     @property
     def faults(self) -> dict[str, str]:
-        """The faults of the form, by input; empty when they are good."""
+        """Return the errors of the form by input; empty if it is valid."""
         found = {
             name: say("error.short", n=LEAST_REASON)
             for name, text in (("what", self.what), ("why_now", self.why_now))
@@ -71,17 +71,17 @@ class Reasons:
 
 @dataclass(frozen=True, slots=True)
 class BreakGlassDecisions:
-    """Takes decisions past the ballot."""
+    """Records break-glass decisions, which skip the quorum."""
 
     votes: Votes
 
     async def check(self, approval: Approval, actor: Actor) -> None:
-        """Refuse who may not.
+        """Refuse a person who may not break glass.
 
         Raises:
             RefusalError: With the reason.
-            DirectoryError: It could not be looked up.
-            RecordFormatError: The terms cannot be read.
+            DirectoryError: A look-up failed.
+            RecordFormatError: The terms are invalid.
         """
         try:
             against = await why_not_break(self.votes.census, approval, actor)
@@ -97,7 +97,7 @@ class BreakGlassDecisions:
             raise _refused(against)
 
     async def decide(self, approval: Approval, actor: Actor, reasons: Reasons) -> Approval:
-        """Let the call run as it is shown; see `Approvals.break_glass`."""
+        """Approve the call as shown; see `Approvals.break_glass`."""
         await self.check(approval, actor)
         if reasons.faults:
             raise _refused(RefusalCode.REASON_REQUIRED)
@@ -113,7 +113,7 @@ class BreakGlassDecisions:
             emergency_json=json.dumps(texts),
         )
         for _ in range(_TRIES):
-            # Nobody's vote has decided it; who took one may have died before that was on record.
+            # Votes did not decide it. Record votes whose process crashed before recording them.
             await self.votes.gone(approval, ())
             changed = replace(
                 approval, status=Status.APPROVED, decision=decision, votes_json="[]", claim_json=""
@@ -133,7 +133,7 @@ class BreakGlassDecisions:
 
 @dataclass(frozen=True, slots=True)
 class BreakGlassAlert:
-    """Tells people that a call runs without them."""
+    """Alerts the bypassed approvers of a break-glass decision."""
 
     votes: Callable[[], Votes]
     notices: Notices
@@ -141,11 +141,11 @@ class BreakGlassAlert:
     _begun: LRUCache[str, set[str]] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def __call__(self, approval: Approval) -> None:
-        """Tell the channel of the rule, and everybody else who could have decided.
+        """Alert the rule's channel and all other people who could have decided.
 
-        The call does not wait long for this; who could not be told is in `take_untold`.
+        The call does not wait long for the alerts; `take_untold` returns people whose alert failed.
         """
-        if approval.approval_id in self._begun:  # whoever attends to the card comes here, too
+        if approval.approval_id in self._begun:  # the approval's worker calls this, too
             return
         untold = self._begun[approval.approval_id] = set[str]()
         try:
@@ -161,7 +161,7 @@ class BreakGlassAlert:
                 self.spawn(_end(task))
 
     async def _people(self, approval: Approval) -> list[str]:
-        """The channel first."""
+        """Return the recipients, the channel first."""
         decision, glass = approval.decision, glass_of(approval)
         if decision is None or glass is None:
             return []
@@ -171,17 +171,17 @@ class BreakGlassAlert:
         return [glass.alert, *people[:MOST_TOLD]]
 
     def take_untold(self, approval: Approval) -> tuple[str, ...]:
-        """Those whom this process could not tell so far; somebody else sees to them from now on."""
+        """Remove and return people whom this process could not alert; the caller retries."""
         untold = self._begun.get(approval.approval_id) or set()
         taken = tuple(sorted(untold))
         untold.clear()
         return taken
 
     async def again(self, approval: Approval, to: str) -> None:
-        """Tell somebody who could not be told before; a message that is there is taken.
+        """Alert a person whose first alert failed. An existing message is reused.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the message for now.
         """
         await self.notices.alert(approval, to=to)
 
@@ -216,7 +216,7 @@ def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:
 
 
 def _seen(text: str) -> str:
-    """The characters of a text that people can see, however they are spaced."""
+    """Normalize a text: case, invisible characters and spaces."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     shown = (
         one if not one.isspace() and not unicodedata.category(one).startswith("C") else " "

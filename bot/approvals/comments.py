@@ -1,4 +1,4 @@
-"""Questions that are asked back about what waits, and their answers (6.9): nothing is decided."""
+"""Questions about pending approvals, and their answers (6.9). They decide nothing."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from storage.records import Approval
 
 LONGEST_ASKED = 1_000
 AGENT = "agent"
-"""Stands for the agent where a question has the id of a person; nobody's id is like this."""
+"""Value for the agent in fields that hold a person's id."""
 MOST_KEPT = 20
-"""Questions of one card that are kept; all of them are in the thread and in the audit."""
+"""Maximum number of stored questions per card. The thread and the audit have all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """A question asked back. Stored in `Approval.dialog_json`: version 1, must stay readable.
+    """A question. Stored in `Approval.dialog_json`: version 1, must stay readable.
 
     Attributes:
-        by: Slack user id of who asks.
-        text: The question, with secrets masked, and cut where it is long.
-        at_ms: When.
-        ts: `ts` of the message that asks it; empty while that is not known to be posted.
-        answer: As `text`; empty while it is open.
-        answered_by: Slack user id of who answered, or `AGENT`.
-        answer_ts: `ts` of their message; `AGENT` where there is none.
-        to: Slack user id of the only person whom it is for, or `AGENT`; empty for the requesters.
-        closed: Not empty once its message says that no answer is needed any more.
+        by: Slack user id of the person who asks.
+        text: The question, masked and shortened.
+        at_ms: Time of the question.
+        ts: `ts` of the message; empty until it is known to be posted.
+        answer: Like `text`; empty while open.
+        answered_by: Slack user id of the person who answered, or `AGENT`.
+        answer_ts: `ts` of the answer's message; `AGENT` without one.
+        to: Slack user id of the only recipient, or `AGENT`; empty for the requesters.
+        closed: Not empty once the message says that no answer is needed.
     """
 
     by: str
@@ -44,20 +44,20 @@ class Comment:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has answered it."""
+        """Whether the question has no answer."""
         return not self.answer_ts
 
     def key(self, approval: Approval) -> str:
-        """The name of its message: by it, one that was posted is found."""
+        """Return the key of the question's message, to find it in Slack."""
         return f"{approval.approval_id}:{self.by}:{self.at_ms}"
 
     def answered(self, *, by: str, text: str, ts: str) -> Comment:
-        """The same with its answer."""
+        """Return the question with its answer."""
         return replace(self, answer=short(text), answered_by=by, answer_ts=ts)
 
 
 def dialog_of(approval: Approval) -> tuple[Comment, ...]:
-    """Read what was asked back about an approval, oldest first; what is damaged is left out."""
+    """Return the questions about an approval, oldest first, without damaged ones."""
     try:
         found = json.loads(approval.dialog_json)
     except (ValueError, RecursionError):
@@ -74,14 +74,14 @@ def dialog_of(approval: Approval) -> tuple[Comment, ...]:
 
 
 def write_dialog(exchanges: Sequence[Comment]) -> str:
-    """Write them for `Approval.dialog_json`."""
+    """Serialize questions for `Approval.dialog_json`."""
     kept = [asdict(one) for one in exchanges[-MOST_KEPT:]]
     rows = [{name: value for name, value in one.items() if value != ""} for one in kept]
     return json.dumps(rows, separators=(",", ":"))
 
 
 def with_exchange(approval: Approval, before: Comment | None, after: Comment) -> Approval:
-    """The approval with a question that is new, or changed."""
+    """Return the approval with a question added or replaced."""
     found = dialog_of(approval)
     changed = [after if one == before else one for one in found]
     dialog = changed if before is not None else [*found, after]
@@ -89,6 +89,6 @@ def with_exchange(approval: Approval, before: Comment | None, after: Comment) ->
 
 
 def short(text: str) -> str:
-    """Masked before it is cut: half of a secret would not be recognised."""
+    """Mask and shorten a text. Masking comes first: half a secret is not recognized."""
     clean = mask_text(text).strip()
     return clean if len(clean) <= LONGEST_ASKED else f"{clean[: LONGEST_ASKED - 1]}…"

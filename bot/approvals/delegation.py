@@ -1,6 +1,6 @@
-"""Delegations and absences: what people do with their own rights (6.1, 6.3).
+"""Delegations and absences (6.1, 6.3).
 
-Nothing here decides anything: at each click it is read anew who may use whose right.
+They decide nothing: rights are read again at each click.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from storage.records import DelegationRecord
 
 _GROUP = re.compile("[a-z0-9-]{1,40}", re.ASCII)
 AWAY = ""
-"""The delegate of an absence: nobody."""
+"""Delegate id of an absence."""
 
 
 def _nothing(_: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delegating:
-    """Lets people hand their own right on for a while, and say that they are away."""
+    """Lets people delegate their right to approve, and be away."""
 
     storage: Storage
     access: Access
@@ -55,22 +55,22 @@ class Delegating:
         group: str = "",
         approval_id: str = "",
     ) -> DelegationRecord:
-        """Let somebody else use one's own right; one of before for the same requests is ended.
+        """Delegate a person's right; an earlier delegation of the same scope ends.
 
         Args:
-            actor: Whose right it is.
+            actor: The delegating person.
             team_id: The workspace.
-            delegate_id: Slack user id of who may use it.
-            until_ms: When it ends.
-            group: The only group of the policy whose right it is; empty for all.
-            approval_id: The only request that it is for; empty for all.
+            delegate_id: Slack user id of the delegate.
+            until_ms: End of the delegation.
+            group: The only policy group to delegate; empty for all.
+            approval_id: The only request to delegate; empty for all.
 
         Returns:
             The delegation as stored.
 
         Raises:
-            RefusalError: It cannot be made.
-            DirectoryError: Who they are could not be looked up.
+            RefusalError: The delegation is not possible.
+            DirectoryError: A person could not be looked up.
         """
         new = self._record(actor, team_id, delegate_id, until_ms, group)
         new = new.changed(approval_id=approval_id)
@@ -91,7 +91,7 @@ class Delegating:
         return new
 
     async def end(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
-        """End all of one's delegations, at once; return them."""
+        """End and return all delegations of a person."""
         found = await self.own(actor, team_id=team_id)
         for one in found:
             await self._end(one)
@@ -100,28 +100,28 @@ class Delegating:
         return found
 
     async def own(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
-        """List the delegations of somebody that hold now."""
+        """Return the valid delegations of a person."""
         return [one for one in await self._current(actor, team_id) if one.delegate_id]
 
     async def ending(
         self, actor: Actor, *, team_id: str, group: str = "", approval_id: str = ""
     ) -> list[str]:
-        """Slack user ids of those whom a new delegation for the same requests replaces."""
+        """Return ids of the delegates that a new delegation of this scope would replace."""
         found, scope = await self.own(actor, team_id=team_id), (group, approval_id)
         return list(dict.fromkeys(one.delegate_id for one in found if _scope(one) == scope))
 
     async def handed_to(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
-        """List those whose right somebody may use now."""
+        """Return the valid delegations to a person."""
         found = await self.storage.delegations.current(team_id, now_ms=self.clock())
         return [one for one in found if one.delegate_id == actor.user_id]
 
     async def go_away(self, actor: Actor, *, team_id: str, until_ms: int) -> DelegationRecord:
-        """Note that somebody is not to be mentioned until then; they may still decide.
+        """Store that a person is away until a time; they may still decide.
 
         Raises:
-            RefusalError: It is over already, or lasts too long.
-            NotApproverError: They are no active member.
-            DirectoryError: Who they are could not be looked up.
+            RefusalError: The time is in the past or too far ahead.
+            NotApproverError: The person is not an active member.
+            DirectoryError: The person could not be looked up.
         """
         new = self._record(actor, team_id, AWAY, until_ms, "")
         try:
@@ -139,7 +139,7 @@ class Delegating:
         return new
 
     async def come_back(self, actor: Actor, *, team_id: str) -> bool:
-        """End an absence; whether there was one."""
+        """End an absence; return whether there was one."""
         found = await self._absences(actor, team_id)
         for one in found:
             if await self.storage.delegations.end(one.delegation_id, now_ms=self.clock()):
@@ -150,7 +150,7 @@ class Delegating:
         if new.group_name:
             known = self.policy.groups()
             if known is None or new.group_name not in known:
-                is_name = _GROUP.fullmatch(new.group_name)  # of other texts, none may be markup
+                is_name = _GROUP.fullmatch(new.group_name)  # other texts could contain markup
                 name = f"“{new.group_name}”" if is_name else say("line.so_named")
                 words = say("refuse.no_group", name=name)
                 raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
@@ -168,7 +168,7 @@ class Delegating:
         _raise(_judge(new, others, people=people, now_ms=now))
 
     async def _late_refusal(self, new: DelegationRecord) -> RefusalError | None:
-        """Why it cannot stand after all: others came before it meanwhile, and close a ring."""
+        """Return a refusal if concurrent delegations form a cycle."""
         now = self.clock()
         found = await self.storage.delegations.current(new.team_id, now_ms=now)
         mine = (new.created_ms, new.delegation_id)
@@ -233,7 +233,7 @@ class Delegating:
 
 
 def _scope(one: DelegationRecord) -> tuple[str, str]:
-    """The requests that a delegation is for: those of a group, or a single one."""
+    """Return the scope of a delegation: a group or a request."""
     return one.group_name, one.approval_id
 
 
@@ -254,7 +254,7 @@ def _judge(
 
 
 def _check_time(until_ms: int, now_ms: int) -> None:
-    """Refuse a time that is over, or too far away.
+    """Refuse a time that is in the past or too far ahead.
 
     Raises:
         RefusalError: With words for that.
@@ -269,7 +269,7 @@ def _check_time(until_ms: int, now_ms: int) -> None:
 
 
 def _check_delegate(new: DelegationRecord, people: Mapping[str, Problem | None]) -> None:
-    """Refuse a delegate who is the owner, or no active member, where the owner is one.
+    """Refuse a delegate who is the owner or not an active member.
 
     Raises:
         RefusalError: With words for that.

@@ -1,8 +1,8 @@
-"""The surfaces of a yes, and who has opened the rest: nobody agrees to what they have not seen.
+"""Hidden parts of a card, and who has opened them. Approval requires opening them.
 
-What is cut is in the details. What only looks like a secret is masked for all, and shown to one
-person at a time who may decide. Both are on record with the digest of what was opened, so that
-an edit makes it unseen again.
+Cut text is in the details. A value that only looks like a secret is masked for all, and revealed to
+one possible approver at a time. Both are stored with the digest of the content, so an edit hides
+the content again.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from bot.redaction.masks import has_guess
 from storage.records import Approval, Decision
 
 MOST_SEEN = 100
-"""People who are remembered for one card; who opened it first is forgotten first."""
+"""Maximum number of readers per card; the oldest are forgotten first."""
 
 
 _PAGE = "page."
-"""Begins, in `what`, the number of the last page that was shown. Stored: must stay readable."""
+"""Prefix, in `what`, of the last page shown. Stored: must stay readable."""
 _NUMBER = re.compile("[1-9][0-9]{0,3}", re.ASCII)
 
 
 class Surface(StrEnum):
-    """A place in Slack where somebody says yes. What it shows is worked out from the record."""
+    """A place in Slack where a person can approve. The record determines its content."""
 
     CARD = "card"
-    """The card of one request, or a copy of it."""
+    """Card of one request, or a copy."""
     LINE = "line"
-    """A line of the card of several requests."""
+    """Line of a batch card."""
     LISTED = "listed"
-    """An entry of the form about several requests."""
+    """Entry of the batch form."""
     FORM = "form"
-    """A form about one request."""
+    """Form about one request."""
     REVIEW = "review"
-    """The first page of the review of one request, which has no others."""
+    """First page of the review of a request that has one page."""
     DETAILS = "details"
     """All pages of the review of one request."""
     EDIT_FORM = "edit_form"
-    """The form with an input for each argument."""
+    """Form with an input for each argument."""
     ELSEWHERE = "elsewhere"
-    """Any other place: it shows a title, and nothing of the call for certain."""
+    """Any other place. It shows a title and possibly nothing of the call."""
 
 
 class Opened(StrEnum):
-    """The part that somebody has opened. Stored: version 1, must stay readable."""
+    """What a person has opened. Stored: version 1, must stay readable."""
 
     DETAILS = "details"  # everything, masked like the card
-    CLEAR = "clear"  # everything but what is declared secret
+    CLEAR = "clear"  # everything but declared secrets
 
 
 def guesses(approval: Approval) -> tuple[str, ...]:
-    """Name what is masked by a guess in what people agree to; empty when all of it is shown."""
+    """Return the values that are masked by a guess in the subject of approval."""
     question = question_of(approval)
     if not question.can_agree():
         return ()
@@ -62,12 +62,12 @@ def guesses(approval: Approval) -> tuple[str, ...]:
 
 
 def is_yes(approval: Approval, decision: Decision) -> bool:
-    """Tell whether a decision agrees to what a card shows."""
+    """Whether a decision approves what a card shows."""
     return question_of(approval).is_yes(decision)
 
 
 def has_opened(approval: Approval, user_id: str, what: Opened) -> bool:
-    """Tell whether a person has opened this, as it is now; the clear text has all details."""
+    """Whether a person has opened this content; the clear text includes the details."""
     enough = {what, Opened.CLEAR}
     return any(
         one.get("by") == user_id
@@ -78,7 +78,7 @@ def has_opened(approval: Approval, user_id: str, what: Opened) -> bool:
 
 
 def pages_read(approval: Approval, user_id: str) -> int:
-    """Count the pages of the full text that a person was shown, one after the other."""
+    """Return how many consecutive pages of the full text a person was shown."""
     found = [
         str(one.get("what")).removeprefix(_PAGE)
         for one in _seen(approval)
@@ -88,7 +88,7 @@ def pages_read(approval: Approval, user_id: str) -> int:
 
 
 def with_page(approval: Approval, user_id: str, number: int) -> str:
-    """The `seen_json` of an approval once a person was shown a page, and all before it."""
+    """Return `seen_json` after a person was shown a page and all pages before it."""
     mine = {"by": user_id, "digest": approval.digest}
     kept = [
         one
@@ -101,7 +101,7 @@ def with_page(approval: Approval, user_id: str, number: int) -> str:
 
 
 def with_opened(approval: Approval, user_id: str, what: Opened) -> str:
-    """The `seen_json` of an approval once a person has opened it."""
+    """Return `seen_json` after a person has opened a part."""
     new = {"by": user_id, "digest": approval.digest, "what": str(what)}
     kept = [one for one in _seen(approval) if one != new]
     return json.dumps([*kept, new][-MOST_SEEN:], separators=(",", ":"))

@@ -1,10 +1,9 @@
-"""Edits: what becomes of a card whose call somebody has changed (I2, I13; 2.8).
+"""Edit the call of an approval (I2, I13; 2.8).
 
-After an edit the whole ruling is worked out anew. What the rules deny is refused while the form is
-still open, and so is what nobody could ever complete. Otherwise the same card is bound to the new
-call and ruling, in one conditional write: all votes are void, and the edit is the vote of who made
-it, where the rule has a slot for them. The runtime works out the ruling once more before anything
-runs.
+An edit is judged by the policy again. An edit that the policy denies, or that could never be
+approved, is refused in the form. Otherwise one conditional write stores the new call and terms: all
+votes are void, and the edit counts as the editor's vote if the rule permits that. The runtime
+judges the call once more before it runs.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from storage.records import Approval, Decision, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditApproval:
-    """The yes of who edits a call to what they make of it.
+    """The editor's approval of the edited call.
 
     Attributes:
-        reason: Why it may run so; may be empty.
-        is_confirmed: Whether the form was filled in that a yes to something critical takes. A call
-            that is critical only as it was edited has none yet: its editor agrees on its card.
+        reason: Reason for the edit; may be empty.
+        is_confirmed: Whether the editor confirmed a critical call in the form. A call that becomes
+            critical by the edit is not confirmed; its editor approves on the card.
     """
 
     reason: str = ""
@@ -53,7 +52,7 @@ NO_CONSENT = EditApproval()
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The edits of calls that people may change."""
+    """Records edits of pending calls."""
 
     storage: Storage
     approvals: Approvals
@@ -72,21 +71,21 @@ class Edits:
         """Record an edit.
 
         Args:
-            approval: Pending, as it was shown.
-            call: The call with its new arguments, which are others than those that were shown.
-            judgement: What the rules say of it; None when that is not known before it is resumed.
-            actor: Who edited.
-            consent: What who edited says to their own vote.
+            approval: The pending approval, as shown.
+            call: The call with its new, different arguments.
+            judgement: The policy's decision; None if unknown before the run resumes.
+            actor: The editor.
+            consent: The editor's own approval.
 
         Returns:
-            The approval, decided or waiting for others; or why the rules do not let it run.
+            The approval, decided or pending; or why the policy denies the call.
 
         Raises:
-            ApprovalClosedError: Somebody, or the clock, decided first.
-            OutdatedCardError: Somebody edited first.
-            InvalidInputError: The record takes no such answer.
-            NotApproverError: This person may not edit it.
-            DirectoryError: Who they are could not be looked up.
+            ApprovalClosedError: The approval has already ended.
+            OutdatedCardError: Another person edited first.
+            InvalidInputError: The approval does not accept this answer.
+            NotApproverError: The person may not edit it.
+            DirectoryError: The person could not be looked up.
         """
         await self.approvals.check_editor(approval, actor)
         check_decision(approval, _edit_of(approval, call, by=actor.user_id))
@@ -95,7 +94,7 @@ class Edits:
             return await self._refused(approval, actor, code, judgement.denied)
         changed = self._changed(approval, call, judgement, by=actor.user_id)
         decision = replace(_approval_of(changed, call, by=actor.user_id), reason=consent.reason)
-        if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked
+        if judgement is not None and judgement.info is None:  # allowed without approval
             decision = replace(decision, rule=judgement.rule)
             changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
         else:
@@ -118,19 +117,19 @@ class Edits:
     async def _counted(
         self, approval: Approval, changed: Approval, decision: Decision, actor: Actor
     ) -> Approval:
-        """The edited approval with the vote of who edited, where the rule has a slot for them."""
+        """Return the edited approval with the editor's vote, if the rule permits it."""
         is_same = _under_same_ruling(approval, changed)
-        # Who may decide by now made this edit: it is theirs, before escalation begins anew.
+        # People entitled by the current escalation made this edit, before it is reset.
         reached = replace(changed, steps=steps_of(approval) if is_same else 0)
         votes = self.approvals.votes
         counted = await votes.count_editor(reached, actor, decision, shown=approval.digest)
         return replace(counted, steps=0)
 
     async def refuse_arguments(self, approval: Approval, actor: Actor) -> None:
-        """Put on record that somebody who may edit a call gave what its tool does not take.
+        """Record that an editor entered arguments that the tool does not accept.
 
         Raises:
-            UserFacingError: This person may not edit it.
+            UserFacingError: The person may not edit it.
         """
         await self.approvals.check_editor(approval, actor)
         code = RefusalCode.INVALID_ARGUMENTS
@@ -144,7 +143,7 @@ class Edits:
     def _changed(
         self, approval: Approval, call: CheckedCall, judgement: Judgement | None, *, by: str
     ) -> Approval:
-        """The approval as the edit makes it, without votes, reminders and escalation of before."""
+        """Return the edited approval without votes, reminders and escalation."""
         now = self.clock()
         info = judgement.info if judgement is not None else None
         if info is not None:
@@ -169,24 +168,23 @@ class Edits:
 
 
 def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
-    """The edit as an answer, to see whether the record takes it at all."""
+    """Return the edit as an answer, to check that the approval accepts it."""
     digest, arguments = edited_digest(approval, call.arguments), in_order(call.arguments)
     return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
 
 
 def _voided(approval: Approval) -> str:
-    """Those whose votes, for this or an earlier state of the call, do not count after the edit."""
+    """Return people whose votes the edit voids, for this and earlier versions."""
     voters = [one.by for one in read_votes(approval.votes_json)]
     return json.dumps([*dict.fromkeys((*json.loads(approval.voided_json), *voters))])
 
 
 def _has_vote(approval: Approval, user_id: str) -> bool:
-    """Whether somebody's vote is on record."""
     return any(one.by == user_id for one in read_votes(approval.votes_json))
 
 
 def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
-    """The editor's approval of the call as they made it."""
+    """Return the editor's approval of the edited call."""
     return Decision(
         status=Status.APPROVED,
         by=by,
@@ -199,9 +197,9 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 
 def _under_same_ruling(before: Approval, after: Approval) -> bool:
-    """Whether an edit has left the ruling as it was: then the same people decide (2.8).
+    """Whether an edit kept the terms, so the same people decide (2.8).
 
-    Without terms, the times of a record are no part of its ruling: an edit begins them anew.
+    Requests without terms are compared without their times, which an edit resets.
     """
     first = replace(before, escalate_ms=None)
     second = replace(after, escalate_ms=None, expires_ms=before.expires_ms)
@@ -209,7 +207,7 @@ def _under_same_ruling(before: Approval, after: Approval) -> bool:
 
 
 def _escalation_anew(approval: Approval, rules: Rules, now_ms: int) -> int | None:
-    """The time at which backup people are asked, counted from an edit (5.11); None for never."""
+    """Return when backups are asked, counted from an edit (5.11); None for never."""
     steps = terms_of(approval).escalate
     moment_ms = approval.escalate_ms or approval.escalated_ms
     if not steps or (moment_ms is None and not approval.terms_json):
@@ -218,18 +216,18 @@ def _escalation_anew(approval: Approval, rules: Rules, now_ms: int) -> int | Non
         wait_ms = steps[0].after_s * 1000
     else:
         wait_ms = (moment_ms or now_ms) - since_of(approval)
-        if rules.escalate_after is not None:  # it may have been late
+        if rules.escalate_after is not None:  # the original escalation may have been late
             wait_ms = min(wait_ms, milliseconds(rules.escalate_after))
     return now_ms + wait_ms if now_ms + wait_ms < approval.expires_ms else None
 
 
 def _editors(approval: Approval, by: str) -> str:
-    """Return earlier editors as JSON: a part of the call stays theirs, whoever edits last."""
+    """Return all editors as JSON: parts of the call stay theirs after later edits."""
     return json.dumps([name for name in editors_of(approval) if name != by])
 
 
 def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int) -> Approval:
-    """The call is changed, and whoever may decide it stays the same, but for the editor."""
+    """Return the changed approval with the same approvers, except for the editor."""
     return replace(
         approval,
         title=call.title or approval.title,

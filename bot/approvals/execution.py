@@ -1,4 +1,4 @@
-"""The run of a call that people let run, as its approval keeps it."""
+"""Execution of an approved call, as stored with its approval."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 
 class RunState(StrEnum):
-    """The state of the call. Stored: version 1, must stay readable."""
+    """State of an execution. Stored: version 1, must stay readable."""
 
     RUNNING = "running"
     RAN = "ran"
     FAILED = "failed"
-    STOPPED = "stopped"  # something else kept it from starting
-    DOUBT = "doubt"  # it started, and nobody knows whether it ran
+    STOPPED = "stopped"  # another condition prevented the start
+    DOUBT = "doubt"  # started, outcome unknown
 
 
 ENDED = frozenset({RunState.RAN, RunState.FAILED, RunState.STOPPED})
-"""The states that no later news changes."""
+"""Final states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The run of a call: how far it came, and what came of it."""
+    """State and result of one execution."""
 
     state: RunState
     at_ms: int
     text: str = ""
 
     def to_text(self) -> str:
-        """Write it as a record keeps it."""
+        """Serialize the execution."""
         return json.dumps({"state": str(self.state), "text": self.text, "at_ms": self.at_ms})
 
 
 def run_of(approval: Approval) -> Run | None:
-    """Read what became of the call; None when nothing is known, or nothing was let run."""
+    """Read the execution of an approval; None if there is none."""
     if approval.status not in _LETTING_RUN or not approval.run_json:
         return None
     try:
@@ -53,24 +53,24 @@ def run_of(approval: Approval) -> Run | None:
 
 
 def lets_run(approval: Approval) -> bool:
-    """Whether people let something run with this: a call, a step, or a call once more."""
+    """Whether the approval runs something: a call, a step, or a retry."""
     match approval.kind:
         case Kind.APPROVAL:
             return approval.status is Status.APPROVED
-        case Kind.QUESTION:  # what was missing of a call
+        case Kind.QUESTION:  # the missing arguments of a call
             return approval.status is Status.ANSWERED and bool(approval.tool.strip())
         case Kind.DOUBT:
             return approval.status is Status.APPROVED
 
 
 def has_ended(approval: Approval) -> bool:
-    """Whether it is known what became of the call, for good."""
+    """Whether the outcome of the call is known and final."""
     run = run_of(approval)
     return run is not None and run.state in ENDED
 
 
 def is_settled_doubt(approval: Approval) -> bool:
-    """Whether it was a call in doubt, and nothing runs by what became of that."""
+    """Whether the approval was a doubt that was settled without running the call."""
     if approval.kind is not Kind.DOUBT or approval.status is Status.PENDING:
         return False
     text = approval.decision.answer_json if approval.decision else ""

@@ -1,8 +1,8 @@
-"""Standing grants: given together with an approval, shown in the thread, ended by anybody of it.
+"""Standing grants: created with an approval, listed in the thread, revocable.
 
-How much is allowed is on record with the decision; the grant is made of that, right after it. Where
-a process has died in between, whoever attends to the approval makes it. It lets nothing run before
-its message, with the button that ends it, is in the thread.
+The decision stores what is granted, and the grant is created from it. After a crash, the approval's
+worker creates the grant. A grant is used only after its message, with the revoke button, is in the
+thread.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ from storage.records import Approval, AuditEntry, Grant, Kind, Status
 logger = logging.getLogger(__name__)
 
 DRAWN_AFTER = timedelta(seconds=15)
-"""The time in which the changer of a grant draws its message; afterwards anybody does."""
+"""Time for the process that changed a grant to update its message; then any does."""
 DRAW_AGAIN = timedelta(minutes=1)
 GIVE_UP_AFTER = timedelta(days=1)
-"""A message that Slack has not taken for so long after the end shows the buttons for ever."""
+"""Age after which updating the message of an ended grant is abandoned."""
 COUNTED = timedelta(days=30)
 MOST_COVERED = 100
-"""So many requests are counted for a form."""
+"""Maximum number of requests to count for a form."""
 TRY_AGAIN = timedelta(minutes=1)
-"""After which a grant is tried again whose giver could not be looked up."""
+"""Retry interval if the grantor could not be looked up."""
 _TRIES = 5
 _REMEMBERED = 1_000
-"""The most grants of which this process knows that they are on record; others are looked for."""
+"""Maximum number of stored grants that this process remembers."""
 
 
 class RightsNow(Protocol):
-    """The rights of people as they are now: `bot.approvals.votes.Votes`."""
+    """Checks the current rights of people; see `bot.approvals.votes.Votes`."""
 
     async def check(self, approval: Approval, actor: Actor) -> None:
-        """Refuse who could not decide it."""
+        """Refuse a person who could not decide the approval."""
 
     async def gone_since(self, approval: Approval) -> bool:
-        """Whether somebody who was counted for an approved call may not decide it any more."""
+        """Whether a counted voter of an approved call has since lost the right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Gives, shows and ends standing grants."""
+    """Creates, displays and ends standing grants."""
 
     storage: Storage
     notices: Notices
@@ -75,23 +75,22 @@ class Grants:
     _given: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def give(self, approval: Approval, allowance: GrantRequest) -> Grant | str:
-        """Allow later calls like an approved one, too; whoever approved it does.
+        """Create the standing grant that an approver requested with an approval.
 
         Returns:
-            The grant; or why there is none, as a clause: the approval counts all the same.
+            The grant, or a clause that says why there is none; the approval counts anyway.
         """
         why = why_none(approval, allowance)
         return why or await self._add(approval, a_grant(approval, allowance))
 
     async def complete(self, approval: Approval) -> int | None:
-        """Give the grant that goes with an approval, where who was to give it has died before.
+        """Create the grant of an approval if its process crashed before.
 
-        Where whoever allowed it may not any more, or the database went back to a copy since, the
-        grant is over from its beginning, and its message says so.
+        If the grantor has lost the right, or the database was restored since, the grant is created
+        as ended, and its message says so.
 
         Returns:
-            When to try again: who they are could not be looked up. None where nothing is left to
-            do.
+            When to retry because a look-up failed, or None.
         """
         allowance = allowance_of(approval)
         name = grant_id_of(approval)
@@ -110,30 +109,30 @@ class Grants:
         return None
 
     async def _lapsed_ms(self, approval: Approval, grant: Grant, now_ms: int) -> int | None:
-        """Since when a grant that is made late cannot be used; None where it can.
+        """Return since when a late grant is unusable, or None.
 
         Raises:
-            DirectoryError: Whether who gave it still may could not be looked up.
+            DirectoryError: The grantor could not be looked up.
         """
         if now_ms >= grant.until_ms:
-            return None  # over by its time: nobody has to be looked up for that
+            return None  # expired: no look-up needed
         if approval.restored_era:
-            return now_ms  # as those that the copy had
+            return now_ms  # like the restored grants
         return grant.created_ms if await self.votes().gone_since(approval) else None
 
     async def _add(self, approval: Approval, grant: Grant) -> Grant:
-        """Put a grant on record, unless it is, and into the audit."""
+        """Store a grant and its audit entry, if not stored yet."""
         decision, audit = approval.decision, self.storage.audit
         if await self.storage.grants.add(grant) and decision is not None:
-            await note_decision(audit, approval, decision)  # in their order
+            await note_decision(audit, approval, decision)  # keep the order of the entries
             await audit.append(granted_entry(grant, approval))
         self._given[grant.grant_id] = True
         return await self.storage.grants.get(grant.grant_id)
 
     async def covered(self, approval: Approval) -> int:
-        """Count the requests of the last 30 days that a grant with this call would have covered.
+        """Count requests of the last 30 days that a grant of this call would cover.
 
-        It is the narrowest grant, of equal arguments, in the same thread; at most `MOST_COVERED`.
+        Counts for the narrowest grant (equal arguments, same thread), up to `MOST_COVERED`.
         """
         found = await self.storage.lists.calls_of(
             approval.thread_id,
@@ -144,15 +143,15 @@ class Grants:
         return sum(is_alike(one, approval) for one in found[:MOST_COVERED])
 
     async def revoke(self, approval_id: str, actor: Actor) -> Grant:
-        """End a grant: whoever gave it, whoever may decide such calls, and whoever asked for them.
+        """Revoke a grant. The grantor, possible approvers and requesters may revoke it.
 
         Returns:
-            The grant as ended; it may have been over before.
+            The ended grant; it may have ended before.
 
         Raises:
-            UnknownApprovalError: There is no such grant.
-            RefusalError: This person may not.
-            DirectoryError: Whether they may could not be looked up.
+            UnknownApprovalError: The grant does not exist.
+            RefusalError: The person may not revoke it.
+            DirectoryError: The person could not be looked up.
         """
         approval = await self.given_with(approval_id)
         grant = await self.storage.grants.get(grant_id_of(approval))
@@ -167,10 +166,10 @@ class Grants:
         return ended
 
     async def given_with(self, approval_id: str) -> Approval:
-        """Read what a grant was given with.
+        """Return the approval that a grant was created with.
 
         Raises:
-            UnknownApprovalError: There is no such grant.
+            UnknownApprovalError: The grant does not exist.
         """
         try:
             approval = await self.storage.approvals.get(approval_id)
@@ -180,7 +179,7 @@ class Grants:
         return approval
 
     async def _check(self, approval: Approval, grant: Grant, actor: Actor) -> None:
-        """Refuse who may not end it; to stop it, who gave it and who asked need no look-up."""
+        """Raise unless the person may revoke the grant; grantor and requesters always may."""
         if actor.user_id == grant.granter_id or is_requester(approval, actor.user_id):
             return
         waiting = replace(
@@ -194,14 +193,14 @@ class Grants:
             raise
 
     async def show(self, grant_id: str) -> Grant:
-        """Bring the message of a grant to what the record says; post it where there is none.
+        """Update the message of a grant, or post it.
 
         Returns:
-            The grant, with its message.
+            The grant with its message.
 
         Raises:
-            DeliveryError: Slack did not take it now.
-            RecordNotFoundError: There is no such grant.
+            DeliveryError: Slack refused the message for now.
+            RecordNotFoundError: The grant does not exist.
         """
         lock = self._locks.setdefault(grant_id, asyncio.Lock())
         async with lock:
@@ -215,19 +214,19 @@ class Grants:
                 due_ms = None if grant.is_over(now) else grant.until_ms
                 await self.storage.grants.mark_card(shown, due_ms=due_ms)
                 grant = await self.storage.grants.get(grant_id)
-                if grant.due_ms == due_ms:  # else somebody used it, or ended it, meanwhile
+                if grant.due_ms == due_ms:  # otherwise the grant changed meanwhile
                     break
         return grant
 
     async def _make_up(self, grant: Grant, approval: Approval) -> None:
-        """Put on record what somebody may have died before: that it was given, and ended."""
+        """Record the creation and the end of a grant if a crash prevented that."""
         if not grant.card_ts:
             await self.storage.audit.append(granted_entry(grant, approval))
         if grant.ended_by:
             await self.storage.audit.append(_ended_entry(grant, approval))
 
     async def attend(self, grant: Grant) -> None:
-        """Draw a message that is due: it shows a use, or the end, that nobody has drawn yet."""
+        """Update the message of a grant if it is due."""
         now = self.clock()
         if now >= grant.until_ms + milliseconds(GIVE_UP_AFTER):
             await self.storage.grants.mark_card(grant, due_ms=None)
@@ -235,11 +234,11 @@ class Grants:
             await self.show_later(grant.grant_id)
 
     def drawn_ms(self, now_ms: int) -> int:
-        """When a change is drawn by others, if who made it has died before."""
+        """Return when another process may update the message after a change."""
         return now_ms + milliseconds(DRAWN_AFTER)
 
     async def show_later(self, grant_id: str) -> None:
-        """Do what `show` does; a message that cannot be drawn now is due again."""
+        """Like `show`, but make a message due again if it cannot be updated now."""
         try:
             await self.show(grant_id)
         except (DeliveryError, RecordNotFoundError) as error:
@@ -251,7 +250,7 @@ class Grants:
 
 
 def grant_id_of(approval: Approval) -> str:
-    """The id of the grant that was given with an approval, if there is one."""
+    """Return the id of an approval's grant; empty without one."""
     return f"{approval.thread_id}:grant:{approval.approval_id}"
 
 
@@ -270,7 +269,7 @@ def is_alike(one: Approval, approval: Approval) -> bool:
 
 
 def has_approved(approval: Approval, user_id: str) -> bool:
-    """Whether it was somebody's vote that decided it: not an edit, and no emergency."""
+    """Whether the person's vote decided it, not an edit or break-glass."""
     decision = approval.decision
     return (
         approval.status is Status.APPROVED
@@ -284,13 +283,13 @@ def has_approved(approval: Approval, user_id: str) -> bool:
 
 
 def allowance_of(approval: Approval) -> GrantRequest | None:
-    """How much was allowed with the decision of an approval; None for no more than the call."""
+    """Return the grant requested with the decision, or None."""
     decision = approval.decision
     return GrantRequest.from_text(decision.allowance_json) if decision is not None else None
 
 
 def why_never(approval: Approval, allowance: GrantRequest) -> str:
-    """Why a call cannot be allowed like this, however it is decided; empty where it can."""
+    """Return why a call can never have this grant; empty if it can."""
     is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
     if not approval.terms_json or not is_call:
         return say("reason.grant_never")
@@ -301,7 +300,7 @@ def why_never(approval: Approval, allowance: GrantRequest) -> str:
 
 
 def why_none(approval: Approval, allowance: GrantRequest) -> str:
-    """Why there is no grant with an approval as it is; a clause, empty where there is one."""
+    """Return why an approval has no grant, as a clause; empty if it has."""
     decision = approval.decision
     if approval.status is not Status.APPROVED or decision is None:
         return say("reason.grant_waits")
@@ -312,7 +311,7 @@ def why_none(approval: Approval, allowance: GrantRequest) -> str:
 
 
 def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
-    """The grant that goes with an approval; the same whoever makes it."""
+    """Build the grant of an approval; the result is the same in every process."""
     decision, terms = approval.decision, Terms.from_text(approval.terms_json)
     limits = limits_of(terms)
     if decision is None or limits is None:
@@ -338,7 +337,7 @@ def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
 
 
 def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
-    """The entry that says that a grant was given, or was not; the same whoever writes it."""
+    """Build the audit entry of a grant's creation; the same in every process."""
     if grant.is_void:
         return entry_of(
             Act.REFUSED,
@@ -368,7 +367,7 @@ def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
 
 
 def _ended_entry(grant: Grant, approval: Approval) -> AuditEntry:
-    """The entry that says that a grant was revoked; the same whoever writes it."""
+    """Build the audit entry of a grant's revocation; the same in every process."""
     return entry_of(
         Act.GRANT_ENDED,
         key=grant.grant_id,
@@ -381,12 +380,12 @@ def _ended_entry(grant: Grant, approval: Approval) -> AuditEntry:
 
 
 def agent_at(address: str) -> str:
-    """The agent that calls from an address: the innermost around the call."""
+    """Return the agent that calls from an address: the innermost one."""
     return next(reversed(_agents(address)), "")
 
 
 def agents_at(address: str) -> str:
-    """All agents around a call, the outermost first: a name alone is unique among siblings only."""
+    """Return all agents of an address, outermost first. Siblings have unique names."""
     return "/".join(name.replace("/", "//") for name in _agents(address))
 
 

@@ -1,7 +1,4 @@
-"""Overviews: all that a person has to do with, for their Home and for the commands.
-
-Nothing here decides. Lists are bounded; of what is longer, it is said that there is more.
-"""
+"""Data of a person's Home and of the slash commands. Lists are bounded."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Sta
 
 PAGE = 100
 MOST_LOOKED = 5_000
-"""Pending approvals that are looked through for one person, those that expire first."""
+"""Maximum number of pending approvals to search, the earliest expiry first."""
 MOST_WAITING = 100
 MOST_MINE = 500
 MOST_ENDED = 20
@@ -35,14 +32,14 @@ MOST_STOPPABLE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSummary:
-    """How the bot is, for admins.
+    """Health of the bot, for admins.
 
     Attributes:
-        database_ms: How long the database took for a sign of life; None when it gave none.
-        has_slack: Whether Slack takes the bot's calls.
-        pending: What waits for people.
-        first_ms: When the first of that expires; 0 when nothing waits.
-        unreadable: Records that this release cannot read.
+        database_ms: Response time of the database; None without a response.
+        has_slack: Whether Slack accepts the bot's calls.
+        pending: Number of pending approvals.
+        first_ms: The earliest expiry; 0 without pending approvals.
+        unreadable: Number of records that this release cannot read.
     """
 
     database_ms: int | None
@@ -54,11 +51,11 @@ class HealthSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantWithOrigin:
-    """A standing grant, and what it was given with.
+    """A standing grant and the approval that it was created with.
 
     Attributes:
         grant: The grant.
-        approval: None when that was deleted.
+        approval: None if it was deleted.
     """
 
     grant: Grant
@@ -67,12 +64,12 @@ class GrantWithOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppableThread:
-    """A thread of somebody's in which an agent works, or waits for people.
+    """A thread that its author can stop.
 
     Attributes:
         thread: The thread.
-        text: The message that began its newest turn; empty where it is not known.
-        is_waiting: Whether it waits for people.
+        text: First message of the newest turn; empty if unknown.
+        is_waiting: Whether the thread waits for people.
     """
 
     thread: Thread
@@ -82,12 +79,12 @@ class StoppableThread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppableThreads:
-    """The threads of somebody that have not come to their end.
+    """Active threads of a person.
 
     Attributes:
-        shown: The newest, the newest first.
-        count: All of them, of those that were looked through.
-        is_partial: Whether there may be more than were looked through.
+        shown: The newest threads, newest first.
+        count: Number of threads found.
+        is_partial: Whether the search reached its limit.
     """
 
     shown: tuple[StoppableThread, ...]
@@ -97,21 +94,21 @@ class StoppableThreads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeData:
-    """All that one person has to do with, as of one moment.
+    """Everything that concerns one person at one time.
 
     Attributes:
-        person: Whose it is.
-        at_ms: The moment.
-        waiting: What they could decide, or answer for somebody else; the earliest deadline first.
-        mine: What they asked for, and waits.
-        withheld: Ids of those of `mine` that they may not see any more: they can take them back.
-        ended: What they decided or had asked for; the newest first.
-        is_partial: Whether more waits than was looked through.
-        grants: Grants that they gave, or that let calls run which they ask for.
-        handed: Their right, as they have handed it on.
-        away_ms: Until when they are not mentioned; 0 when they are here.
-        wishes: Theirs about messages; None where they have said nothing.
-        vitals: For admins alone.
+        person: The person.
+        at_ms: The time.
+        waiting: Approvals they could decide or answer, the earliest expiry first.
+        mine: Their own pending requests.
+        withheld: Ids of `mine` that they may not see any more, but can withdraw.
+        ended: What they decided or requested, newest first.
+        is_partial: Whether the search reached its limit.
+        grants: Grants that they gave, or that cover their requests.
+        handed: Their delegations.
+        away_ms: End of their absence; 0 if present.
+        wishes: Their notification preferences, if any.
+        vitals: For admins only.
     """
 
     person: Person
@@ -130,7 +127,7 @@ class HomeData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeDataReader:
-    """Makes overviews."""
+    """Collects the data of a person's Home."""
 
     storage: Storage
     directory: Directory
@@ -138,24 +135,21 @@ class HomeDataReader:
     clock: Clock
 
     async def check(self, actor: Actor, *, team_id: str) -> Person:
-        """Refuse who has no say here: apps, guests, strangers; return who it is.
+        """Look up a person; refuse apps, guests and strangers.
 
         Raises:
             NotApproverError: With the reason.
-            DirectoryError: It could not be looked up.
+            DirectoryError: The look-up failed.
         """
         return await Access(self.directory).check_person(actor, team_id=team_id)
 
     async def stoppable(self, actor: Actor, *, team_id: str, limit: int) -> StoppableThreads:
-        """The threads that somebody began and that have not come to their end, the newest first.
+        """Return the active threads that a person started, newest first.
 
         Args:
-            actor: Who began them.
+            actor: The person.
             team_id: The workspace.
-            limit: How many are returned at most; all are counted, up to `MOST_STOPPABLE`.
-
-        Raises:
-            StorageError: The database did not answer.
+            limit: Maximum number of returned threads; up to `MOST_STOPPABLE` are counted.
         """
         now, threads = self.clock(), self.storage.threads
         most = MOST_STOPPABLE + 1
@@ -185,7 +179,7 @@ class HomeDataReader:
         )
 
     async def _begun_by(self, thread: Thread, look: WaitingLook) -> str:
-        """The message that began the newest turn of a thread, for who can read its channel."""
+        """Return the first message of the newest turn, if the person can read its channel."""
         with suppress(RecordFormatError, DirectoryError):
             if not await look.reads(thread.channel_id):
                 return ""
@@ -194,11 +188,11 @@ class HomeDataReader:
         return ""
 
     async def of(self, actor: Actor, *, team_id: str) -> HomeData:
-        """Make the overview of somebody, without vitals.
+        """Collect a person's data, without the bot's health.
 
         Raises:
-            NotApproverError: They have no say here.
-            DirectoryError: Who they are could not be looked up.
+            NotApproverError: The person is not a member.
+            DirectoryError: The person could not be looked up.
             StorageError: The database did not answer.
         """
         person = await self.check(actor, team_id=team_id)
@@ -226,9 +220,9 @@ class HomeDataReader:
     async def ended(
         self, actor: Actor, *, team_id: str, limit: int = MOST_ENDED
     ) -> Sequence[Approval]:
-        """Return what ended of all that somebody decided or had asked for, the newest first.
+        """Return ended approvals that a person decided or requested, newest first.
 
-        What they may not see any more is left out.
+        Approvals that they may not see any more are left out.
         """
         look = await self._waits().look(actor, team_id)
         found = await self.storage.lists.ended_of(actor.user_id, limit=limit)
@@ -236,14 +230,14 @@ class HomeDataReader:
         return sorted(seen, key=_ended_ms, reverse=True)
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GrantWithOrigin]:
-        """List the grants that concern somebody; their numbers are those of the commands."""
+        """Return a person's grants, numbered like in the commands."""
         found = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
         own = [one for one in found if _concerns(one, actor.user_id)]
         given = await self._given([one.approval_id for one in own])
         return [GrantWithOrigin(grant=one, approval=given.get(one.approval_id)) for one in own]
 
     async def vitals(self, *, has_slack: bool) -> HealthSummary:
-        """Find out how the bot is. A database that does not answer is one of the things to say."""
+        """Check the bot's health. A database outage is reported, not raised."""
         begin = steady_clock()
         now = self.clock()
         try:
@@ -273,10 +267,10 @@ class HomeDataReader:
     async def named(
         self, prefix: str, actor: Actor, *, team_id: str
     ) -> tuple[list[Approval], list[Approval]]:
-        """Find the requests whose ids begin so.
+        """Find the requests whose ids have a prefix.
 
         Returns:
-            Those that somebody may see, and those of their own that they may only take back.
+            Requests that the person may see, and own ones that they may only withdraw.
         """
         await self.check(actor, team_id=team_id)
         look = await self._waits().look(actor, team_id)
@@ -288,7 +282,7 @@ class HomeDataReader:
     async def _pending(
         self, look: WaitingLook, now: int
     ) -> tuple[list[Approval], list[Approval], bool]:
-        """Look through what waits: theirs to decide, their own, and whether there is more."""
+        """Return approvals to decide, own requests, and whether there are more."""
         user_id = look.actor.user_id
         waiting: list[Approval] = []
         mine, has_more = await self._asked_by(user_id, now)
@@ -299,12 +293,12 @@ class HomeDataReader:
             mine |= {one.approval_id: one for one in page if is_requester(one, user_id)}
             waiting += await look.among(page)
             looked += PAGE
-            await asyncio.sleep(0)  # others have their turn
+            await asyncio.sleep(0)  # let other tasks run
         own = sorted(mine.values(), key=_urgency)
         return sorted(waiting, key=_urgency), own, has_more or after is not None
 
     async def _asked_by(self, user_id: str, now: int) -> tuple[dict[str, Approval], bool]:
-        """Find what waits of all that somebody asked for, and whether there is more."""
+        """Find a person's own pending requests, and whether there are more."""
         found: dict[str, Approval] = {}
         after: Place | None = START
         while after and len(found) < MOST_MINE:
@@ -315,7 +309,7 @@ class HomeDataReader:
         return found, after is not None
 
     async def _given(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
-        """Read what grants were given with; one that was deleted since is not there."""
+        """Read the approvals of grants, without deleted ones."""
         if not approval_ids:
             return {}
         with suppress(RecordNotFoundError, RecordFormatError):
@@ -332,7 +326,7 @@ class HomeDataReader:
 
 
 def _urgency(approval: Approval) -> tuple[int, int, int]:
-    """The earliest deadline first; of one turn, as they stand on their card."""
+    """Sort key: earliest expiry first; within a turn, the order on the card."""
     return approval.expires_ms, approval.created_ms, approval.position
 
 

@@ -1,4 +1,4 @@
-"""The making of approvals from the interrupts of a run: on record first, then shown."""
+"""Create approvals from the interrupts of a run: store first, then display."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from storage.errors import RecordFormatError
 from storage.records import Approval, ApprovalHead, Kind, Status, Thread
 
 _FEW = 5
-"""The most open approvals that are all read whole; of more, only those that need work are."""
+"""Maximum number of open approvals that are all read in full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApprovals:
-    """The approvals of a waiting turn, as they stand.
+    """The approvals of a waiting turn.
 
     Attributes:
-        infos: What is asked, by interrupt; without what waits for nobody.
-        known: Ids of interrupts whose approvals are on record; without those of `gone`.
-        decided: Approvals of what waits that are decided.
-        gone: Open approvals that nothing waits for.
+        infos: The requests by interrupt id, without interrupts that need no person.
+        known: Ids of interrupts with stored approvals, without `gone`.
+        decided: Decided approvals of pending interrupts.
+        gone: Open approvals without a pending interrupt.
     """
 
     infos: Mapping[str, object]
@@ -46,7 +46,7 @@ class PendingApprovals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Makes sure that whatever waits for people has its record."""
+    """Creates missing approvals for pending interrupts."""
 
     storage: Storage
     attendance: ApprovalWorker
@@ -59,13 +59,13 @@ class Asking:
     async def request(
         self, work: ThreadPass, contexts: Sequence[InterruptContext], *, known: Collection[str]
     ) -> list[Approval]:
-        """Put on record what waits and is not on record yet, all at once; have it shown.
+        """Store the missing approvals of a turn together, and display them.
 
         Returns:
-            What is new; some of it may be decided already, as nobody can decide it.
+            The new approvals. Some may be decided, because no approver exists.
 
         Raises:
-            DirectoryError: The channel decides, and its members could not be looked up.
+            DirectoryError: The channel's members decide, and could not be looked up.
         """
         contexts = [context for context in contexts if asks_people(context)]
         if all(context.id in known for context in contexts):
@@ -88,7 +88,7 @@ class Asking:
         return ours
 
     async def _subject(self, thread: Thread, contexts: Sequence[InterruptContext]) -> str:
-        """The message that began the turn, where a title does not say what it is about."""
+        """Return the turn's first message, if the titles do not name the subject."""
         if not any(brief_of(context.info).is_vague for context in contexts):
             return ""
         with suppress(RecordFormatError):
@@ -97,7 +97,7 @@ class Asking:
         return ""
 
     async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> PendingApprovals:
-        """Find the approvals of a turn that waits; put on record what has none.
+        """Find the approvals of a waiting turn; create missing ones.
 
         Raises:
             DirectoryError: See `request`.
@@ -108,7 +108,7 @@ class Asking:
         missing = infos.keys() - known
         if missing:
             new = await self.request(work, pending, known=known)
-            # One that was closed before its answer arrived is on record, too.
+            # An approval can be closed before its answer arrives.
             closed = sorted(missing - {one.interrupt_id for one in new})
             names = [approval_id_of(one) for one in closed]
             approvals = [*new, *(await self.storage.approvals.get_all(names) if names else ())]
@@ -125,7 +125,7 @@ class Asking:
     async def _open(
         self, work: ThreadPass, waiting: Collection[str]
     ) -> tuple[frozenset[str], Sequence[Approval]]:
-        """Return the interrupts with open approvals; and those decided, or that nothing awaits."""
+        """Return interrupts with open approvals, and decided or orphaned approvals."""
         store, thread_id = self.storage.approvals, work.thread.thread_id
         if len(waiting) <= _FEW:
             approvals = await store.open_of(thread_id)
@@ -166,10 +166,10 @@ class Asking:
 
 
 def under_policy(approval: Approval, info: object, policy: CurrentPolicy) -> Approval:
-    """Note the policy in force on a new approval; what no rule speaks of gets its defaults.
+    """Apply the current policy to a new approval; its defaults apply without a rule.
 
-    Calls have terms of their own, or people whom code has named, unless people only choose or fill
-    in what they do; a question asks everybody.
+    Calls have their own terms or approvers named in code, except for calls that people only choose
+    or fill in. A question may be answered by every member.
     """
     approval = replace(approval, policy_file=policy.file_hash)
     is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)
@@ -180,7 +180,7 @@ def under_policy(approval: Approval, info: object, policy: CurrentPolicy) -> App
 
 
 def _holds(text: str, words: str) -> bool:
-    """Whether a text holds certain words, however its lines are broken."""
+    """Whether a text contains certain words, whatever the line breaks."""
     wanted = " ".join(words.split())
     return bool(wanted) and wanted in " ".join(text.split())
 

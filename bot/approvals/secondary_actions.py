@@ -1,7 +1,7 @@
-"""The means beside a vote: claim, let go, snooze, ask back, ask an admin. They decide nothing.
+"""Actions other than voting: claim, release, snooze, comment, ask an admin.
 
-No time stops. Each is one conditional write of the record that it was judged by; whoever is slower
-is judged anew.
+They decide nothing and stop no timers. Each is one conditional write; after a conflict the action
+is judged again.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from storage.records import Approval, Kind, Status
 _TRIES = 20
 
 Change = Callable[[Approval], Awaitable[Approval]]
-"""Judges somebody by a record, and says how it is to be; it may be asked again of a newer one."""
+"""Judges an action on a record and returns the new record; may be called again."""
 
 
 async def explains_nothing(_: Approval) -> bool:
-    """Say for an agent that it answers no questions."""
+    """Return that the agent answers no questions."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The acts of people who look at a card and do not decide yet.
+    """Secondary actions of people on pending approvals.
 
     Args:
-        storage: Where records are kept.
-        approvals: Finds them, and notes refusals.
+        storage: The database.
+        approvals: Finds approvals and records refusals.
         clock: The time now.
-        explains: Whether the agent of a call answers questions about it.
+        explains: Whether the agent of a call answers questions.
     """
 
     storage: Storage
@@ -61,13 +61,16 @@ class Means:
     explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
 
     async def claim(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Note that somebody sees to it: for half an hour, and once per person and card (5.9).
+        """Claim an approval: for half an hour, and once per person and card (5.9).
+
+        The caller then calls `Approvals.follow_up`.
 
         Returns:
             The approval as stored. `Approvals.follow_up` does the rest.
 
         Raises:
-            RefusalError: They could not decide it, somebody else has it, or they had it before.
+            RefusalError: The person could not decide it, another person has claimed it, or they
+                claimed it before.
             UserFacingError: See `Approvals.find`.
         """
 
@@ -85,7 +88,7 @@ class Means:
         return kept
 
     async def let_go(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """End one's own claim; see `claim`."""
+        """Release the person's own claim; see `claim`."""
 
         async def change(approval: Approval) -> Approval:
             now, claim = self.clock(), read_claim(approval.claim_json)
@@ -100,14 +103,14 @@ class Means:
     async def see_alert(
         self, approval_id: str, actor: Actor, *, shown: str
     ) -> tuple[Approval, list[str]]:
-        """Note that somebody has seen that a call ran without them; once for each (6.4).
+        """Store that a person has seen a break-glass alert, once each (6.4).
 
         Returns:
-            The approval, and all who have seen it, the first of them first.
+            The approval, and all who have seen the alert, in order.
 
         Raises:
-            NotApproverError: They were not told of it, or there was no emergency.
-            UserFacingError: There is no such approval, or it could not be looked up.
+            NotApproverError: The person was not alerted, or there was no break-glass.
+            UserFacingError: The approval does not exist, or a look-up failed.
         """
         try:
             approval = await self.storage.approvals.get(approval_id)
@@ -130,30 +133,29 @@ class Means:
         return approval, await self.seen_by(approval)
 
     async def seen_by(self, approval: Approval) -> list[str]:
-        """All who have seen that a call ran without them, the first of them first."""
+        """Return everyone who has seen a break-glass alert, in order."""
         entries = await story(self.storage, approval_id=approval.approval_id)
         return [one.actor_id for one in entries if one.action == Act.ALERT_SEEN]
 
     async def check_snooze(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Read an approval for somebody who may snooze it; see `snooze`."""
+        """Read an approval that the person may snooze; see `snooze`."""
         approval = await self._found(approval_id, actor, shown=shown)
         await self.approvals.check(approval, actor, choice=APPROVE)
         return approval
 
     async def snooze(self, approval_id: str, actor: Actor, *, shown: str, for_s: int) -> Approval:
-        """Note that one person is not to be mentioned for a while, and told after that (5.10).
+        """Pause the mentions of one person for one request (5.10).
+
+        They are notified afterwards. The caller then calls `Approvals.follow_up`.
 
         Args:
-            approval_id: As carried by the form.
-            actor: Who submitted it.
-            shown: The digest that they were shown.
-            for_s: How long, in seconds.
-
-        Returns:
-            The approval as stored. `Approvals.follow_up` does the rest.
+            approval_id: The approval.
+            actor: The person.
+            shown: Digest that they were shown.
+            for_s: Duration in seconds.
 
         Raises:
-            RefusalError: They may not decide it, or it ends before that.
+            RefusalError: The person may not decide it, or it expires before that.
             UserFacingError: See `Approvals.find`.
         """
 
@@ -172,7 +174,7 @@ class Means:
         return kept
 
     async def check_question(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Read an approval for somebody who may ask about it; see `ask`."""
+        """Read an approval that the person may ask about; see `ask`."""
         approval = await self._found(approval_id, actor, shown=shown)
         await self.approvals.check(approval, actor, choice=REJECT)
         return approval
@@ -180,25 +182,22 @@ class Means:
     async def ask(
         self, approval_id: str, actor: Actor, *, shown: str, text: str, to: str = ""
     ) -> Approval:
-        """Ask the requesters something about what they want, or somebody else who knows (6.9).
+        """Ask the requesters, another person, or the agent about a request (6.9).
 
-        The question is on record first; it is posted by whoever attends to the card.
+        The question is stored first; the approval's worker posts it. The caller then calls
+        `Approvals.follow_up`.
 
         Args:
-            approval_id: As carried by the form.
-            actor: Who submitted it: somebody who may decide, in whichever stage.
-            shown: The digest that they were shown.
+            approval_id: The approval.
+            actor: A possible approver of any stage.
+            shown: Digest that they were shown.
             text: The question.
-            to: Slack user id of the member of the channel who is asked, or `AGENT`; empty for the
-                requesters.
-
-        Returns:
-            The approval as stored. `Approvals.follow_up` does the rest.
+            to: Slack user id of a channel member, or `AGENT`; empty for the requesters.
 
         Raises:
-            InvalidInputError: There is no question, or no agent that answers it.
-            DirectoryError: Whom it is for could not be looked up.
-            RefusalError: They have no say in it.
+            InvalidInputError: The question is empty, or the agent answers none.
+            DirectoryError: The recipient could not be looked up.
+            RefusalError: The person may not decide it.
             UserFacingError: See `Approvals.find`.
         """
         if is_blank(text):
@@ -219,14 +218,14 @@ class Means:
         return kept
 
     async def check_admin(self, approval_id: str, actor: Actor) -> Approval:
-        """Read what nobody can decide, for somebody who may ask an admin about it.
+        """Read an undecidable approval for a person who may ask an admin about it.
 
         Raises:
-            UnknownApprovalError: There is none.
+            UnknownApprovalError: The approval does not exist.
             ApprovalClosedError: It has ended in another way.
-            NotApproverError: They are no member.
-            RefusalError: Somebody can decide it by now.
-            DirectoryError: They could not be looked up.
+            NotApproverError: The person is not a member.
+            RefusalError: The approval has approvers by now.
+            DirectoryError: A look-up failed.
         """
         try:
             approval = await self.storage.approvals.get(approval_id)
@@ -247,19 +246,19 @@ class Means:
     async def ask_admin(
         self, approval_id: str, actor: Actor, *, to: str, text: str
     ) -> Approval | None:
-        """Note that an admin is asked; the message to them comes after that, once for each asker.
+        """Store that an admin is asked, once per asker; the message is sent afterwards.
 
         Args:
-            approval_id: As carried by the form.
-            actor: Who submitted it.
-            to: Slack user id of who is asked.
-            text: What they are to know beside it; may be empty.
+            approval_id: The approval.
+            actor: The person.
+            to: Slack user id of the admin.
+            text: Additional text; may be empty.
 
         Returns:
-            The approval; None when that person is no admin, so that nobody is asked.
+            The approval; None if `to` is no admin.
 
         Raises:
-            DirectoryError: They could not be looked up.
+            DirectoryError: The admin could not be looked up.
             UserFacingError: See `check_admin`.
         """
         approval = await self.check_admin(approval_id, actor)
@@ -279,7 +278,7 @@ class Means:
         return approval
 
     async def _check_here(self, approval: Approval, user_id: str) -> None:
-        """Refuse who cannot read what is asked in the thread, and apps, which answer nobody.
+        """Refuse recipients who cannot read the thread, and apps.
 
         Raises:
             RefusalError: With words for that.
@@ -325,14 +324,14 @@ class Means:
 
 
 def why_not_claim(claim: CardClaim, user_id: str, at_ms: int) -> RefusalCode | None:
-    """The reason why somebody cannot claim a card now, if there is one (5.9)."""
+    """Return why a person cannot claim a card now, or None (5.9)."""
     if claim.holds(at_ms) and claim.by != user_id:
         return RefusalCode.CLAIMED_BY_OTHER
     return RefusalCode.CLAIMED_BEFORE if user_id in claim.past else None
 
 
 def _not_on_it(by: str) -> RefusalError:
-    """The refusal of who lets go of what they do not see to; somebody else may."""
+    """Return the refusal for releasing another person's claim."""
     if by:
         code = RefusalCode.CLAIMED_BY_OTHER
         return RefusalError(code.value, code.words)

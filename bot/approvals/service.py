@@ -1,8 +1,8 @@
-"""The use cases of approvals: look, decide, edit, open; what follows is their attendance's.
+"""Use cases of approvals: read, decide, edit, reveal.
 
-The order is always record, act, redraw: a decision is one conditional write before anything else
-happens; then the thread is woken; then the card is drawn again from the record. Each step may be
-repeated without harm, and the scheduler repeats what a crash left open.
+A decision is stored by one conditional write first; then the thread is woken; then the card is
+updated from the record. Each step is idempotent, and the scheduler repeats steps that a crash
+prevented.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
 
 JUST_DECIDED = timedelta(seconds=5)
-"""After a decision: whoever clicks then has not seen the card that is being drawn."""
+"""Time after a decision in which a click can still come from the old card."""
 
 
 _NOT_THEIRS = frozenset(
@@ -67,21 +67,21 @@ _NOT_THEIRS = frozenset(
         RefusalCode.USED_UP,
     }
 )
-"""Refusals of a person who may have been the last that was left."""
+"""Refusals that may mean that no approver is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """The approvals: all that people do with them.
+    """Approvals, and what people do with them.
 
     Args:
-        storage: Where records are kept.
-        access: Who may decide.
+        storage: The database.
+        access: Checks who may decide.
         clock: The time now.
-        shows: Tells whether a surface shows all of a pending record.
-        attendance: Does what follows, and all that is due by the clock.
+        shows: Whether a surface shows all of a pending record.
+        attendance: Processes approvals.
         policy: The policy in force.
-        powers: The rights that people handed on, for one moment; None reads them each time.
+        powers: Delegations cached for one request; None reads them each time.
     """
 
     storage: Storage
@@ -95,21 +95,21 @@ class Approvals:
     async def find(
         self, approval_id: str, actor: Actor, *, shown: str, known: Approval | None = None
     ) -> Approval:
-        """Read an approval that a person means to decide; who they are is not looked up yet.
+        """Read an approval that a person wants to decide, without checking the person.
 
         Args:
-            approval_id: As carried by the button or the modal.
-            actor: Who asks.
-            shown: The digest, or the beginning of it, that the person was shown.
-            known: The approval, where it was read for the same click; None reads it.
+            approval_id: From the button or the modal.
+            actor: The person.
+            shown: The digest, or its beginning, that the person was shown.
+            known: The approval, if already read for this click.
 
         Returns:
             The pending approval.
 
         Raises:
-            UnknownApprovalError: There is none, or it belongs to another workspace.
-            ApprovalClosedError: Somebody, or the clock, decided first.
-            OutdatedCardError: The person was shown something else than is on record.
+            UnknownApprovalError: It does not exist, or belongs to another workspace.
+            ApprovalClosedError: It has already ended.
+            OutdatedCardError: The person was shown something else.
         """
         try:
             approval = known or await self.storage.approvals.get(approval_id)
@@ -122,13 +122,13 @@ class Approvals:
         return approval
 
     async def look(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Read an approval for a person who may have a say in it now; see `find` and `check`."""
+        """Read an approval that the person may decide; see `find` and `check`."""
         approval = await self.find(approval_id, actor, shown=shown)
         await self.check(approval, actor)
         return approval
 
     async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
-        """Refuse a person who may not decide an approval, as they are known at this moment.
+        """Refuse a person who may not decide an approval now.
 
         Raises:
             NotApproverError: This person may not decide it.
@@ -141,7 +141,7 @@ class Approvals:
                 await self.votes.check(approval, actor, choice=choice)
 
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
-        """Refuse a person who may not edit the call of an approval, as they are known now.
+        """Refuse a person who may not edit an approval's call now.
 
         Raises:
             NotApproverError: This person may not edit it.
@@ -159,27 +159,28 @@ class Approvals:
         *,
         surface: Surface = Surface.ELSEWHERE,
     ) -> Approval:
-        """Record a person's choice, once: an answer, or a vote, and what it decides.
+        """Store an answer or a vote and, when the quorum is met, the decision.
 
-        Who they are is looked up here; but for a question, of which `check` has done so.
+        The person is looked up here, except for a question, where `check` has done so. The caller
+        then calls `follow_up`.
 
         Args:
-            approval: As read by `find`; the decision covers what that record shows.
-            decision: What the person chose.
-            actor: Who it is; the person of the decision when None.
-            surface: Where they chose it: a yes counts where that shows all of it, or where they
-                have opened it.
+            approval: As returned by `find`; the decision covers what it shows.
+            decision: The person's choice.
+            actor: The person; None for the person of the decision.
+            surface: Where they chose. Approval counts if the surface shows everything or they have
+                opened the rest.
 
         Returns:
-            The approval as stored: decided, or waiting for others. `follow_up` does the rest.
+            The approval: decided or pending.
 
         Raises:
-            ApprovalClosedError: Somebody, or the clock, was first.
+            ApprovalClosedError: It has already ended.
             OutdatedCardError: The record has changed since it was read.
-            InvalidInputError: The record takes no such answer.
-            NotApproverError: The vote does not count: see `RefusalError`.
-            NotSeenError: It is a yes, and the person has not opened what its place does not show.
-            DirectoryError: It could not be looked up whether it counts.
+            InvalidInputError: The approval does not accept this answer.
+            NotApproverError: The vote does not count; see `RefusalError`.
+            NotSeenError: The person has not opened hidden parts.
+            DirectoryError: A look-up failed.
         """
         actor = actor or Actor(user_id=decision.by, team_id="")
         async with self.noting(approval, actor):
@@ -196,7 +197,7 @@ class Approvals:
                 raise await self._why_lost(approval) from error
 
     async def check_emergency(self, approval: Approval, actor: Actor) -> None:
-        """Refuse a person who may not let a call run without those who should decide.
+        """Refuse a person who may not break glass.
 
         Raises:
             UserFacingError: With the reason.
@@ -206,13 +207,15 @@ class Approvals:
             await self.emergencies.check(approval, actor)
 
     async def break_glass(self, approval: Approval, actor: Actor, reasons: Reasons) -> Approval:
-        """Let a call run as it is shown, without those who should decide.
+        """Approve a call as shown, without its approvers.
+
+        The caller then calls `follow_up`, which alerts the approvers.
 
         Returns:
             The approval as decided. `follow_up` does the rest: those who should decide are told.
 
         Raises:
-            UserFacingError: They may not, have not said enough, or somebody was first.
+            UserFacingError: The person may not, the reasons are too short, or it has ended.
         """
         async with self.noting(approval, actor):
             self._check_pending(approval)
@@ -220,17 +223,19 @@ class Approvals:
 
     @property
     def emergencies(self) -> BreakGlassDecisions:
-        """The calls that run without those who should decide."""
+        """Break-glass decisions."""
         return BreakGlassDecisions(self.votes)
 
     async def take_back(self, approval_id: str, actor: Actor) -> Approval:
-        """Remove a person's own vote, while others still have to decide.
+        """Withdraw a person's vote while the approval is pending.
+
+        The caller then calls `follow_up`.
 
         Returns:
             The approval as stored. `follow_up` does the rest.
 
         Raises:
-            UserFacingError: They have no vote there, or it is decided.
+            UserFacingError: The person has no vote there, or it is decided.
         """
         try:
             approval = await self.storage.approvals.get(approval_id)
@@ -242,19 +247,21 @@ class Approvals:
         return stored
 
     async def rebind(self, approval: Approval, changed: Approval, *, actor: Actor) -> Approval:
-        """Record that a call was edited, and who is asked about it now.
+        """Store an edited call and its approvers.
+
+        The caller then calls `follow_up`.
 
         Returns:
             The approval as stored. `follow_up` does the rest.
 
         Raises:
-            ApprovalClosedError: Somebody, or the clock, was first.
+            ApprovalClosedError: It has already ended.
             OutdatedCardError: The record has changed since it was read.
-            NotSeenError: The editor has not opened what the form does not show.
+            NotSeenError: The editor has not opened hidden parts.
         """
         async with self.noting(approval, actor):
             self._check_seen(approval, actor.user_id, Surface.EDIT_FORM)
-            await self._note_gone(approval, ())  # the edit voids them
+            await self._note_gone(approval, ())  # the edit voids the votes
             try:
                 return await self.storage.approvals.rebind(
                     changed, digest=approval.digest, now_ms=self.clock()
@@ -263,16 +270,16 @@ class Approvals:
                 raise await self._why_lost(approval) from error
 
     def outlook(self, channels: tuple[str, ...] = ()) -> FeasibilityCheck:
-        """Sees to it that nobody is asked what nobody can decide.
+        """Return the check that enough approvers exist.
 
         Args:
-            channels: The only channels where approval is asked for without terms.
+            channels: Ids of the only channels where requests without terms are allowed.
         """
         return FeasibilityCheck(self.access.directory, channels, self.policy, self.clock)
 
     @property
     def votes(self) -> Votes:
-        """The votes on what people decide under terms."""
+        """Votes under terms."""
         powers = self.powers or self.storage.delegations
         return Votes(
             approvals=self.storage.approvals,
@@ -285,7 +292,7 @@ class Approvals:
 
     @asynccontextmanager
     async def noting(self, approval: Approval, actor: Actor) -> AsyncIterator[None]:
-        """Put a refusal on record; what a rule denies by now is over with it (2.11)."""
+        """Record refusals; cancel an approval whose call the policy now denies (2.11)."""
         try:
             yield
         except UserFacingError as error:
@@ -298,11 +305,11 @@ class Approvals:
             raise
 
     async def _deny(self, approval: Approval, why: str) -> None:
-        """End what the policy in force denies; somebody else may have been quicker."""
+        """Cancel an approval that the policy denies, unless it has ended."""
         decision = Decision(
             status=Status.DENIED,
             by="",
-            at_ms=self.clock() + 1,  # after the refusal, wherever they are put in order
+            at_ms=self.clock() + 1,  # sort after the refusal
             reason=why,
             digest=approval.digest,
         )
@@ -317,10 +324,10 @@ class Approvals:
             await note_gone(self.storage.audit, approval, self.clock(), votes=votes)
 
     async def check_seen(self, approval: Approval, user_id: str, surface: Surface) -> None:
-        """Refuse who has not opened what a surface does not show of an approval.
+        """Refuse a person who has not opened what a surface hides.
 
         Raises:
-            NotSeenError: They have not, or something else.
+            NotSeenError: They have not, or they opened an earlier version.
         """
         async with self.noting(approval, Actor(user_id=user_id, team_id="")):
             self._check_seen(approval, user_id, surface)
@@ -331,7 +338,7 @@ class Approvals:
             raise error
 
     def unseen(self, approval: Approval, user_id: str, surface: Surface) -> NotSeenError | None:
-        """Say what a person would agree to without having seen it; None for nothing."""
+        """Return the hidden parts that a person has not opened, as an error, or None."""
         with masked_once():
             if guesses(approval):
                 what, needed, button = say("refuse.masked"), Opened.CLEAR, say("button.reveal")
@@ -346,7 +353,7 @@ class Approvals:
     async def reveal(
         self, approval: Approval, user_id: str, show: Callable[[], Awaitable[None]]
     ) -> None:
-        """Show one person what is masked by a guess; on record before they see it."""
+        """Reveal values that are masked by a guess; recorded before the person sees them."""
         now = self.clock()
         names = guesses(approval) or ("arguments",)
         await note_opened(self.storage.audit, approval, now, by=user_id, fields=names)
@@ -354,16 +361,17 @@ class Approvals:
         await self._mark_seen(approval, user_id, Opened.CLEAR)
 
     async def note_details(self, approval: Approval, user_id: str) -> None:
-        """Put on record that a person was shown all details of a pending approval."""
+        """Record that a person was shown all details of a pending approval."""
         if approval.status is not Status.PENDING or has_opened(approval, user_id, Opened.DETAILS):
             return
         await note_opened(self.storage.audit, approval, self.clock(), by=user_id)
         await self._mark_seen(approval, user_id, Opened.DETAILS)
 
     async def note_page(self, approval: Approval, user_id: str, number: int, *, of: int) -> None:
-        """Remember that a person was shown a page of the full text; with the last, all details.
+        """Store that a person was shown a page of the full text.
 
-        A page counts after the one before it: so nobody is at the end who has not seen the rest.
+        Only the page after the last one counts, so the last page implies that all were shown. With
+        it, the details are recorded as opened.
         """
         if number > pages_read(approval, user_id) + 1 or not 0 < number <= of:
             return
@@ -377,7 +385,7 @@ class Approvals:
         await self._mark(approval, lambda newest: with_opened(newest, user_id, what))
 
     async def _mark(self, approval: Approval, seen_of: Callable[[Approval], str]) -> None:
-        """Remember what was seen; when others opened it at the same moment, after them."""
+        """Store what was opened, retrying after conflicts."""
         store, digest = self.storage.approvals, approval.digest
         while approval.status is Status.PENDING and approval.digest == digest:
             seen = seen_of(approval)
@@ -388,7 +396,7 @@ class Approvals:
             approval = await store.get(approval.approval_id)
 
     async def _why_lost(self, approval: Approval) -> UserFacingError:
-        """Why somebody else was first, as the record says now."""
+        """Return why a write lost the race, from the current record."""
         try:
             self._check_pending(await self.storage.approvals.get(approval.approval_id))
         except ApprovalClosedError as error:
@@ -397,23 +405,19 @@ class Approvals:
 
     @property
     def withdrawals(self) -> Withdrawals:
-        """The withdrawals: all that requesters can do."""
+        """The withdrawals of requesters."""
         return Withdrawals(self.storage, self.clock)
 
     async def follow_up(self, approval: Approval) -> None:
-        """Do what follows a vote or a decision: the audit, a wake of the thread, and the card.
+        """Process a vote or a decision: audit, thread, card.
 
-        The wake needs no lease: a process that died with the card's lease does not keep the agent
-        waiting.
+        Waking the thread needs no lease, so a crashed card update does not delay the agent.
         """
         await self.tell([approval])
         await self.attendance.attend_decided(approval)
 
     async def tell(self, approvals: Sequence[Approval]) -> None:
-        """Do what follows votes and decisions of one moment, but for the cards.
-
-        A thread is woken once for all of them.
-        """
+        """Process votes and decisions together, except for cards; wake each thread once."""
         for approval in approvals:
             if approval.status is Status.PENDING:
                 await self.attendance.note_votes(approval)
@@ -422,13 +426,13 @@ class Approvals:
         await self.attendance.tell_threads(told)
 
     async def refresh(self, approval_id: str) -> None:
-        """Draw a card again that may show what is no longer so: somebody has clicked on it.
+        """Update a card that was clicked although it is outdated.
 
-        Who clicks just after a decision has not seen the card that is being drawn.
+        Just after a decision nothing is done, because the card is being updated anyway.
 
         Raises:
-            RecordNotFoundError: There is no such approval.
-            StoreUnavailableError: It is drawn with the next such click.
+            RecordNotFoundError: The approval does not exist.
+            StoreUnavailableError: The card is updated with the next such click.
         """
         approval = await self.storage.approvals.get(approval_id)
         now, decision = self.clock(), approval.decision

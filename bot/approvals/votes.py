@@ -1,4 +1,4 @@
-"""Votes: judged by people as they are now, and put on record with what they decide (3.4 to 3.9)."""
+"""Votes: judge by current memberships, store with the decision (3.4 to 3.9)."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from storage.ports.approvals import ApprovalStore
 from storage.records import SCHEMA_VERSION, Approval, Decision, Kind, Status
 
 APPROVERS = "approvers"
-"""In `editors`: whoever may approve now."""
+"""Value of `editors`: all current approvers may edit."""
 _TRIES = 20
-"""So many people may be quicker, one after the other, before somebody is asked to look again."""
+"""Maximum number of conflicting writes before the person must retry."""
 _ANY_REASON = "…"
-"""Stands for the reason that somebody may give later."""
+"""Placeholder for a reason that the person may give later."""
 _NOTHING_AGAINST = frozenset(
     {
         RefusalCode.REASON_REQUIRED,
@@ -58,24 +58,26 @@ _NOTHING_AGAINST = frozenset(
         RefusalCode.NOT_NEEDED,
     }
 )
-"""Refusals of a vote that say nothing against the right of its giver."""
+"""Refusals that do not concern the voter's right."""
 _MAYBE = frozenset({RefusalCode.NOT_APPROVER, RefusalCode.LOOKUP_FAILED})
-"""Refusals of which groups that were not looked up at first may know more."""
+"""Refusals that may change once further groups are looked up."""
 
 Gone = Callable[[Approval, Sequence[CastVote]], Awaitable[None]]
-"""Told, before votes are removed from a record, of the record and of those that do not count any
-more; those that their givers replace are not among them."""
+"""Called before votes are removed, with the record and the votes.
+
+Replaced votes of the same voter are not included.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteOutcome:
-    """A vote as it was judged.
+    """A judged vote.
 
     Attributes:
         approval: As read: the judgement is about this revision.
-        result: What became of the vote.
-        standing: The people, as looked up for it.
-        why_denied: Why the policy in force denies the call; empty when it does not.
+        result: The judgement.
+        standing: The people as looked up.
+        why_denied: Why the policy now denies the call; empty if it does not.
     """
 
     approval: Approval
@@ -86,16 +88,15 @@ class VoteOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Votes:
-    """Takes votes on what people decide under terms.
+    """Judges and stores votes.
 
     Args:
-        approvals: Where they are kept.
+        approvals: Stored approvals.
         census: Looks people up.
         policy: The policy in force.
         clock: The time now.
-        unseen: Says what somebody would agree to at a place without having seen it; None for
-            nothing.
-        gone: Told of votes that do not count any more.
+        unseen: Returns hidden parts that a person has not opened, or None.
+        gone: Called before votes are removed.
     """
 
     approvals: ApprovalStore
@@ -106,11 +107,11 @@ class Votes:
     gone: Gone
 
     async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
-        """Refuse somebody who could not vote like this; to have voted already is no reason.
+        """Refuse a person who could not vote like this. An earlier vote is no reason.
 
         Raises:
-            RefusalError: With the reason. Who asked for it withdraws it in place of a rejection.
-            DirectoryError: It could not be looked up.
+            RefusalError: With the reason. A requester withdraws instead of rejecting.
+            DirectoryError: A look-up failed.
         """
         attempt = VoteAttempt(
             by=actor.user_id,
@@ -129,11 +130,11 @@ class Votes:
             raise self._error(poll, refusal)
 
     async def check_free(self, approval: Approval, actor: Actor) -> None:
-        """Refuse somebody who could not fill a slot of an approval now; what they miss may come.
+        """Raise unless the person's vote could count, ignoring a missing reason.
 
         Raises:
             RefusalError: With the reason.
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         attempt = VoteAttempt(
             by=actor.user_id,
@@ -148,11 +149,11 @@ class Votes:
             raise self._error(poll, poll.result.refusal)
 
     async def right_of(self, approval: Approval, actor: Actor) -> CastVote:
-        """The vote that somebody could give an approval now: whose right it is, and by which group.
+        """Return the vote that a person could cast now: by which right and group.
 
         Raises:
-            RefusalError: It would not count, with the reason.
-            DirectoryError: It could not be looked up.
+            RefusalError: The vote would not count.
+            DirectoryError: A look-up failed.
         """
         attempt = VoteAttempt(
             by=actor.user_id,
@@ -169,11 +170,11 @@ class Votes:
         return vote
 
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
-        """Refuse somebody who may not edit the call of an approval (1.16, `edit`).
+        """Refuse a person who may not edit an approval's call (1.16, `edit`).
 
         Raises:
             RefusalError: With the reason.
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         terms = _ballot(approval).terms
         standing = await self.census.take(
@@ -194,22 +195,22 @@ class Votes:
         try:
             await self.check(approval, actor, choice=APPROVE)
         except RefusalError as error:
-            if error.code != RefusalCode.OWN_EDIT:  # who has edited it may do so again
+            if error.code != RefusalCode.OWN_EDIT:  # an editor may edit again
                 raise _refused(RefusalCode.NOT_EDITOR) from error
 
     async def cast(
         self, approval: Approval, decision: Decision, actor: Actor, surface: Surface
     ) -> Approval:
-        """Put a vote on record, and the decision with it if it was the last that was needed.
+        """Record a vote and, when the quorum is met, the decision.
 
         Returns:
-            The approval as stored: decided, or waiting for others.
+            The approval: decided or pending.
 
         Raises:
-            UserFacingError: The vote does not count. Votes of people who may no longer decide are
-                gone all the same.
+            UserFacingError: The vote does not count. Votes of people who lost the right are still
+                removed.
         """
-        if decision.arguments_json:  # an edit: it is another call, and voids all votes
+        if decision.arguments_json:  # an edit is another call and voids all votes
             raise InvalidInputError("this form")
         choice, answer = question_of(approval).choice(decision)
         for _ in range(_TRIES):
@@ -230,7 +231,7 @@ class Votes:
             try:
                 result, stored = poll.result, poll.approval
                 if result.refusal is None or result.dropped or result.void:
-                    # Of a vote that was refused, only that others are gone.
+                    # A refused vote stores only the removal of other votes.
                     stored = await self._write(poll, decision)
             except RecordConflictError:
                 approval = await self._again(approval)
@@ -243,13 +244,13 @@ class Votes:
         raise OutdatedCardError(approval.approval_id)
 
     async def take_back(self, approval: Approval, actor: Actor) -> tuple[Approval, CastVote]:
-        """Remove somebody's own vote.
+        """Remove a person's own vote.
 
         Returns:
-            The approval as stored, and the vote that it had.
+            The approval as stored, and the removed vote.
 
         Raises:
-            UserFacingError: There is none, or it is decided.
+            UserFacingError: There is no such vote, or the approval is decided.
         """
         for _ in range(_TRIES):
             ballot = _ballot(approval)
@@ -275,10 +276,10 @@ class Votes:
         raise OutdatedCardError(approval.approval_id)
 
     async def gone_since(self, approval: Approval) -> bool:
-        """Whether somebody who was counted for an approved call may not decide it any more (3.11).
+        """Whether a counted voter of an approved call has since lost the right (3.11).
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         decision = approval.decision
         if decision is not None and decision.emergency_json:
@@ -295,20 +296,20 @@ class Votes:
     async def count_editor(
         self, changed: Approval, actor: Actor, decision: Decision, *, shown: str
     ) -> Approval:
-        """Count an edit as the vote of who made it, where the rule has a slot for them (2.8).
+        """Count an edit as the editor's vote, if the rule permits that (2.8).
 
         Args:
-            changed: The approval as it is to be after the edit, without votes. Whoever may decide
-                by its steps counts; escalation begins anew afterwards.
-            actor: Who edited.
-            decision: The approval of the edited call.
-            shown: The digest of the call that they were shown, and edited.
+            changed: The approval after the edit, without votes. The current escalation decides who
+                may vote; it is reset afterwards.
+            actor: The editor.
+            decision: The editor's approval of the edited call.
+            shown: Digest of the call that they were shown and edited.
 
         Returns:
-            The approval with that vote, or without; decided if nobody else is needed.
+            The approval with or without that vote; decided if the quorum is met.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         attempt = VoteAttempt(
             by=actor.user_id,
@@ -331,13 +332,13 @@ class Votes:
         is_denied: bool | None = None,
         shown: str = "",
     ) -> VoteOutcome:
-        """Judge a vote by as few look-ups as will do, and by all if these could not.
+        """Judge a vote with few look-ups; with all if these are not sufficient.
 
         Args:
-            approval: What it is about.
-            actor: Whose it is.
+            approval: The approval.
+            actor: The voter.
             attempt: The vote.
-            is_denied: Whether the policy in force denies the call; None to find that out.
+            is_denied: Whether the policy denies the call; None if unknown.
             shown: Of an edit, the digest of the call before.
         """
         ballot, loop = _ballot(approval), asyncio.get_running_loop()
@@ -369,7 +370,7 @@ class Votes:
     def _with_grounds(
         self, result: VoteResult, ballot: Ballot, standing: PeopleSnapshot, actor: Actor, shown: str
     ) -> VoteResult:
-        """Note in a vote on what grounds it counts, while they are known (7.5)."""
+        """Store with a vote the evidence on which it counts (7.5)."""
         vote, person = result.vote, standing.persons.get(actor.user_id)
         if vote is None or person is None:
             return result
@@ -386,10 +387,10 @@ class Votes:
         return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
 
     async def _denied(self, approval: Approval, *, is_stop: bool) -> str:
-        """Why the call is denied by now; what may have run already, people still look into.
+        """Return why the policy now denies the call; a doubt can still be settled.
 
         Raises:
-            DirectoryError: That is not known. Who stops it need not know.
+            DirectoryError: The evaluation failed. It is not needed for a rejection.
         """
         if approval.kind is not Kind.APPROVAL:
             return ""
@@ -416,11 +417,11 @@ class Votes:
         )
 
     async def _again(self, approval: Approval) -> Approval:
-        """Read a record again that somebody changed meanwhile.
+        """Read a record that changed meanwhile.
 
         Raises:
             ApprovalClosedError: It is decided.
-            OutdatedCardError: It is about something else by now.
+            OutdatedCardError: Its subject changed.
         """
         newest = await self.approvals.get(approval.approval_id)
         if not self._is_open(newest):
@@ -449,7 +450,7 @@ class Votes:
                 return _refused(refusal, detail=poll.why_denied)
 
     def _others(self, poll: VoteOutcome, refusal: RefusalCode) -> RefusalError:
-        """Tell somebody whose vote does not count now who can decide, and when they can."""
+        """Add to a refusal who can decide now, and when this person can."""
         approval, terms = poll.approval, _ballot(poll.approval).terms
         is_backup = refusal is RefusalCode.NOT_YOUR_TURN and len(terms.stages) == 1
         return OthersTurnError(
@@ -472,26 +473,26 @@ def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:
 
 
 def _approvers_edit(terms: Terms) -> bool:
-    """Whether who may approve now may edit, too."""
+    """Whether all current approvers may edit."""
     return terms.edit == "yes" or (terms.edit == "by" and APPROVERS in terms.editors)
 
 
 def _editing_groups(terms: Terms) -> tuple[str, ...]:
-    """The groups that may edit, whether they approve or not."""
+    """Return the groups that may edit."""
     if terms.edit != "by":
         return ()
     return tuple(name for name in terms.editors if name not in {APPROVERS, REQUESTERS})
 
 
 def _may_edit(terms: Terms, standing: PeopleSnapshot, user_id: str) -> bool | None:
-    """Whether somebody may edit without being asked to approve; None when that is not known."""
+    """Whether a person may edit without being an approver; None if unknown."""
     if terms.edit == "by" and REQUESTERS in terms.editors and user_id in standing.requesters:
         return True
     return standing.is_among(_editing_groups(terms), user_id)
 
 
 def begun_anew(approval: Approval, now_ms: int) -> Approval:
-    """Begin the reminders and the escalation of an approval anew: others are asked now."""
+    """Reset the reminders and the escalation of an approval for new approvers."""
     terms = _ballot(approval).terms
     escalate_ms = now_ms + terms.escalate[0].after_s * 1000 if terms.escalate else None
     return replace(
@@ -510,7 +511,7 @@ def _ballot(approval: Approval) -> Ballot:
     """Return the votes of a record.
 
     Raises:
-        RecordFormatError: They, or its terms, cannot be read.
+        RecordFormatError: The votes or terms are invalid.
     """
     try:
         return ballot_of(approval)
@@ -521,7 +522,7 @@ def _ballot(approval: Approval) -> Ballot:
 
 
 def _decided(approval: Approval) -> Ballot:
-    """Return the votes that decided it; where only who decided was kept, theirs."""
+    """Return the deciding votes; older records name only the person who decided."""
     ballot, decision = _ballot(approval), approval.decision
     if ballot.votes or decision is None or is_allowed_by_rule(approval):
         return ballot
@@ -533,14 +534,14 @@ def _decided(approval: Approval) -> Ballot:
 
 
 def _voters(ballot: Ballot, *actors: Actor) -> list[Actor]:
-    """The people who vote now, and those whose votes are looked at again."""
+    """Return the people who vote now and those whose votes are checked again."""
     known = {actor.user_id for actor in actors}
     others = {one for vote in ballot.votes for one in vote.persons} - known
     return [*actors, *(Actor(user_id=one, team_id="") for one in sorted(others))]
 
 
 def _groups_of(vote: CastVote, ballot: Ballot, standing: PeopleSnapshot) -> tuple[str, ...]:
-    """The names of the groups by which a vote counts."""
+    """Return the names of the groups through which a vote counts."""
     rights = Eligibility(ballot.terms, standing)
     stages = (
         ballot.stages if vote.is_stop else ballot.stages[0 if ballot.is_doubt else vote.stage :][:1]
@@ -556,10 +557,10 @@ def _groups_of(vote: CastVote, ballot: Ballot, standing: PeopleSnapshot) -> tupl
 
 
 def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
-    """The approval with its votes as they are now, and the decision that they have made."""
+    """Return the approval with its current votes and their decision."""
     approval, ballot, result = poll.approval, poll.result.ballot, poll.result
     claim = approval.claim_json
-    if claim and result.vote is not None:  # somebody has looked at it
+    if claim and result.vote is not None:  # the approver has looked at the approval
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
     status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
     if result.decision is not None and decision is not None:
@@ -577,14 +578,14 @@ def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
 
 
 def _joint_reason(ballot: Ballot, aim: tuple[str, str]) -> str:
-    """The notes of all votes that made a decision, in the order of the votes."""
+    """Join the notes of all deciding votes, in order."""
     is_stop = aim[0] in STOPS
     made = [vote for vote in ballot.votes if (vote.is_stop if is_stop else vote.aim == aim)]
     return "; ".join(dict.fromkeys(vote.note for vote in made if vote.note))
 
 
 def _loses_votes(approval: Approval, changed: Approval) -> bool:
-    """Whether a vote is removed, or replaced: only the audit knows of it then."""
+    """Whether a vote is removed or replaced, so that only the audit keeps it."""
     return bool({*read_votes(approval.votes_json)} - {*read_votes(changed.votes_json)})
 
 

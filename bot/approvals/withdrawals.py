@@ -1,4 +1,4 @@
-"""Requesters' part in what waits: they take it back, and add words that stand on its card."""
+"""Requesters withdraw their requests, and add messages to the card."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_SAID = 3
-"""Messages on a card; the newest. All of them are in the thread."""
+"""Maximum number of messages on a card, the newest ones. The thread has all."""
 LONGEST_SAID = 600
 _TRIES = 5
 
@@ -39,16 +39,16 @@ _STOP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Withdrawals:
-    """Takes requests back; stopping needs nobody's leave but that of one who asked."""
+    """Withdraws requests for their requesters."""
 
     storage: Storage
     clock: Clock
 
     async def is_own(self, approval_id: str, actor: Actor) -> bool:
-        """Whether a no of this person takes a call back: they asked for it.
+        """Whether this person is a requester, so a rejection is a withdrawal.
 
         Raises:
-            UnknownApprovalError: There is none.
+            UnknownApprovalError: The approval does not exist.
         """
         approval = await self._read(approval_id)
         is_call = approval.kind is Kind.APPROVAL or (
@@ -57,15 +57,15 @@ class Withdrawals:
         return is_call and is_requester(approval, actor.user_id)
 
     async def look(self, approval_id: str, actor: Actor) -> Approval:
-        """Read an approval for a person who may take it back.
+        """Read an approval that the person may withdraw.
 
-        Nothing is looked up in Slack, and an older card will do: nothing runs by it.
+        No look-up in Slack, and an older card is accepted: a withdrawal runs nothing.
 
         Raises:
-            UnknownApprovalError: There is none.
-            RefusalError: This person did not ask for it.
-            ApprovalClosedError: Somebody, or the clock, decided first.
-            InvalidInputError: It has begun to run.
+            UnknownApprovalError: It does not exist.
+            RefusalError: The person is not a requester.
+            ApprovalClosedError: It has already ended.
+            InvalidInputError: The call has started.
         """
         approval = await self._read(approval_id)
         try:
@@ -91,19 +91,19 @@ class Withdrawals:
             raise ApprovalClosedError(approval)
 
     async def withdraw(self, approval_id: str, actor: Actor, *, reason: str) -> Approval:
-        """Take a request back, once, whatever it has become since the person saw it.
+        """Withdraw a request, even if it has changed since the person saw it.
 
         Args:
-            approval_id: As carried by the form.
-            actor: Who does.
-            reason: What the agent is told; may be empty.
+            approval_id: From the form.
+            actor: The requester.
+            reason: Text for the agent; may be empty.
 
         Returns:
-            The approval as withdrawn. `Approvals.follow_up` does the rest.
+            The withdrawn approval. The caller then calls `Approvals.follow_up`.
 
         Raises:
-            OutdatedCardError: It changes all the time.
-            UserFacingError: As `look`.
+            OutdatedCardError: Too many conflicting writes.
+            UserFacingError: See `look`.
         """
         for _ in range(_TRIES):
             approval = await self.look(approval_id, actor)
@@ -123,10 +123,10 @@ class Withdrawals:
         raise OutdatedCardError
 
     async def add_words(self, approval: Approval, *, by: str, text: str, at_ms: int) -> bool:
-        """Put what a requester wrote on the card of what waits; once, however often it comes.
+        """Add a requester's message to the card of a pending approval. Idempotent.
 
         Returns:
-            Whether the card has to be drawn again.
+            Whether the card must be updated.
         """
         for _ in range(_TRIES):
             words = said_of(approval)
@@ -147,16 +147,16 @@ class Withdrawals:
         return False
 
     async def change_words(self, approval: Approval, *, by: str, text: str, at_ms: int) -> bool:
-        """Change what a card shows of a message that its writer edited, or, when empty, deleted.
+        """Update or remove an edited or deleted message on a card.
 
         Args:
             approval: As read a moment ago.
-            by: Slack user id.
-            text: The new words; empty removes them.
-            at_ms: When the message was written; with `by`, it tells one from another.
+            by: Slack user id of the author.
+            text: The new text; empty removes the message.
+            at_ms: Time of the message; with `by`, it identifies the message.
 
         Returns:
-            Whether the card showed it, and has to be drawn again.
+            Whether the card showed the message and must be updated.
         """
         for _ in range(_TRIES):
             words = said_of(approval)
@@ -179,7 +179,7 @@ class Withdrawals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A requester's words while something waited."""
+    """A requester's message while an approval was pending."""
 
     by: str
     text: str
@@ -187,7 +187,7 @@ class Said:
 
 
 def said_of(approval: Approval) -> list[Said]:
-    """Read what requesters wrote since, oldest first; what cannot be read is left out."""
+    """Read requesters' messages, oldest first, without unreadable ones."""
     found = json.loads(approval.said_json)
     return [
         Said(by=str(one["by"]), text=str(one["text"]), at_ms=int(one["at_ms"]))
@@ -196,7 +196,7 @@ def said_of(approval: Approval) -> list[Said]:
 
 
 def looks_like_withdrawal(text: str) -> bool:
-    """Whether a reply reads as if its writer took back what waits. It never counts as that."""
+    """Whether a reply reads like a withdrawal. It is never treated as one."""
     return _STOP.fullmatch(text.strip()) is not None
 
 
@@ -205,6 +205,6 @@ def _written(said: Sequence[Said]) -> str:
 
 
 def _short(text: str) -> str:
-    """Masked before it is cut: half of a secret would not be recognised."""
+    """Mask and shorten. Masking comes first: half a secret is not recognized."""
     clean = mask_text(text).strip()
     return clean if len(clean) <= LONGEST_SAID else f"{clean[: LONGEST_SAID - 1]}…"

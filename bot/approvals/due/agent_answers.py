@@ -1,4 +1,4 @@
-"""Questions to the agent, answered beside the visits of a card: no lease waits for a model."""
+"""Have agents answer questions about their calls, outside of any lease."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ logger = logging.getLogger(__name__)
 EXPLAIN_PATIENCE = timedelta(seconds=20)
 """Longest time of an agent's answer to a question about its call."""
 EXPLAIN_AGAIN = timedelta(seconds=30)
-"""After that a question that is still open is put once more: its process may have died."""
+"""Age at which an open question is asked again: its process may have crashed."""
 _TRIES = 20
 
 Explain = Callable[[Approval, str], Awaitable[str | None]]
-"""Has the agent of a call answer a question; None when it does not."""
+"""Lets the agent of a call answer a question; returns None without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswers:
-    """Puts agents' answers on cards. Nothing is decided, and no time stops.
+    """Stores agents' answers on cards. Answers decide nothing and stop no timers.
 
-    A question is on record and posted before; two processes may put it at once, and the first
-    answer counts. What is edited or decided meanwhile keeps no answer.
+    Questions are stored and posted before. Two processes may ask the agent at once; the first
+    answer counts. Answers to an edited or decided approval are dropped.
     """
 
     storage: Storage
@@ -47,11 +47,11 @@ class AgentAnswers:
 
     @staticmethod
     def wait(approval: Approval) -> bool:
-        """Whether a question to the agent is posted, and open."""
+        """Whether a posted question to the agent is open."""
         return approval.status is Status.PENDING and any(map(_is_due, dialog_of(approval)))
 
     def see_to(self, approval: Approval) -> None:
-        """Put each question that waits to the agent, once at a time in this process."""
+        """Ask the agent each open question, once at a time in this process."""
         if approval.status is not Status.PENDING:
             return
         for one in dialog_of(approval):
@@ -81,7 +81,7 @@ class AgentAnswers:
         return text if text and text.strip() else say("message.agent_silent")
 
     async def _keep(self, asked: Approval, one: Comment, text: str) -> None:
-        """Write the answer, if the question is still open, and about the very same call."""
+        """Store the answer if the question is still open and the call unchanged."""
         for _ in range(_TRIES):
             try:
                 approval = await self.storage.approvals.get(asked.approval_id)

@@ -1,9 +1,9 @@
-"""One card for several approvals of a turn: which are on it, who keeps it, and how it is drawn.
+"""Batch cards: one card for several approvals of a turn.
 
-Each of them stays an approval of its own, with its own record, votes and entries of the audit; only
-what people look at is one. The first of them keeps the card: its visits draw it, from all records.
-Whatever changes another one has the keeper's card drawn again, which is on record before anything
-else is done about it. What is not like the others any more leaves it, and never comes back.
+Each approval keeps its own record, votes and audit entries; only the card is shared. The first
+approval keeps the card, and its worker updates the card from all records. A change of another
+approval first stores that the keeper's card must be updated. An approval that differs from the
+others leaves the card for good.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from storage.records import UNKNOWN_TS, Approval, Status
 logger = logging.getLogger(__name__)
 
 MOST_ON_CARD = 100
-"""Approvals of one card; more have another one."""
+"""Maximum number of approvals on a card; further ones get another card."""
 TOGETHER = timedelta(seconds=1.5)
-"""The least time from one drawing of a card of several to the next: Slack takes 50 in a minute."""
+"""Minimum time between updates of a batch card: Slack accepts 50 per minute."""
 GATHER_S = 0.02
-"""Seconds in which changes of what is on one card share the write that it has to be drawn."""
+"""Seconds during which changes share one write that marks the card as due."""
 _REMEMBERED = 1_000
-"""Cards of which this process knows when it drew them."""
+"""Number of cards whose last update this process remembers."""
 _NONE = "[]"
 
 
 @dataclass(slots=True)
 class Debouncer:
-    """Brings changes of what is on one card together: one write, and one drawing, for many."""
+    """Combines changes of a batch card into one write and one update."""
 
     _wanted: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _writing: LRUCache[str, asyncio.Lock] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -52,14 +52,14 @@ class Debouncer:
     _drawn_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
-        """Put on record that a card has to be drawn: one write for all that came before it."""
+        """Store that a card must be updated: one write for all previous changes."""
         write = self._wanted.get(keeper)
         if write is None:
             write = self._wanted[keeper] = asyncio.create_task(self._write(keeper, redraw))
         await asyncio.shield(write)
 
     async def _write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
-        """Write once the write before has ended; who comes while this one lasts needs another."""
+        """Write after the current write has ended; later callers need another write."""
         lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
         async with lock:
             await asyncio.sleep(GATHER_S)
@@ -69,7 +69,7 @@ class Debouncer:
     async def wait(
         self, keeper: str, clock: Clock, pause: Callable[[float], Awaitable[None]]
     ) -> bool:
-        """Wait until a card may be drawn again; False where somebody else does that already.
+        """Wait until a card may be updated again; False if another task does that.
 
         Args:
             keeper: Id of the approval that keeps the card.
@@ -90,14 +90,14 @@ class Debouncer:
 
 
 def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -> list[Approval]:
-    """Put new approvals of one turn on cards with others, where they are alike.
+    """Assign similar new approvals of one turn to batch cards.
 
     Args:
-        approvals: Not on record yet, in order.
-        takes: Whether one line of such a card shows all of an approval.
+        approvals: Not stored yet, in order.
+        takes: Whether a line of a batch card shows all of an approval.
 
     Returns:
-        The same, in the same order.
+        The approvals, in the same order.
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for one in approvals:
@@ -114,7 +114,7 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
 
 
 def _kept(approval: Approval, keeper: str) -> Approval:
-    """The approval on a keeper's card, which is in direct messages, too, in place of its own."""
+    """Return the approval on the keeper's card, including its direct messages."""
     if not keeper:
         return approval
     is_keeper = approval.approval_id == keeper
@@ -128,10 +128,10 @@ def _kept(approval: Approval, keeper: str) -> Approval:
 
 
 def _likeness(approval: Approval) -> tuple[str, ...]:
-    """The things that approvals of one card have in common; empty for one that stands for itself.
+    """Return what approvals of one card have in common; empty for a separate card.
 
-    One vote decides each of them, in the thread: whose votes are there and whose are missing, and
-    cards in other places, are said of one at a time.
+    Only approvals with a card in the thread that a single vote decides can share a card. Progress of
+    several votes, and cards in other places, need a separate card.
     """
     ruling = common_ruling(approval)
     copies = read_beside(approval.cards_json)
@@ -157,7 +157,7 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
 
 
 def stays(approval: Approval) -> bool:
-    """Whether an approval is still like the others on its card."""
+    """Whether an approval still fits its batch card."""
     decision = approval.decision
     is_changed = bool(approval.edited_by or approval.original_json or approval.asked_again)
     if decision is not None:
@@ -169,7 +169,7 @@ def stays(approval: Approval) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SharedCards:
-    """Draws the cards of several, under the leases of those who keep them."""
+    """Updates batch cards under the leases of their keepers."""
 
     approvals: ApprovalStore
     cards: BatchCards
@@ -177,24 +177,23 @@ class SharedCards:
     want: Callable[[str], Awaitable[None]]
 
     async def on_card(self, approval: Approval) -> list[Approval]:
-        """Read what is on the card of an approval, in order."""
+        """Read the approvals on a card, in order."""
         turn = await self.approvals.of_turn(approval.checkpoint_id)
         return [one for one in turn if one.batch == approval.batch and stays(one)]
 
     async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
-        """Do what a visit has to do about a card with others.
+        """Update the batch card of an approval.
 
         Returns:
-            The approval, by then with a card of its own where it is not like the others any more;
-            None when the lease was lost.
+            The approval, with its own card if it left the batch; None if the lease was lost.
 
         Raises:
-            DeliveryError: Slack did not take the card now.
+            DeliveryError: Slack refused the card for now.
         """
         if approval.is_batched and not stays(approval):
             if not await self._mark(approval, leaves=True):
                 return None
-            # After a restore, it may have left before, and have a card of its own in Slack.
+            # After a restore, the approval may have a card of its own already.
             post_tried = bool(approval.restored_to_ms)
             approval = replace(approval, batch_left=True, post_tried=post_tried)
         if approval.batch == approval.approval_id:
@@ -205,7 +204,7 @@ class SharedCards:
         return approval
 
     async def _draw(self, keeper: Approval, visit: Visit) -> bool:
-        """Bring the card to what all records say; False when the lease was lost."""
+        """Update the card from all records; False if the lease was lost."""
 
         async def items() -> Sequence[Approval]:
             return await self.on_card(keeper)
@@ -226,10 +225,10 @@ class SharedCards:
         return True
 
     async def _draw_copies(self, keeper: Approval, items: Items, *, is_new: bool) -> None:
-        """Bring the card in direct messages to what all records say; it keeps no other back.
+        """Update the batch cards in direct messages; a failure does not block others.
 
         Raises:
-            DeliveryError: Slack did not take one now; the others are drawn.
+            DeliveryError: Slack refused a card for now; the others are updated.
         """
         copies, fault = read_beside(keeper.cards_json), None
         kept: list[SideMessage | None] = [*copies]
@@ -250,7 +249,7 @@ class SharedCards:
     async def _show_copy(
         self, keeper: Approval, copy: SideMessage, items: Items, *, is_new: bool
     ) -> SideMessage | None:
-        """Draw one of them; None when it can never be shown."""
+        """Update one direct-message card; None if that can never succeed."""
         is_posted = copy.ts not in {"", UNKNOWN_TS}
         try:
             if is_posted and await self.cards.update_copy(keeper, copy, items):
@@ -273,7 +272,7 @@ class SharedCards:
         if is_posted:
             if await self.cards.update_batch(keeper, items):
                 return True
-            # Gone. This is on record before another is posted: see `Drawing`.
+            # The card was deleted. Store that before posting another one; see `Drawing`.
             if not await self._mark(keeper, batch_ts=UNKNOWN_TS):
                 return False
         look_first = not (visit.is_first(keeper) or is_posted)
@@ -282,17 +281,17 @@ class SharedCards:
             return True
         newest = await self.approvals.get(keeper.approval_id)
         if newest.batch_ts not in {"", UNKNOWN_TS, ts}:
-            await self.cards.remove_batch(keeper, ts)  # another process has posted it, too
+            await self.cards.remove_batch(keeper, ts)  # another process has posted the card, too
         return False
 
     async def split(self, approval: Approval) -> frozenset[str]:
-        """Give all that waits on the card of an approval cards of their own; return their ids."""
+        """Give all pending approvals of a card cards of their own; return their ids."""
         return await self.approvals.split(
             approval.batch, checkpoint_id=approval.checkpoint_id, now_ms=self.clock()
         )
 
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
-        """Return the approval with the batch's title, as used in thread messages."""
+        """Return the approval as thread messages show it: with the title of its batch."""
         keeper = next((one for one in items if one.approval_id == approval.batch), None)
         if keeper is None:
             keeper = await self.approvals.get(approval.batch)
@@ -301,7 +300,7 @@ class SharedCards:
         title = await self.cards.title_of(waiting or items)
         made = replace(approval, title=title, card_ts=ts)
         if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
-            # Of several ends, none is said: the card tells them.
+            # With mixed outcomes, the message names none: the card shows them.
             made = replace(made, status=Status.APPROVED, decision=None, run_json="")
         return made
 

@@ -1,4 +1,4 @@
-"""An approval's card, brought to what its record says."""
+"""Update an approval's card from its record."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from storage.records import UNKNOWN_TS, Approval, DrawnCard
 logger = logging.getLogger(__name__)
 
 JUST_READ = timedelta(seconds=1)
-"""The age up to which a record is drawn as it was read."""
+"""Age up to which a record is drawn without reading it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Draws cards under the leases of their approvals.
+    """Updates cards under the leases of their approvals.
 
     Args:
-        approvals: Where records are kept.
-        audit: Where it is noted that a card cannot be shown.
-        notifier: How cards are shown.
+        approvals: Stored approvals.
+        audit: Records undeliverable cards.
+        notifier: Displays cards.
         clock: The time now.
-        shared: Draws the cards of several; None where each has one of its own.
+        shared: Updates batch cards; None without batch cards.
     """
 
     approvals: ApprovalStore
@@ -42,21 +42,21 @@ class Drawing:
     shared: SharedCards | None = None
 
     async def draw(self, approval: Approval, visit: Visit) -> tuple[Approval, DrawnCard | None]:
-        """Bring the card to what the record says; return the record, and what was drawn.
+        """Update the card; return the approval and the drawn card.
 
-        A card that Slack will never take is marked so. It is tried again with what is due anyway:
-        the next reminder, a decision, the expiry, or a click on it. One that it does not take as
-        long as it refuses the app is marked, too, and tried again until it does.
+        A card that Slack refuses for good is marked. It is retried with the next reminder,
+        decision, expiry or click. A card refused because the app itself was refused is retried
+        until Slack accepts it.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the card for now.
         """
         if approval.drawn_revision >= approval.revision:
             return approval, None
         try:
             approval, fault = await self._draw_copies(approval, visit)
             approval, drawn = await self._draw_first(approval, visit)
-            if fault is not None:  # that those in the thread have theirs is kept; then once more
+            if fault is not None:  # first store the location of the thread's card, then raise
                 if drawn is not None:
                     await self.mark(approval, drawn.card_ts)
                 raise fault
@@ -72,7 +72,7 @@ class Drawing:
     async def _draw_first(
         self, approval: Approval, visit: Visit
     ) -> tuple[Approval, DrawnCard | None]:
-        """Draw the card in the thread: its own, or one with others."""
+        """Update the card in the thread: its own or a batch card."""
         if self.shared is not None and approval.batch:
             seen = await self.shared.see_to(approval, visit)
             if seen is None:
@@ -85,20 +85,20 @@ class Drawing:
     async def _draw_copies(
         self, approval: Approval, visit: Visit
     ) -> tuple[Approval, DeliveryError | None]:
-        """Bring the cards beside the first to what the record says; post those that are new.
+        """Update the cards in direct messages; post new ones.
 
         Returns:
-            The approval; and the fault of a card that somebody has only wished for: it keeps
-            nothing back.
+            The approval, and the error of a card that is sent by preference only, which blocks
+            nothing.
 
         Raises:
-            DeliveryError: Slack did not take another one now.
+            DeliveryError: Slack refused another card for now.
         """
         copies, fault = read_beside(approval.cards_json), None
         kept: list[SideMessage | None] = [*copies]
         try:
             for number, copy in enumerate(copies):
-                if copy.kind == BATCH:  # drawn from all records: see `SharedCards`
+                if copy.kind == BATCH:  # updated from all records; see `SharedCards`
                     continue
                 try:
                     kept[number] = await self._draw_copy(approval, copy, visit)
@@ -118,7 +118,7 @@ class Drawing:
     async def _draw_copy(
         self, approval: Approval, copy: SideMessage, visit: Visit
     ) -> SideMessage | None:
-        """Draw one of them; None when it can never be shown."""
+        """Update one direct-message card; None if that can never succeed."""
 
         async def newest() -> Approval:
             return approval
@@ -143,11 +143,10 @@ class Drawing:
             return None
 
     async def _draw_changed(self, approval: Approval, visit: Visit) -> DrawnCard | None:
-        """Update the card, or post it; return what is drawn, None when the lease was lost."""
+        """Update or post the card; return it, or None if the lease was lost."""
 
         async def newest() -> Approval:
-            # Read again when it had to wait. What has changed a moment ago is drawn right after:
-            # the release sees it.
+            # Read again after a wait. Later changes are drawn next: the release detects them.
             is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
             return approval if is_new else await self.approvals.get(approval.approval_id)
 
@@ -156,8 +155,8 @@ class Drawing:
             drawn = await self.notifier.update_card(approval, newest=newest)
             if drawn is not None:
                 return DrawnCard(card_ts=approval.card_ts, revision=drawn.revision)
-            # Gone. This is recorded before another is posted, so that a crash in between
-            # leaves a post that was tried, which is looked for, and not a card to be updated.
+            # The card was deleted. Store that before posting another one. After a crash the new
+            # post is then searched for.
             if not await self.mark(approval, ""):
                 return None
             look_first = False
@@ -169,12 +168,12 @@ class Drawing:
     async def mark(
         self, approval: Approval, card_ts: str | None, drawn_revision: int | None = None
     ) -> bool:
-        """Put a step with the card on record; False when the lease was lost.
+        """Store the state of the card; False if the lease was lost.
 
         Args:
             approval: As claimed.
-            card_ts: Where the card stands, "" when it is gone; None leaves that as it is.
-            drawn_revision: Of the record that it shows; None when it shows nothing new.
+            card_ts: `ts` of the card, empty if deleted; None for no change.
+            drawn_revision: Displayed revision of the record; None for no change.
         """
         return await self.approvals.mark_card(
             approval.approval_id,
@@ -214,9 +213,9 @@ class Drawing:
 
 
 def is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:
-    """Whether a card beside the first can never be shown, and the others are enough.
+    """Whether a direct-message card can never be sent and the other cards suffice.
 
-    An app that was installed before it sent direct messages has no scope for them.
+    An app installed before direct messages were supported lacks the scope.
     """
     if copy.user and (not place or copy.key.startswith((OWN, BATCH))):
         return error.is_permanent or error.reason == "missing_scope"

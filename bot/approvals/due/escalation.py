@@ -1,7 +1,7 @@
-"""The ladder of a waiting approval: whom it asks at first, and each step of it when that is due.
+"""Reminders and escalation of a pending approval: who is notified, and when.
 
-A step is one conditional write, before anybody is told: what is to be sent is on record with it,
-so that a crash in between loses nothing, and sends nothing twice.
+A step is stored together with its messages, in one conditional write, before they are sent. After a
+crash, another process sends what is missing, and nothing twice.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ from storage.records import Approval, Kind, Status
 logger = logging.getLogger(__name__)
 
 DM = "dm"
-"""In `place`: the cards are in direct messages."""
+"""Value of `Approval.place` if the cards are sent as direct messages."""
 MOST_DIRECT = 20
 """Maximum number of people who get a card by direct message."""
 THREAD = "thread"
 
 
 async def _nobody_leaves(_: Approval) -> None:
-    """Nobody stands in for anybody."""
+    """Return None: no delegation ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCards:
-    """Finds out who gets a card because they have asked for cards by direct message.
+    """Finds the people who prefer to receive cards by direct message.
 
-    Nobody gets one who does not certainly decide about it at that moment: a card tells much.
+    Only people who can decide at that moment receive a card, because it shows the arguments.
     """
 
     approvals: ApprovalStore
@@ -78,12 +78,12 @@ class OwnCards:
     async def asking(
         self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
     ) -> frozenset[str]:
-        """Those of some people who want the card themselves, and certainly can decide it now.
+        """Return the people who prefer direct cards and can decide now.
 
-        What is on a card with others is told of below that.
+        A batch has no direct cards: its messages are posted below the batch card.
 
         Raises:
-            TermsError: The votes, or a zone, cannot be read.
+            TermsError: The stored votes or a time zone are invalid.
         """
         if approval.is_batched or approval.place == DM:
             return frozenset()
@@ -99,10 +99,10 @@ class OwnCards:
         *,
         steps: int,
     ) -> tuple[tuple[SideMessage, ...], Mapping[str, int]]:
-        """Cards for people who are asked by user groups; the groups are mentioned all the same.
+        """Plan direct cards for members of the mentioned user groups.
 
         Returns:
-            New cards; and who is not to be told now, each with when.
+            The cards, and when to notify each person in quiet hours.
         """
         new = {*people} - users_of(approval) - {*names}
         wants = await self.consideration.direct(approval, new)
@@ -114,7 +114,7 @@ class OwnCards:
         return tuple(own_card(approval, one) for one in able if one not in held), held
 
     async def late(self, approval: Approval, terms: Terms, now_ms: int) -> tuple[SideMessage, ...]:
-        """Cards for who wants one by now: who sees to it, and who had one of several with it."""
+        """Plan cards for the claimant and for recipients of a split batch."""
         claim = read_claim(approval.claim_json)
         people = {claim.by} if claim.holds(now_ms) else set[str]()
         if approval.batch and not stays(approval):
@@ -131,7 +131,7 @@ class OwnCards:
 
 @dataclass(frozen=True, slots=True)
 class EscalationPlanner:
-    """Plays the ladder of approvals that people decide under terms."""
+    """Reminds approvers and escalates pending approvals."""
 
     approvals: ApprovalStore
     audit: AuditStore
@@ -145,7 +145,7 @@ class EscalationPlanner:
         return OwnCards(self.approvals, self.audience, self.consideration)
 
     async def invite(self, approval: Approval) -> Approval:
-        """Complete a new approval before it is put on record: where its cards go, and for whom."""
+        """Add the first cards and recipients to a new approval, before it is stored."""
         if approval.status is not Status.PENDING or not approval.terms_json:
             return approval
         terms = _ladder_terms(approval)
@@ -177,9 +177,9 @@ class EscalationPlanner:
         )
 
     async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
-        """Do the step that is due, on record; return the approval, and what is new beside its card.
+        """Store the due step. Return the approval and the keys of its new messages.
 
-        What is sent by it is still to be sent.
+        The caller sends the messages.
         """
         try:
             terms = _ladder_terms(approval)
@@ -208,14 +208,14 @@ class EscalationPlanner:
             now_ms=now_ms,
             redraws=bool(found.begun or found.awake or plan.cards),
         )
-        if climbed is None:  # somebody was quicker: look again
+        if climbed is None:  # another process wrote first: return its version
             newest = await self.approvals.get(approval.approval_id)
             return replace(newest, fence=approval.fence), frozenset()
         await self._note(climbed, approval.steps)
         return climbed, plan.keys
 
     def next_ms(self, approval: Approval) -> int:
-        """When the ladder of a waiting approval goes on; its deadline at the latest."""
+        """Return when the next step is due: the expiry at the latest."""
         try:
             terms = _ladder_terms(approval)
             return next_moment(terms, course_of(approval, terms), self.clock())
@@ -223,14 +223,14 @@ class EscalationPlanner:
             return approval.expires_ms
 
     async def next_look_ms(self, approval: Approval) -> int:
-        """When it is looked at again: with its ladder, or when nobody may be left."""
+        """Return when to check again: at the next step, or when a delegation ends."""
         next_ms, leaves_ms = self.next_ms(approval), await self.leaves(approval)
         return next_ms if leaves_ms is None else min(next_ms, leaves_ms)
 
     async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
-        """All that is due, with the first step before its time where nobody is left (6.3).
+        """Return what is due, with an early escalation if no approver is left (6.3).
 
-        It is looked at with each visit: people go away while something waits for them.
+        Checked on every pass, because approvers can leave while an approval is pending.
         """
         course = course_of(approval, terms)
         if found.course.steps or not can_hasten(approval, terms):
@@ -240,7 +240,7 @@ class EscalationPlanner:
         return due(terms, replace(course, is_deserted=True), now_ms)
 
     async def _note(self, approval: Approval, noted: int) -> None:
-        """Put steps on record that are not known to be: who began one may have died right after."""
+        """Record steps without an audit entry: their process may have died before it."""
         if steps_of(approval) > noted:
             steps = range(noted, steps_of(approval))
             await note_steps(self.audit, approval, steps, at_ms=self.clock())
@@ -248,7 +248,7 @@ class EscalationPlanner:
     async def _first(
         self, approval: Approval, terms: Terms, *, is_told: bool, steps: int
     ) -> EscalationPlan:
-        """The cards of a new approval, and whom they are for."""
+        """Plan the cards and recipients of a new approval."""
         groups = asked_groups(terms, approval.stage, steps)
         names = audience_of(terms, groups, approval.created_ms)
         if approval.place == DM:
@@ -279,7 +279,7 @@ class EscalationPlanner:
     async def _direct(
         self, approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]
     ) -> EscalationPlan:
-        """A card for each who can decide, those first who are named (4.5)."""
+        """Plan a direct card for each approver. People named in the policy come first."""
         waiting = await self.audience.waiting(approval, terms, steps=steps_of(approval))
         named = [one for one in names if is_person(one)]
         others = sorted(waiting.people - {*named})
@@ -299,9 +299,9 @@ class EscalationPlanner:
         *,
         silent: Collection[str],
     ) -> tuple[tuple[str, ...], Mapping[str, int]]:
-        """Those of an audience who are told now; and those who are told later, each with when.
+        """Split recipients into those to notify now and those in quiet hours.
 
-        The handle of a user group reaches all of its members, so that nobody of it is held back.
+        A mention of a user group notifies all of its members. They are therefore never deferred.
         """
         left = await self.audience.left(approval, names, waiting, silent=silent)
         groups = [one for one in left if is_usergroup(one)]
@@ -318,7 +318,7 @@ class EscalationPlanner:
     async def _plan(
         self, approval: Approval, terms: Terms, found: Due, now_ms: int
     ) -> EscalationPlan:
-        """The message of a moment: whom it is for, and how it reaches them."""
+        """Plan the message of a due step: its recipients and its channels."""
         if found.notice is None:
             return NOTHING
         waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
@@ -343,7 +343,7 @@ class EscalationPlanner:
     async def _told(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
-        """The messages for those who are told now."""
+        """Plan the messages for recipients who are notified now."""
         if found.notice is Notice.SNOOZE_OVER:
             return await self._plan_awake(approval, terms, found, left, now_ms)
         if approval.place == DM:
@@ -353,7 +353,7 @@ class EscalationPlanner:
     async def _apart(
         self, approval: Approval, terms: Terms, found: Due, people: Collection[str]
     ) -> dict[str, SideMessage]:
-        """Cards for those who are not where the cards stand, or want them themselves, by person."""
+        """Plan direct cards for people outside the channel or who prefer them, by user id."""
         place = approval.place or approval.channel_id
         absent = {*people} if place == DM else await self.audience.absent(place, people)
         rest, steps = {*people} - absent, found.course.steps
@@ -365,7 +365,7 @@ class EscalationPlanner:
     async def _plan_awake(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
-        """A direct message to each; the card itself to who cannot see it, or wants it."""
+        """Plan messages for people whose snooze has ended: the card, or a line."""
         apart, users = await self._apart(approval, terms, found, left), users_of(approval)
         new = [one for one in left if one in apart and one not in users]
         cards = [apart[one] for one in new]
@@ -375,7 +375,7 @@ class EscalationPlanner:
     async def _plan_direct(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
-        """All of a moment by direct message: a card to who has none yet, a line to the others."""
+        """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
         changed = replace(approval, steps=found.course.steps)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
@@ -388,7 +388,7 @@ class EscalationPlanner:
     async def _plan_here(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
-        """A message below the card, and direct messages to whoever is not there, or wants them."""
+        """Plan a step in a channel: a message below the card, and direct messages."""
         place = approval.place or approval.channel_id
         channels = [one for one in left if is_channel(one)]
         people = _few(tuple(one for one in left if not is_channel(one)))
@@ -414,36 +414,36 @@ class EscalationPlanner:
 
 
 def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
-    """All people whom a message reaches: by name, and by the handles of user groups."""
+    """Return everyone whom a message notifies, by name or through a user group."""
     named = {one for one in left if is_person(one)}
     reached = waiting.people if any(is_usergroup(one) for one in left) else frozenset[str]()
     return reached | named
 
 
 def _sleeps_through(approval: Approval, plan: EscalationPlan) -> bool:
-    """Whether all who are to be told are not to be disturbed until it has expired (5.7)."""
+    """Whether every recipient is in quiet hours until the approval expires (5.7)."""
     is_nobody = bool(plan.held) and not plan.names and approval.place != DM
     return is_nobody and min(plan.held.values()) >= approval.expires_ms
 
 
 def _place(approval: Approval, terms: Terms) -> str:
-    """Where the cards go: in a direct message, nobody but who wrote it is there (4.5)."""
+    """Return where the cards go. Nobody but the requester can read a direct message."""
     if is_direct(approval):
         return DM
     return "" if terms.route in {THREAD, approval.channel_id} else terms.route
 
 
 def _few(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The first people, and all user groups."""
+    """Limit the people to mention; keep all user groups."""
     people = [one for one in names if is_person(one)][:MOST_PEOPLE]
     return tuple(one for one in names if not is_person(one) or one in people)
 
 
 def _ladder_terms(approval: Approval) -> Terms:
-    """The terms of an approval; people are told once that a call is in doubt (3.12).
+    """Return the terms. An approval in doubt has no reminders (3.12).
 
     Raises:
-        TermsError: They cannot be read.
+        TermsError: The stored terms are invalid.
     """
     terms = terms_of(approval)
     return terms.model_copy(update={"remind_s": 0}) if approval.kind is Kind.DOUBT else terms

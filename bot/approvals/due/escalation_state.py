@@ -1,4 +1,4 @@
-"""The course of a waiting approval: its ladder's state as its record keeps it, and a step's."""
+"""Escalation state of a pending approval, and the effect of a step."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from storage.records import UNKNOWN_TS, Approval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEscalation:
-    """The state of a ladder beside what the record has fields for. Stored: must stay readable.
+    """Escalation state beyond the approval's own fields. Stored: must stay readable.
 
     Attributes:
-        since_ms: Since when its times count.
-        told: So many steps were told to their people.
-        announced: Whether those who are asked since then were mentioned.
-        duty_ms: Until when hand-overs of a duty were told.
-        noted: So many steps are in the audit.
-        digest: Of what it was about.
-        stage: The stage that it was in.
-        deserted: Whether all who could decide are away, without a delegate (6.3).
+        since_ms: Start of the schedule.
+        told: Number of steps whose people were notified.
+        announced: Whether the people asked since then were mentioned.
+        duty_ms: Time up to which rotation changes were announced.
+        noted: Number of steps in the audit.
+        digest: Digest of the request.
+        stage: The stage.
+        deserted: Whether all possible approvers are away without a delegate (6.3).
     """
 
     since_ms: int
@@ -43,13 +43,13 @@ class StoredEscalation:
     deserted: bool = False
 
     def to_text(self) -> str:
-        """Write it for the record."""
+        """Serialize the state."""
         return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EscalationPlan:
-    """The messages of one moment."""
+    """The messages of one step."""
 
     names: tuple[str, ...] = ()
     cards: tuple[SideMessage, ...] = ()
@@ -58,7 +58,7 @@ class EscalationPlan:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The keys of all that is new: no earlier try can have posted it."""
+        """Return the keys of new messages: no earlier attempt can have posted them."""
         return frozenset(one.key for one in (*self.cards, *self.messages))
 
 
@@ -66,12 +66,12 @@ NOTHING = EscalationPlan()
 
 
 def since_of(approval: Approval) -> int:
-    """Since when reminders and steps count (5.11)."""
+    """Return the start of the schedule of reminders and steps (5.11)."""
     return approval.ladder_ms or approval.created_ms
 
 
 def state_of(approval: Approval) -> StoredEscalation:
-    """The state of a ladder; after an edit that waits, or a new stage, it begins anew (5.11)."""
+    """Return the escalation state; an edit or a new stage resets it (5.11)."""
     since_ms, known = since_of(approval), _state(approval.ladder_json)
     if known is None:
         return StoredEscalation(since_ms=since_ms, digest=approval.digest, stage=approval.stage)
@@ -80,7 +80,7 @@ def state_of(approval: Approval) -> StoredEscalation:
     is_back = known.digest == approval.digest and approval.stage < known.stage
     return StoredEscalation(
         since_ms=since_ms,
-        announced=is_back,  # whoever was asked before a vote was dropped is asked once more
+        announced=is_back,  # after a dropped vote, the same people are asked again
         duty_ms=since_ms,
         digest=known.digest,
         stage=approval.stage if is_back else known.stage,
@@ -88,14 +88,14 @@ def state_of(approval: Approval) -> StoredEscalation:
 
 
 def _state(text: str) -> StoredEscalation | None:
-    """Read a kept state; None when there is none. A damaged one has nobody told twice."""
+    """Read a stored state; None without one. A damaged one causes no second message."""
     with suppress(TypeError, ValueError, RecursionError):
         return StoredEscalation(**json.loads(text)) if text else None
     return None
 
 
 def course_of(approval: Approval, terms: Terms) -> EscalationState:
-    """The course of an approval: all that its ladder has done so far."""
+    """Return what the escalation of an approval has done so far."""
     state, claim = state_of(approval), read_claim(approval.claim_json)
     groups = asked_groups(terms, approval.stage, steps_of(approval))
     return EscalationState(
@@ -115,46 +115,46 @@ def course_of(approval: Approval, terms: Terms) -> EscalationState:
 
 
 def mentioned_of(approval: Approval) -> tuple[str, ...]:
-    """Ids of all who were mentioned about an approval to those who are asked now."""
+    """Return ids of the people mentioned so far in the current stage."""
     with suppress(TypeError, ValueError, RecursionError):
         return tuple(str(one) for one in json.loads(approval.mentioned_json))
     return ()
 
 
 def held_of(approval: Approval) -> frozenset[str]:
-    """Slack user ids of people who are told later, and were not mentioned yet."""
+    """Return Slack user ids of people whose first mention was deferred."""
     return frozenset(read_snoozes(approval.snoozes_json)) - {*mentioned_of(approval)}
 
 
 def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
-    """A message that is not posted yet."""
+    """Return an unsent message."""
     return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=since_of(approval))
 
 
 def new_card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
-    """A card for somebody, or for a channel, that is not posted yet."""
+    """Return an unsent card for a person or a channel."""
     key = f"card:{user or channel}"
     return replace(new_message(approval, "card", key), user=user, channel=channel)
 
 
 def own_card(approval: Approval, user: str) -> SideMessage:
-    """A card for somebody who has asked for cards by direct message, not posted yet."""
+    """Return an unsent card for a person who prefers direct messages."""
     return replace(new_message(approval, "card", f"{OWN}{user}"), user=user)
 
 
 def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
-    """A line to somebody about what is due, not posted yet."""
+    """Return an unsent direct message about a due step."""
     message = new_message(approval, str(found.notice), f"{key_of(found, now_ms)}@{user}")
     return replace(message, user=user, mentions=(user,))
 
 
 def key_of(found: Due, now_ms: int) -> str:
-    """The key of the message of a moment."""
+    """Return the key of a step's message."""
     return f"{found.notice}:{now_ms}"
 
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:
-    """Whether the first step of a ladder is still to come, and not hastened yet."""
+    """Whether the first escalation step is still pending and can be taken early."""
     has_begun = steps_of(approval) > 0 or state_of(approval).deserted
     return bool(terms.escalate) and not has_begun
 
@@ -162,7 +162,7 @@ def can_hasten(approval: Approval, terms: Terms) -> bool:
 def climbed_by(
     approval: Approval, terms: Terms, found: Due, plan: EscalationPlan, now_ms: int
 ) -> Approval:
-    """The approval after a step: with all that is to be sent by it."""
+    """Return the approval after a step, with the step's messages."""
     state, course = state_of(approval), found.course
     steps = course.steps
     mentioned = remembered_of(approval, terms, found, now_ms)
@@ -196,7 +196,7 @@ def climbed_by(
 def due_audience(
     approval: Approval, terms: Terms, found: Due, now_ms: int
 ) -> dict[str, tuple[str, ...]]:
-    """The audience of what is due at a moment, before it is looked up who is waited for."""
+    """Return the recipients of a due step, before checking whose vote is missing."""
     stage, names = approval.stage, {}
     known = remembered_of(approval, terms, found, now_ms)
     if found.announces:
@@ -214,10 +214,10 @@ def due_audience(
 
 
 def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tuple[str, ...]:
-    """List those who were mentioned, of all who are asked now.
+    """Return the currently asked people who were already notified.
 
-    A new stage asks them for something else; of those whom an edit still has asked, nobody is
-    mentioned again.
+    A new stage asks for something else, so it notifies everyone. After an edit, people who are
+    still asked are not mentioned again.
     """
     known, state = mentioned_of(approval), state_of(approval)
     if not found.announces:
@@ -233,5 +233,5 @@ def _duty_groups(terms: Terms) -> tuple[str, ...]:
 
 
 def names_text(names: tuple[str, ...]) -> str:
-    """Write names for the record, each once."""
+    """Serialize ids without duplicates."""
     return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))

@@ -1,7 +1,7 @@
-"""The messages of the ladder beside the cards: sent once, and gone when they have no use any more.
+"""Send and remove the reminder messages of an approval.
 
-All of them are on record before they are sent: see `EscalationPlanner`. One that a crash left open
-is looked for before it is sent again.
+Messages are stored before they are sent; see `EscalationPlanner`. After a crash, a message is
+searched for before it is sent again.
 """
 
 from __future__ import annotations
@@ -28,55 +28,55 @@ from storage.records import UNKNOWN_TS, Approval, Status
 logger = logging.getLogger(__name__)
 
 SOON = timedelta(seconds=1)
-"""While a message has to wait, what is due by the clock is looked at again so soon."""
+"""Retry interval while a message is delayed."""
 AGAIN = timedelta(seconds=10)
-"""While a message about several stays, it is looked at again after this: all may be over."""
+"""Interval at which a message about several approvals is checked for removal."""
 REMINDER = "reminder"
 ALERT = "alert"
 _NOTES = {REMINDER: note_reminded, "handover": note_handover}
 
 
 class Alarming(Protocol):
-    """Tells people that somebody let a call run without them: see `BreakGlassAlert`."""
+    """Sends break-glass alerts; see `BreakGlassAlert`."""
 
     async def __call__(self, approval: Approval) -> None:
-        """Tell all of them, once in this process."""
+        """Send all alerts, once per process."""
         ...
 
     def take_untold(self, approval: Approval) -> tuple[str, ...]:
-        """Those whom this process could not tell."""
+        """Remove and return the people whose alert failed."""
         ...
 
     async def again(self, approval: Approval, to: str) -> None:
-        """Tell one of them."""
+        """Send one alert again."""
         ...
 
 
 class NoAlarm:
-    """There is nobody to be told."""
+    """Sends no alerts."""
 
     async def __call__(self, approval: Approval) -> None:
-        """See `Alarming`."""
+        """Do nothing."""
 
     def take_untold(self, approval: Approval) -> tuple[str, ...]:  # noqa: ARG002 - see Alarming
-        """See `Alarming`."""
+        """Return no people."""
         return ()
 
     async def again(self, approval: Approval, to: str) -> None:
-        """See `Alarming`."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Sends, removes and concludes the nudges of an approval.
+    """Sends, removes and finishes the messages of an approval.
 
     Args:
-        approvals: Where records are kept.
-        audit: Where it is noted who was told.
-        notifier: How people are told.
+        approvals: Stored approvals.
+        audit: Records who was notified.
+        notifier: Sends messages.
         clock: The time now.
-        alarm: Tells people of an emergency.
-        shared: The cards of several; None where each approval has one of its own.
+        alarm: Sends break-glass alerts.
+        shared: Batch cards; None without batch cards.
     """
 
     approvals: ApprovalStore
@@ -87,16 +87,16 @@ class Messages:
     shared: SharedCards | None = None
 
     def is_quiet(self, approval: Approval) -> bool:
-        """Whether nothing has to be sent, changed or removed beside the cards."""
+        """Whether no message must be sent, changed or removed."""
         messages = read_beside(approval.messages_json)
         if approval.status is not Status.PENDING:
             return not messages
         return not any(self._is_open(approval, one, messages) for one in messages)
 
     async def keep_untold(self, approval: Approval) -> Approval:
-        """Put on record who has not heard of an emergency: they are told as long as Slack refuses.
+        """Store the people whose break-glass alert failed, to retry it.
 
-        Whoever is told meanwhile has the message, which is searched before it is sent again.
+        A person alerted meanwhile has the message, which is searched for before another attempt.
         """
         untold = self.alarm.take_untold(approval)
         if not untold:
@@ -109,13 +109,13 @@ class Messages:
         return replace(approval, messages_json=text)
 
     async def see_to(self, approval: Approval, visit: Visit) -> int | None:
-        """See to the messages beside the cards.
+        """Update the messages of an approval.
 
         Returns:
-            When to look again at one that waits for others, or stays for them.
+            When to check again, or None.
 
         Raises:
-            DeliveryError: Slack did not take one now. What was done before is on record.
+            DeliveryError: Slack refused a message for now. Earlier results are stored.
         """
         messages = read_beside(approval.messages_json)
         kept, fault = list(messages), None
@@ -146,7 +146,7 @@ class Messages:
         return self._again(approval, kept) if items else None
 
     def _again(self, approval: Approval, kept: Sequence[SideMessage]) -> int | None:
-        """When to look again at messages about several."""
+        """Return when to check messages about several approvals again."""
         if any(one.ts in {"", UNKNOWN_TS} and not one.user for one in kept):
             return self.clock() + milliseconds(SOON)
         is_over = approval.status is not Status.PENDING
@@ -155,7 +155,7 @@ class Messages:
     async def _on_card(
         self, approval: Approval, messages: tuple[SideMessage, ...]
     ) -> Sequence[Approval]:
-        """All that is on one card with it, where a message in their thread needs something."""
+        """Return all approvals on the card, if a message in their thread needs work."""
         in_thread = [one for one in messages if not one.user and one.kind != ALERT]
         is_open = any(self._is_open(approval, one, messages) for one in in_thread)
         if self.shared is None or not stays(approval) or not is_open:
@@ -182,10 +182,11 @@ class Messages:
         visit: Visit,
         items: Sequence[Approval],
     ) -> SideMessage | None:
-        """See to a message in the thread about one card of several: one of them speaks for all.
+        """Handle a thread message about a batch card; one approval sends it for all.
 
-        That is the first that waits. What it has sent stays until nothing on the card waits. What
-        it was to send when it was decided is sent all the same: the others rely on it.
+        The first pending approval does. Its message stays until no approval of the card is pending.
+        If that approval is decided before, it still sends the message, because the others rely on
+        it.
         """
         assert self.shared is not None  # noqa: S101 - there are items
         waiting = [one for one in items if one.status is Status.PENDING]
@@ -210,13 +211,13 @@ class Messages:
         messages: tuple[SideMessage, ...],
         visit: Visit,
     ) -> SideMessage | None:
-        """Send, remove or conclude a message; return it as it is then, None when it is over."""
+        """Send, remove or finish a message; return it, or None if it is done."""
         if message.kind == ALERT:
             await self.alarm.again(approval, message.user or message.channel)
             return None
         if not self._is_wanted(approval, message, messages):
             is_over = approval.status is not Status.PENDING and self._is_last(message, messages)
-            if not (is_over and message.user):  # in a thread, its card says how it ended
+            if not (is_over and message.user):  # in a thread, the card shows the outcome
                 await self.notifier.remove(approval, message)
             else:
                 await self.notifier.close(approval, message)
@@ -244,7 +245,7 @@ class Messages:
     def _is_open(
         self, approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
     ) -> bool:
-        """Whether there is something to be done with a message."""
+        """Whether a message needs work."""
         if not self._is_wanted(approval, message, messages):
             return True
         return message.ts in {"", UNKNOWN_TS} and not approval.undeliverable
@@ -253,20 +254,20 @@ class Messages:
     def _is_wanted(
         approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
     ) -> bool:
-        """Whether a message still asks those who are asked now, and is the last of its kind."""
+        """Whether a message is the latest of its kind and asks current approvers."""
         if approval.status is not Status.PENDING or message.since_ms != since_of(approval):
             return False
         return Messages._is_last(message, messages)
 
     @staticmethod
     def _is_last(message: SideMessage, messages: tuple[SideMessage, ...]) -> bool:
-        """Whether it is no reminder that a newer one has replaced."""
+        """Whether no newer reminder replaces the message."""
         moments = [one.moment for one in messages if one.kind == REMINDER]
         return message.kind != REMINDER or message.moment == moments[-1]
 
 
 def _has_come_as_far(first: Approval, approval: Approval) -> bool:
-    """Whether the steps of an approval are on record for the first of its card, too."""
+    """Whether the first approval of the card has stored the same steps."""
     if since_of(first) != since_of(approval):
         return False
     return first.steps >= approval.steps and first.reminders >= approval.reminders
@@ -280,31 +281,31 @@ def _untold(name: str) -> SideMessage:
 
 
 class Climbing(Protocol):
-    """A ladder: see `EscalationPlanner`."""
+    """Reminds and escalates; see `EscalationPlanner`."""
 
     async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
-        """Do the step that is due."""
+        """Store the due step."""
         ...
 
     def next_ms(self, approval: Approval) -> int:
-        """When it goes on."""
+        """Return when the next step is due."""
         ...
 
     async def next_look_ms(self, approval: Approval) -> int:
-        """When it is looked at again."""
+        """Return when to check again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TermsSteps:
-    """The steps of what people decide under terms; `Reminders` has those of all else."""
+    """Escalation of approvals under terms; `Reminders` handles the others."""
 
     ladder: Climbing
     messages: Messages
     clock: Clock
 
     async def step(self, approval: Approval, visit: Visit, now_ms: int) -> Approval:
-        """Do what is due, on record; what is sent by it is still to be sent."""
+        """Store the due step; the caller sends its messages."""
         if approval.status is not Status.PENDING:
             return approval
         approval, fresh = await self.ladder.climb(approval, now_ms)
@@ -312,22 +313,22 @@ class TermsSteps:
         return approval
 
     def is_step(self, approval: Approval, visit: Visit, now_ms: int) -> bool:  # noqa: ARG002
-        """Whether people are told something now."""
+        """Whether people are notified now."""
         return bool(visit.fresh)
 
     def next_right(self, approval: Approval) -> int:
-        """When the rights of people begin or end next; soon, when something has to be sent."""
+        """Return when rights change next; soon if a message must be sent."""
         return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
 
     def is_quiet(self, approval: Approval, now_ms: int) -> bool:  # noqa: ARG002
-        """Whether nothing has to be sent, changed or removed beside the cards."""
+        """Whether no message must be sent, changed or removed."""
         return self.messages.is_quiet(approval)
 
     async def see_to(self, approval: Approval, visit: Visit, now_ms: int) -> int | None:  # noqa: ARG002
-        """See to the messages beside the cards; return when they need attention again.
+        """Update the messages; return when to check again.
 
         Raises:
-            DeliveryError: Slack did not take one now. What was done before is on record.
+            DeliveryError: Slack refused a message for now. Earlier results are stored.
         """
         again_ms = await self.messages.see_to(approval, visit)
         if approval.status is not Status.PENDING:

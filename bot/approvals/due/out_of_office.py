@@ -1,4 +1,4 @@
-"""People who are away, and whether anybody is left who could decide (6.3)."""
+"""Absences, and whether the remaining approvers can reach the quorum (6.3)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from storage.ports.approvals import ApprovalStore
 from storage.records import Approval, DelegationRecord, Kind, Status
 
 LOOK_AGAIN = timedelta(minutes=1)
-"""While nobody can decide: people come back."""
+"""Interval of checks while no person can decide."""
 _PAGE = 100
 _REMEMBERED = 1_000
-"""Approvals of which this process knows that it was asked to look at them."""
+"""Number of approvals whose requested checks this process remembers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absences:
-    """Says who is away from an approval; read once, for one moment."""
+    """Absences that affect an approval, cached for one pass."""
 
     delegations: DelegationStore
     clock: Clock
     _known: dict[str, Sequence[DelegationRecord]] = field(default_factory=dict)
 
     async def away(self, approval: Approval) -> Mapping[str, tuple[str, ...]]:
-        """Find out who is not to be mentioned, and who is in their place; see `Audience`."""
+        """Return absent people, with the people to mention instead; see `Audience`."""
         records = await self._records(approval)
         handed = delegations_of(records) if terms_of(approval).delegation else ()
         return {
@@ -51,7 +51,7 @@ class Absences:
         }
 
     async def next_ms(self, approval: Approval) -> int | None:
-        """When somebody stops standing in for a person who stays away; None where nobody does."""
+        """Return when the next delegation of an absent approver ends, or None."""
         if not waits_for_people(approval):
             return None
         records = await self._records(approval)
@@ -71,13 +71,13 @@ class Absences:
 
 @dataclass(frozen=True, slots=True)
 class FeasibilityMonitor:
-    """Finds out whether anybody can decide: at steps, when a vote was refused, and while stuck."""
+    """Checks feasibility at steps, after refused votes, and while infeasible."""
 
     _asked_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _asked: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     def asks(self, approval: Approval, now_ms: int) -> bool:
-        """Whether a vote that was refused has it looked at: once in a while, however many are."""
+        """Whether a refused vote triggers a check; limited in frequency."""
         since_ms = now_ms - self._asked_ms.get(approval.approval_id, 0)
         if approval.status is not Status.PENDING or since_ms < milliseconds(LOOK_AGAIN):
             return False
@@ -93,18 +93,13 @@ class FeasibilityMonitor:
         *,
         is_step: bool,
     ) -> Approval:
-        """Put on record that nobody can decide, or that somebody can again.
-
-        A look-up that fails, or takes long, changes nothing.
+        """Store whether an approval can be decided. Failed look-ups change nothing.
 
         Args:
-            approval: It waits.
-            approvals: Where it is kept.
-            outlook: Looks people up.
-            is_step: Whether a step of its ladder is due.
-
-        Returns:
-            The approval, as it is on record.
+            approval: A pending approval.
+            approvals: Stored approvals.
+            outlook: Checks feasibility.
+            is_step: Whether an escalation step is due.
         """
         is_asked = self._asked.pop(approval.approval_id, False)
         if approval.kind is Kind.QUESTION or not (is_step or is_asked or approval.stuck):
@@ -124,7 +119,7 @@ class FeasibilityMonitor:
 
 
 def waits_for_people(approval: Approval) -> bool:
-    """Whether backups would be asked at once, if nobody were left."""
+    """Whether the approval would escalate at once if no approver were left."""
     if approval.status is not Status.PENDING or not approval.terms_json:
         return False
     try:
@@ -135,7 +130,7 @@ def waits_for_people(approval: Approval) -> bool:
 
 
 async def waiting_for_people(storage: Storage, team_id: str) -> AsyncIterator[Approval]:
-    """All approvals of a workspace whose backups would be asked at once, if nobody were left."""
+    """Yield approvals that would escalate at once if no approver were left."""
     approvals, after = await storage.restoring.pending(limit=_PAGE)
     while after:
         for approval in approvals:

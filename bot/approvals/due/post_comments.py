@@ -1,4 +1,4 @@
-"""Questions asked back, posted into the thread, on record before: until an answer or the end."""
+"""Post questions about an approval into its thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BackQuestions:
-    """Posts what people ask requesters or the agent about a card, under the lease of the card."""
+    """Posts questions to requesters or agents, under the lease of the card."""
 
     approvals: ApprovalStore
     notifier: Notifier
@@ -27,18 +27,17 @@ class BackQuestions:
 
     @staticmethod
     def wait(approval: Approval) -> bool:
-        """Whether there is one to be posted, or one whose message still asks for an answer."""
+        """Whether a question must be posted or its message updated."""
         return any(_is_due(approval, one) for one in dialog_of(approval))
 
     async def post(self, approval: Approval) -> Approval:
-        """Post those that are not posted yet, each once; return the record with them.
+        """Post each new question once; update answered ones.
 
-        One whose post was lost on its way is looked for first. One that Slack will never take
-        stands on the card alone. Where the record has changed meanwhile, it is attended to again.
-        What was answered, or is over, stops asking.
+        A lost post is searched for first. A question that Slack refuses for good is on the card
+        only. If the record changed meanwhile, the approval is processed again.
 
         Raises:
-            DeliveryError: Slack did not take one now.
+            DeliveryError: Slack refused a message for now.
         """
         for one in dialog_of(approval):
             if not _is_due(approval, one):
@@ -86,7 +85,7 @@ class BackQuestions:
         return replace(one, closed="yes")
 
     async def _keep(self, changed: Approval) -> bool:
-        if changed.status is not Status.PENDING:  # nobody adds to it any more
+        if changed.status is not Status.PENDING:  # closed questions get no answers
             return await self.approvals.mark_beside(
                 changed.approval_id, fence=changed.fence, dialog_json=changed.dialog_json
             )

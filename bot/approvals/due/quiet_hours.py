@@ -1,4 +1,4 @@
-"""The port by which attendances learn who is not to be told now, and who wants cards sent."""
+"""Port to preferences: whom not to notify now, and who prefers direct cards."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from storage.records import Approval
 
 
 class DoNotDisturb(Protocol):
-    """Says who is not to be told now: see `PersonalDoNotDisturb`."""
+    """Tells whom not to notify now; see `PersonalDoNotDisturb`."""
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
-        """Those who are not to be disturbed now, and until when."""
+        """Return the people in quiet hours, and until when."""
         ...
 
     async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
-        """Those who want cards by direct message, wherever they are."""
+        """Return the people who want cards by direct message."""
         ...
 
     async def left_out(
         self, approval: Approval, found: Due, people: Collection[str]
     ) -> Mapping[str, int]:
-        """Those who have it on a list, and when they are told all the same; 0 for not at all."""
+        """Return people whose digest replaces a message; when to notify them, 0 for never."""
         ...
 
     async def later(self, approval: Approval, user_id: str) -> int:
-        """When somebody is to be reminded of a question of theirs; 0 for now."""
+        """Return when to remind a person of their own question; 0 for now."""
         ...
 
 
 class NeverQuiet:
-    """Nobody has said when not to be told, or what to be sent, and nobody is sent a list."""
+    """Default preferences: no quiet hours, no direct messages, no digest."""
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002 - see Considerate
-        """See `DoNotDisturb`."""
+        """Return no people."""
         return {}
 
     async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:  # noqa: ARG002 - see Considerate
-        """See `DoNotDisturb`."""
+        """Return no people."""
         return frozenset()
 
     async def left_out(
@@ -48,9 +48,9 @@ class NeverQuiet:
         found: Due,  # noqa: ARG002 - see Considerate
         people: Collection[str],  # noqa: ARG002 - see Considerate
     ) -> Mapping[str, int]:
-        """See `DoNotDisturb`."""
+        """Return no people."""
         return {}
 
     async def later(self, approval: Approval, user_id: str) -> int:  # noqa: ARG002 - see Considerate
-        """See `DoNotDisturb`."""
+        """Return 0."""
         return 0

@@ -1,11 +1,8 @@
-"""The messages beside a card without terms: reminders, and the one to backup people.
+"""Reminders and escalation of approvals without terms, such as questions.
 
-Such are questions, and what earlier releases have asked; `messages` is about all others.
-
-Each is posted once, links to the card, and is edited when there is nothing to be decided any more.
-That one is about to be posted is on record before it is, so that after a crash it is looked for.
-There is one reminder of a card at a time: the next one takes its place, as an edited message would
-notify nobody.
+`messages` handles all others. Each message is posted once, links to the card, and is edited when it
+is obsolete. A post is stored before it is attempted, so it can be searched for after a crash. A new
+reminder replaces the previous message, because edited messages notify nobody.
 """
 
 from __future__ import annotations
@@ -28,12 +25,12 @@ from storage.records import UNKNOWN_TS, Approval, Kind, Status
 logger = logging.getLogger(__name__)
 
 ESCALATION = "escalation"
-"""In `Visit.fresh`: the backup people were not asked before this visit."""
+"""Marker in `Visit.fresh`: the escalation began in this pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reminders:
-    """Asks people once more, and tells them when that is over."""
+    """Reminds and escalates, and removes the messages at the end."""
 
     approvals: ApprovalStore
     audit: AuditStore
@@ -43,33 +40,33 @@ class Reminders:
     consideration: DoNotDisturb = field(default_factory=NeverQuiet)
 
     async def step(self, approval: Approval, visit: Visit, now: int) -> Approval:
-        """Let the backup people decide, too, if it is time: on record before anybody is told."""
+        """Store the escalation to backup people if it is due, before notifying them."""
         if approval.escalated_ms is None:
             visit.fresh.add(ESCALATION)
         if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
             store, name = self.approvals, approval.approval_id
             newest = await store.escalate(name, fence=approval.fence, now_ms=now)
             newest = newest or await store.get(name)
-            approval = replace(newest, fence=approval.fence)  # never that of who took the lease
+            approval = replace(newest, fence=approval.fence)  # keep our fencing token
         if approval.escalated_ms is not None and not approval.escalation_told:
-            # Whoever escalated it may have died right after.
+            # The process that escalated may have crashed before this.
             await note_escalation(self.audit, approval, approval.escalated_ms)
         return approval
 
     def is_step(self, approval: Approval, visit: Visit, now: int) -> bool:  # noqa: ARG002 - see Messages
-        """Whether people are told something now."""
+        """Whether people are notified now."""
         is_asked = approval.escalated_ms is not None and not approval.escalation_told
         return is_asked or now >= (approval.remind_ms or now + 1)
 
     def next_right(self, approval: Approval) -> int:
-        """When the rights of people begin or end next, whether or not anybody is told."""
+        """Return when rights change next, with or without a message."""
         return replace(approval, remind_ms=None).next_ms
 
     async def see_to(self, approval: Approval, visit: Visit, now: int) -> int | None:
-        """See to the messages beside the card; return when it needs attention again.
+        """Update the messages of an approval; return when to check again.
 
         Raises:
-            DeliveryError: Slack did not take one now.
+            DeliveryError: Slack refused a message for now.
         """
         if approval.status is not Status.PENDING:
             await self.conclude(approval)
@@ -80,17 +77,17 @@ class Reminders:
         return await self.remind(approval, now)
 
     async def ask_backups(self, approval: Approval, *, look_first: bool) -> Approval:
-        """Post the message to the backup people that is not in the thread yet.
+        """Post the missing message to the backup people.
 
-        While the card cannot be shown there is nothing that they could click on; it is tried again
-        with what is due anyway, and so is a message that Slack will never take.
+        Without a card there is no button to click, so the message waits for the card. A message
+        that Slack refuses for good is retried with the next due work.
 
         Returns:
-            The approval; as told when the message stood there before, so that a reminder that is
-            due now mentions the backup people, too.
+            The approval; marked as notified if the message existed before, so that a due
+            reminder mentions the backup people, too.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the message for now.
         """
         if approval.escalated_ms is None or approval.escalation_told or approval.undeliverable:
             return approval
@@ -118,16 +115,16 @@ class Reminders:
         name, fence = approval.approval_id, approval.fence
         if not await self.approvals.mark_escalation_told(
             name, fence=fence, digest=approval.digest, escalation_ts=ts
-        ):  # an edit came first: what was posted is taken back
+        ):  # an edit came first: remove the message
             await self.approvals.mark_messages(
                 name, fence=fence, reminder_ts=None, escalation_ts=ts
             )
 
     async def remind(self, approval: Approval, now: int) -> int:
-        """Remind if it is time; return when the approval needs attention next.
+        """Send a due reminder; return when to check again.
 
         Raises:
-            DeliveryError: It has to wait.
+            DeliveryError: Slack refused the message for now.
         """
         was_begun = approval.reminder_ts == UNKNOWN_TS
         is_due = approval.remind_ms is not None and now >= approval.remind_ms
@@ -145,17 +142,17 @@ class Reminders:
         return replace(approval, remind_ms=remind_ms).next_ms
 
     def is_quiet(self, approval: Approval, now: int) -> bool:
-        """Whether nothing has to be posted, edited or removed beside the card."""
+        """Whether no message must be posted, edited or removed."""
         is_told = approval.escalated_ms is None or approval.escalation_told
         has_none = not approval.reminder_ts and not approval.escalation_ts
         is_due = approval.status is Status.PENDING and now >= (approval.remind_ms or now + 1)
         return is_told and has_none and not is_due
 
     async def take_back(self, approval: Approval) -> None:
-        """Remove what asked other people than those who are asked now: an edit has changed them.
+        """Remove messages to people who are no longer asked after an edit.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the removal for now.
         """
         is_old = bool(approval.reminder_ts) and not approval.reminders
         was_asked = bool(approval.escalation_ts) and approval.escalated_ms is None
@@ -167,7 +164,7 @@ class Reminders:
             await self._forget(approval, reminder=is_old, escalation=was_asked)
 
     async def remove(self, approval: Approval, ts: str) -> None:
-        """Remove a message of ours that nobody needs; it stays where Slack does not take that."""
+        """Remove an obsolete message; ignore Slack's refusal."""
         try:
             await self.notifier.take_back(replace(approval, reminder_ts=ts), reminder=True)
         except DeliveryError as error:
@@ -178,12 +175,12 @@ class Reminders:
             )
 
     async def conclude(self, approval: Approval) -> None:
-        """Remove the messages below a card: the card says how it ended.
+        """Remove the messages below an ended card, which shows the outcome.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the removal for now.
         """
-        # Who was to be asked when the decision came may have been asked all the same.
+        # Backups may have been asked while the decision arrived.
         if approval.escalated_ms is not None and not approval.escalation_told:
             approval = replace(approval, escalation_ts=approval.escalation_ts or UNKNOWN_TS)
         if approval.reminder_ts:
@@ -217,11 +214,11 @@ class Reminders:
     ) -> None:
         if approval.reminder_ts and not was_begun:
             await self.notifier.take_back(approval, reminder=True)
-        if was_begun:  # who counted it may have died before it was noted
+        if was_begun:  # the process may have crashed before recording it
             await note_reminder(self.audit, approval.reminders, approval, now)
 
         async def go() -> bool:
-            if was_begun:  # it is counted already
+            if was_begun:  # counted already
                 return await self._is_ours(approval)
             if not await self._count(approval, remind_ms, ts=UNKNOWN_TS):
                 return False
@@ -249,7 +246,7 @@ class Reminders:
         )
 
     async def _is_ours(self, approval: Approval) -> bool:
-        """Whether it still waits, for the same people, and this process has its lease."""
+        """Whether it is pending for the same people, under this process's lease."""
         newest = await self.approvals.get(approval.approval_id)
         ours = (newest.fence, newest.digest) == (approval.fence, approval.digest)
         return ours and newest.status is Status.PENDING

@@ -1,8 +1,8 @@
-"""The sign at the root of a thread: that something waits in it, and how it ended.
+"""Reaction on a thread's first message: pending, or the outcome.
 
-The sign of an approval is on its record before anybody sees it: a new one says that it waits from
-its birth. What a crash left open is done again, which does no harm. Signs help; nothing waits for
-them, and nothing fails by them.
+An approval's reaction is stored before it is shown: a new approval starts as pending. After a crash
+the update is repeated, which is idempotent. Reactions are optional: other work neither waits for
+them nor fails with them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ logger = logging.getLogger(__name__)
 
 WAITS = "waits"
 SHARED = "waits, shared"
-"""It waits, and another process may just be taking that off: it is put on once more, later."""
+"""Pending, but another process may be removing the reaction: set again later."""
 _WAITING = frozenset({WAITS, SHARED})
 SIGN_PATIENCE = timedelta(seconds=1.5)
-"""The part of an attendance that a sign may take."""
+"""Longest part of a pass for updating the reaction."""
 LATER = timedelta(seconds=5)
-"""A sign that Slack does not take now is tried again after this."""
+"""Retry delay for a reaction."""
 _REMEMBERED = 1_000
-"""Threads of which this process knows which signs it has put on."""
+"""Number of threads whose reactions this process remembers."""
 _OLDER = 10
-"""Approvals of a thread whose signs may still be on its root."""
+"""Maximum number of a thread's approvals with possible reactions."""
 _ENDS: Mapping[Status, str] = {
     Status.REJECTED: "rejected",
     Status.EXPIRED: "expired",
@@ -56,7 +56,7 @@ _RUNS: Mapping[RunState, str] = {
 
 
 def sign_of(approval: Approval) -> str:
-    """The name of the sign that an approval has now."""
+    """Return the name of an approval's current reaction."""
     if approval.status is Status.PENDING:
         return WAITS
     if approval.status not in {Status.APPROVED, Status.ANSWERED}:
@@ -70,7 +70,7 @@ def sign_of(approval: Approval) -> str:
 
 
 def _is_left(approval: Approval) -> bool:
-    """Whether somebody said of a call in doubt that it is not to run again, and has not run."""
+    """Whether a doubt was settled as: did not run, do not run again."""
     text = approval.decision.answer_json if approval.decision else ""
     found = json.loads(text) if text else {}
     return isinstance(found, dict) and found.get("choice") == "give_up"
@@ -78,14 +78,14 @@ def _is_left(approval: Approval) -> bool:
 
 @dataclass(slots=True)
 class _Root:
-    """The root of a thread, as far as this process knows.
+    """Cached state of a thread's first message.
 
     Attributes:
-        lock: Held while its signs are changed.
-        waiting: Ids of approvals whose waiting it has shown.
-        over: Ids of those of a turn that had ended at the last look.
-        ends: How approvals ended: the turn and the sign of each, by id; None before the look-up.
-        seen: Its open approvals by id, as the pass over the thread has read them last.
+        lock: Held while reactions change.
+        waiting: Ids of approvals shown as pending.
+        over: Ids of the turn's approvals that had ended at the last look-up.
+        ends: Outcome by approval id: turn and reaction; None before the look-up.
+        seen: Open approvals by id, as last read by the thread's worker.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -97,7 +97,7 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class ThreadReactions:
-    """Keeps the roots of threads true, under the leases of approvals."""
+    """Updates the reactions of threads, under the leases of approvals."""
 
     approvals: ApprovalStore
     roots: Reactions
@@ -105,17 +105,16 @@ class ThreadReactions:
     _known: LRUCache[str, _Root] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     def saw(self, thread_id: str, seen: Mapping[str, Status]) -> None:
-        """Take the open approvals of a thread as somebody has just read them."""
+        """Take the open approvals of a thread as just read."""
         root: _Root | None = self._known.get(thread_id)
         if root is not None:
             root.seen = seen
 
     async def see_to(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:
-        """Bring the root to what the record says.
+        """Update the reaction from the record.
 
         Returns:
-            The sign that is to be put on record, None where it stands there; and when to try again,
-            None when that is not needed.
+            The reaction to store, None if stored; and when to retry, or None.
         """
         try:
             async with asyncio.timeout(SIGN_PATIENCE.total_seconds()):
@@ -151,8 +150,8 @@ class ThreadReactions:
     async def _wait(
         self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], visit: Visit
     ) -> tuple[str | None, int | None]:
-        """Show that something waits, and nothing else: what ended is shown when nothing waits."""
-        if not (visit.is_born and root.waiting):  # else it is there, for another approval
+        """Show the pending reaction alone; outcomes are shown once none is pending."""
+        if not (visit.is_born and root.waiting):  # otherwise another approval has set the reaction
             await self.roots.put(approval, WAITS, look_first=not visit.is_born)
             for sign in sorted({sign for _, sign in ends.values()}):
                 await self.roots.take(approval, sign)
@@ -169,14 +168,14 @@ class ThreadReactions:
     async def _end(
         self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], now: str
     ) -> None:
-        """Show how it ended; where something else waits, that is shown alone until it ended, too.
+        """Show the outcome, unless another approval of the thread is pending.
 
-        Where another process may have asked something, that is looked up again afterwards: what was
-        asked meanwhile is seen, or puts its sign on later.
+        If another process may have created an approval, the thread is read again afterwards: a
+        concurrent approval is either found, or sets its reaction later.
         """
         was, turn = approval.sign, approval.checkpoint_id
         is_alone = approval.sign == WAITS and root.waiting == {approval.approval_id}
-        is_seen = approval.approval_id in root.over  # the last look was after its end
+        is_seen = approval.approval_id in root.over  # the last look-up came after its end
         waits = not is_alone and await self._others(approval, root, is_seen=is_seen)
         root.waiting.discard(approval.approval_id)
         if was in _WAITING and not (is_alone or is_seen or waits):
@@ -201,12 +200,12 @@ class ThreadReactions:
     async def _lift(
         self, approval: Approval, root: _Root, signs: Iterable[str], *, is_alone: bool
     ) -> None:
-        """Take off that something waits."""
+        """Remove the pending reaction."""
         root.waiting.clear()
         try:
             await self.roots.take(approval, WAITS)
         except BaseException:
-            root.over = frozenset()  # it still stands there: whoever comes next takes it off
+            root.over = frozenset()  # the reaction remains: the next update removes it
             raise
         if not is_alone and await self._others_wait(approval, root):
             await self.roots.put(approval, WAITS, again=True)
@@ -214,14 +213,14 @@ class ThreadReactions:
                 await self.roots.take(approval, sign)
 
     async def _others(self, approval: Approval, root: _Root, *, is_seen: bool) -> bool:
-        """Whether something else in its thread waits."""
+        """Whether another approval of the thread is pending."""
         rest = root.waiting - {approval.approval_id}
         if is_seen or (not rest and approval.sign not in _WAITING):
             return bool(rest)
         return _others_waited(approval, root) or await self._others_wait(approval, root)
 
     async def _others_wait(self, approval: Approval, root: _Root) -> bool:
-        """Whether something else waits; what had ended by now is kept in mind: no other look."""
+        """Whether another approval of the thread is pending; caches the ended ones."""
         heads = await self.approvals.heads_of(approval.thread_id)
         root.over = frozenset(
             one.approval_id
@@ -233,7 +232,7 @@ class ThreadReactions:
         return bool(root.waiting)
 
     async def _known_ends(self, approval: Approval) -> dict[str, tuple[str, str]]:
-        """How other approvals of the thread ended, as it is on record."""
+        """Return the stored outcomes of the thread's other approvals."""
         found = await self.approvals.newest_of(approval.thread_id, limit=_OLDER)
         return {
             one.approval_id: (one.checkpoint_id, one.sign)
@@ -243,14 +242,14 @@ class ThreadReactions:
 
 
 def _is_first(approval: Approval) -> bool:
-    """Whether it is of the first turn of its thread."""
+    """Whether the approval belongs to the first turn of its thread."""
     return approval.checkpoint_id.endswith("#1")
 
 
 def _others_waited(approval: Approval, root: _Root) -> bool:
-    """Whether something else waited when the thread was last read, after this one had ended.
+    """Whether another approval was pending at the last read after the end.
 
-    Who ends that looks, or has it read, after its own end: then this one does not wait any more.
+    A later end is followed by a read of its own, which finds this approval ended.
     """
     seen, root.seen = root.seen, {}
     is_after = seen.get(approval.approval_id, Status.PENDING) is not Status.PENDING

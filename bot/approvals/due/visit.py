@@ -1,4 +1,4 @@
-"""An approval under its lease: one visit to it, and the messages that it keeps beside its card."""
+"""State of one worker pass over an approval, and its stored messages."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from bot.ports.notifier import SideMessage
 from storage.records import Approval
 
 OWN = "own:"
-"""Begins the key of a card that is in a direct message because somebody has asked for that."""
+"""Prefix of keys of cards sent by direct message as a preference."""
 BATCH = "batch"
-"""Kind of a card of several in a direct message."""
+"""Kind of a batch card in a direct message."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Visit:
-    """One attendance under a lease.
+    """One pass under a lease.
 
     Attributes:
-        hold: The record as claimed.
-        is_born: Whether the lease is the one that a new approval has: its request is in the audit,
-            and its post is taken for begun.
-        is_told: Whether the decision that it was claimed with is in the audit, and the thread knows
-            of it.
-        fresh: Keys of what is new beside the card: no earlier try can have posted it.
-        keepers: Ids of approvals whose cards have to be drawn again after it.
-        again_ms: When a grant is tried again that could not be given; None where none is.
+        hold: The claimed record.
+        is_born: Whether the approval was created with this lease: its request is in the audit, and
+            its post counts as attempted.
+        is_told: Whether the decision is in the audit and the thread was woken.
+        fresh: Keys of new messages, which no earlier attempt can have posted.
+        keepers: Ids of approvals whose batch cards must be updated afterwards.
+        again_ms: When to retry creating a grant, or None.
     """
 
     hold: ClaimedRecord[Approval]
@@ -40,19 +39,19 @@ class Visit:
     again_ms: int | None = None
 
     def is_first(self, approval: Approval, key: str = "") -> bool:
-        """Whether nobody can have posted a card of it before; or the message of a key.
+        """Whether no card, or no message of a key, can have been posted before.
 
-        After a restore, that is not known of anything.
+        After a restore, this is unknown and False.
         """
         return (self.is_born or key in self.fresh) and not approval.restored_to_ms
 
     def knows(self, approval: Approval) -> bool:
-        """Whether the thread knows how it was decided; not when that came during the visit."""
+        """Whether the thread was woken for the decision; False if it came during the pass."""
         return self.is_told and approval.decision == self.hold.record.decision
 
 
 def read_beside(text: str) -> tuple[SideMessage, ...]:
-    """Read the messages beside a card, as a record keeps them; of damaged ones, none."""
+    """Read the stored messages of an approval; empty if damaged."""
     with suppress(TypeError, ValueError, RecursionError, LookupError):
         found = json.loads(text)
         return tuple(SideMessage(**{**one, "mentions": tuple(one["mentions"])}) for one in found)
@@ -60,21 +59,21 @@ def read_beside(text: str) -> tuple[SideMessage, ...]:
 
 
 def write_beside(messages: Iterable[SideMessage]) -> str:
-    """Write them for the record."""
+    """Serialize the messages of an approval."""
     return json.dumps([asdict(one) for one in messages], separators=(",", ":"))
 
 
 def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
-    """The same message, where it was posted."""
+    """Return the message with the location where it was posted."""
     return replace(message, channel=found.channel, ts=found.ts)
 
 
 def of_several(copy: SideMessage) -> SideMessage:
-    """The same for the card of several: who keeps that has it."""
+    """Return a direct-message card changed to the batch card that the keeper updates."""
     return replace(copy, key=f"{BATCH}:{copy.user}", kind=BATCH)
 
 
 def users_of(approval: Approval) -> frozenset[str]:
-    """Slack user ids of all who have a card of this one approval by direct message."""
+    """Return Slack user ids of people with a direct card of this approval only."""
     copies = read_beside(approval.cards_json)
     return frozenset(one.user for one in copies if one.user and one.kind != BATCH)

@@ -1,6 +1,6 @@
-"""The due work of an approval, under a lease: draw its card, remind, escalate, expire.
+"""Process due approvals: update messages, remind, escalate, expire.
 
-Each step may be repeated without harm, and the scheduler repeats what a crash left open.
+Each step is idempotent, and the scheduler repeats steps that a crash prevented.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status
 logger = logging.getLogger(__name__)
 
 RESULT_PATIENCE_S = 0.15
-"""The card of an approved call waits so long for its result, so that it is updated once."""
+"""Seconds to wait for an approved call's result, so the card is updated once."""
 MOST_AT_ONCE = 500
-"""The most cards drawn again when Slack lets the app in; the others follow by themselves."""
+"""Maximum number of cards to update when Slack accepts the app again."""
 _REMEMBERED = 1_000
-"""The most decisions whose threads this process remembers to have woken."""
+"""Number of decisions whose threads this process remembers as woken."""
 
 
 _LOOKED_BACK = 50
-"""The newest requests of a thread, among which the one is that a new one replaces."""
+"""Number of a thread's newest requests among which a replaced one is searched."""
 
 
 def replaced_by(newer: Approval, known: Sequence[Approval]) -> Approval | None:
-    """The request that a new one replaces: the newest of the same call that was called off."""
+    """Return the newest cancelled request of the same call, which a new one replaces."""
     same = (
         one
         for one in known
@@ -82,24 +82,24 @@ def replaced_by(newer: Approval, known: Sequence[Approval]) -> Approval | None:
 
 
 def _nothing() -> None:
-    """Nobody looks at it."""
+    """Do nothing."""
 
 
 async def _no_grant(_: Approval) -> int | None:
-    """There are no grants."""
+    """Return None: there are no grants."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The outcome of an attendance.
+    """Result of a pass.
 
     Attributes:
         seen: The record as last read.
-        due_ms: When it needs attention again; None when it does not.
-        failed: Whether that is because of a fault.
-        drawn: The card as it was drawn, when that is not on record yet.
-        sign: The sign at the root of the thread, when that is not on record yet.
+        due_ms: When the approval is due next, or None.
+        failed: Whether it is due because of an error.
+        drawn: The drawn card, if not stored yet.
+        sign: The thread's reaction, if not stored yet.
     """
 
     seen: Approval
@@ -111,12 +111,12 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Flight:
-    """An attendance that goes on in this process.
+    """A running pass of this process.
 
     Attributes:
-        is_wanted: Whether somebody wanted another one, and no release has seen yet what for.
-        keepers: Ids of approvals whose cards have to be drawn again after it.
-        over: Set at its end.
+        is_wanted: Whether another pass was requested that no release has seen.
+        keepers: Ids of approvals whose batch cards must be updated afterwards.
+        over: Set at the end.
     """
 
     is_wanted: bool = False
@@ -126,26 +126,25 @@ class _Flight:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalWorker:
-    """All that is due for approvals, done by one process at a time.
+    """Processes due approvals, one process per approval.
 
     Args:
-        storage: Where records are kept.
-        directory: Who people are: finds out whether anybody can decide.
-        notifier: How people are told.
+        storage: The database.
+        directory: Looks people up, to check feasibility.
+        notifier: Sends messages.
         clock: The time now.
         owner: Name of this process in leases.
         wake: Starts the work of a thread in this process, without waiting for it.
-        remind_after: From one reminder to the next, where there are no terms; doubled each time.
+        remind_after: Interval of reminders without terms; doubled each time.
         policy: The policy in force.
-        alarm: Tells people that somebody let a call run without them.
-        signs: Shows at the root of threads that something waits; None shows nothing.
-        batches: Shows several approvals on one card; None shows each on its own.
-        visited: Told that something about an approval may have changed.
+        alarm: Sends break-glass alerts.
+        signs: Updates reactions of threads; None for no reactions.
+        batches: Displays several approvals on one card; None for separate cards.
+        visited: Called when an approval may have changed.
         pause: Waits for some seconds.
-        consideration: Who is not to be told now.
-        answers: Has agents answer what people ask them; None where nobody can ask one.
-        grant: Gives the standing grant that goes with an approval, where it is missing; returns
-            when to try again, if it has to be.
+        consideration: Notification preferences and quiet hours.
+        answers: Lets agents answer questions; None if no agent can be asked.
+        grant: Creates the missing grant of an approval; returns when to retry, or None.
     """
 
     storage: Storage
@@ -176,13 +175,13 @@ class ApprovalWorker:
 
     @property
     def shared(self) -> SharedCards | None:
-        """The cards of several; None where each approval has one of its own."""
+        """Batch cards; None if each approval has its own card."""
         if self.batches is None:
             return None
         return SharedCards(self.storage.approvals, self.batches, self.clock, self._want_drawn)
 
     async def _want_drawn(self, keeper: str) -> None:
-        """Put on record that a card of several has to be drawn: one write for all before it."""
+        """Store that a batch card must be updated; one write for several requests."""
 
         async def redraw() -> None:
             await self.storage.approvals.redraw(keeper, now_ms=self.clock())
@@ -190,14 +189,14 @@ class ApprovalWorker:
         await self._gathering.write(keeper, redraw)
 
     def together(self, approvals: Sequence[Approval]) -> list[Approval]:
-        """Put new approvals of one turn on cards with others, before they are put on record."""
+        """Assign new approvals of one turn to batch cards, before they are stored."""
         return [*approvals] if self.batches is None else together(approvals, self.batches.takes)
 
     def ladder(self, directory: Directory | None = None) -> EscalationPlanner:
-        """The ladder of what people decide under terms.
+        """Return the planner of reminders and escalation.
 
         Args:
-            directory: Where people are looked up for it; where they always are when None.
+            directory: Looks people up; None for the default directory.
         """
         where = directory or self.directory
         absences = Absences(self.storage.delegations, self.clock)
@@ -213,7 +212,7 @@ class ApprovalWorker:
         )
 
     def _steps(self, approval: Approval, directory: Directory) -> Reminders | TermsSteps:
-        """The steps by the clock: those of the terms, or the ones from before there were any."""
+        """Return the escalation: by terms, or without terms."""
         if not approval.terms_json:
             return self._nudges
         return TermsSteps(self.ladder(directory), self._messages, self.clock)
@@ -234,14 +233,13 @@ class ApprovalWorker:
         return Reminders(*stores, self.notifier, self.clock, *more)
 
     def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
-        """Give a new approval, before it is put on record, a lease of this process to draw it.
+        """Return a new, unstored approval that this process already holds the lease of.
 
-        So no claim is needed; and as its post is taken for begun, it is looked for when this
-        process dies.
+        No claim is needed. If this process crashes, the card is searched for before it is posted.
 
         Args:
             approval: The record.
-            is_shared: Whether another process may be at work in its thread.
+            is_shared: Whether another process may be working on its thread.
         """
         until_ms = self.clock() + milliseconds(LEASE)
         return replace(
@@ -255,10 +253,10 @@ class ApprovalWorker:
         )
 
     async def request(self, approvals: Sequence[Approval]) -> None:
-        """Show the cards of new approvals, in order: they are on record, with their requests.
+        """Show the cards of new approvals, in order; they and their requests are stored.
 
         Raises:
-            StoreUnavailableError: Their leases end by themselves, and the work is due again.
+            StoreUnavailableError: The leases expire, and the approvals are due again.
         """
         for approval in approvals:
             await self._show(approval)
@@ -266,7 +264,7 @@ class ApprovalWorker:
                 await self._lead_on(approval)
 
     async def _show(self, approval: Approval) -> None:
-        """Show the card of a new approval, under the lease that it was born with."""
+        """Show the card of a new approval, under the lease that it was created with."""
         hold = self._work.born(approval)
         if hold is None:
             await self._give_back(approval)
@@ -279,7 +277,7 @@ class ApprovalWorker:
             await self.attend(name)
 
     async def _lead_on(self, newer: Approval) -> None:
-        """Have the card of the request that a new one replaces lead to it, once that is there."""
+        """Link the card of a replaced request to the new card, once that is posted."""
         store = self.storage.approvals
         card_ts = (await store.get(newer.approval_id)).card_ts
         older = replaced_by(newer, await store.newest_of(newer.thread_id, limit=_LOOKED_BACK))
@@ -288,11 +286,11 @@ class ApprovalWorker:
             await self.attend(older.approval_id)
 
     async def tell_thread(self, approval: Approval) -> None:
-        """Put on record how it was decided, and wake its thread; see `tell_threads`."""
+        """Store a decision and wake its thread; see `tell_threads`."""
         await self.tell_threads([approval])
 
     async def tell_threads(self, approvals: Sequence[Approval]) -> None:
-        """Put on record how each was decided, and wake their threads, each once."""
+        """Store decisions and wake their threads, each thread once."""
         for thread_id in dict.fromkeys(one.thread_id for one in approvals):
             decided = [one for one in approvals if one.thread_id == thread_id]
             entries = [decision_entries(one, one.decision) for one in decided if one.decision]
@@ -306,81 +304,78 @@ class ApprovalWorker:
                 self._told[one.approval_id] = one.decision.at_ms
 
     def saw(self, thread_id: str, approvals: Sequence[Approval | ApprovalHead]) -> None:
-        """Take the open approvals of a thread as its pass has just read them."""
+        """Take the open approvals of a thread as just read."""
         if self.signs is not None:
             self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
 
     def _knows(self, approval: Approval, visit: Visit) -> bool:
-        """Whether the thread was woken for how it was decided: by this process, once is enough."""
+        """Whether the thread was woken for the decision; once per process suffices."""
         decision = approval.decision
         is_told = decision is not None and self._told.get(approval.approval_id) == decision.at_ms
         return is_told or visit.knows(approval)
 
     async def alert(self, approval: Approval) -> None:
-        """Tell people of a call that runs without them, if it does: once in this process."""
+        """Send the alerts of a break-glass decision, once per process."""
         if approval.decision is not None and approval.decision.emergency_json:
             await self.alarm(approval)
 
     async def note_votes(self, approval: Approval) -> None:
-        """Put the present votes on record, where they are not yet."""
+        """Record current votes that are not in the audit yet."""
         entries = vote_entries(approval)
         if entries:
             await self.storage.audit.append_all(entries)
 
     async def redraw(self, approval_id: str) -> None:
-        """Draw a card once more, whatever it shows."""
+        """Update a card again, even if it seems current."""
         if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
             await self.attend(approval_id)
 
     async def look_soon(self, approval: Approval) -> None:
-        """Have it found out whether anybody can still decide: a vote was refused.
-
-        It is looked at once in a while, however many are refused.
-        """
+        """Schedule a feasibility check after a refused vote, limited in frequency."""
         now = self.clock()
         if self._lookout.asks(approval, now):
             await self.storage.approvals.redraw(approval.approval_id, now_ms=now)
 
     async def look_who_is_left(self, team_id: str) -> None:
-        """Look at what waits for people of whom somebody went away, or stands in for nobody now.
+        """Re-check pending approvals after an absence or the end of a delegation.
 
         Raises:
-            StoreUnavailableError: What was looked at so far is due; the rest goes on by its ladder.
+            StoreUnavailableError: Checked approvals are due; the others follow on schedule.
         """
         async for approval in waiting_for_people(self.storage, team_id):
             await self.redraw(approval.approval_id)
 
     async def catch_up(self) -> None:
-        """Draw the cards that Slack refused together with the app: it may let it in now.
+        """Update the cards that failed because Slack had refused the app.
 
         Raises:
-            StoreUnavailableError: Each of them is due again by itself.
+            StoreUnavailableError: Each of them is due again on schedule.
         """
         waiting = await self.storage.approvals.undelivered(reasons=REFUSALS, limit=MOST_AT_ONCE)
         for approval in waiting:
             await self.redraw(approval.approval_id)
 
     async def attend_decided(self, approval: Approval) -> None:
-        """Do what is due after a vote or a decision that the audit and the thread know.
+        """Process a vote or a decision that the audit and the thread know.
 
-        The result of an approved call that ends at once is on the card before this looks at it.
+        A result that is available at once is drawn together with the decision.
         """
         if lets_run(approval):
             await self.pause(RESULT_PATIENCE_S)
         await self.attend(approval.approval_id, is_told=True)
 
     async def attend(self, approval_id: str, *, is_told: bool = False) -> None:
-        """Do all that is due for one approval; nothing when another process has it.
+        """Process one approval if it is due, unless another process owns it.
 
-        Of what this process does for an approval at a time, one goes on and the others wait for it:
-        it sees what they came for when it gives its lease back, or else looks again.
+        Within this process, one pass runs at a time. Later callers wait for it; their changes are
+        seen by its release, or trigger another pass.
 
         Args:
-            approval_id: Which.
-            is_told: Whether its decision is in the audit, and the thread knows of it.
+            approval_id: The approval.
+            is_told: Whether its decision is in the audit and the thread was woken.
 
         Raises:
-            StoreUnavailableError: The lease ends by itself, and the work is due again.
+            StoreUnavailableError: The lease expires, and the approval is due again.
         """
         flight = self._flights.get(approval_id)
         if flight is not None:
@@ -404,9 +399,9 @@ class ApprovalWorker:
             await self._attend_together(name)
 
     async def _attend_together(self, keeper: str) -> None:
-        """Draw the card of several again: the first news at once, what follows soon after as one.
+        """Update a batch card again: the first change at once, later ones combined.
 
-        It is on record that the card has to be drawn: nobody has to wait here.
+        The card is stored as due, so callers need not wait.
         """
         if await self._gathering.wait(keeper, self.clock, self.pause):
             await self.attend(keeper)
@@ -421,7 +416,7 @@ class ApprovalWorker:
         )
 
     async def _give_back(self, approval: Approval) -> None:
-        """End a lease that no claim took: what is left of it may not be enough."""
+        """Release a lease of a new approval that is too short to use."""
         now = self.clock()
         await self.storage.approvals.release(
             approval.approval_id,
@@ -432,7 +427,7 @@ class ApprovalWorker:
         )
 
     async def _visit(self, visit: Visit, flight: _Flight | None = None) -> bool:
-        """Do what is due under a lease, and give that back; whether nothing more is due now."""
+        """Do the due work under a lease and release it; return whether nothing is due."""
         approval = visit.hold.record
         with about(
             thread_id=approval.thread_id,
@@ -441,7 +436,7 @@ class ApprovalWorker:
         ):
             outcome = await self._attend_in_time(visit)
         if flight is not None:
-            flight.is_wanted = False  # what changed until now is seen by the release
+            flight.is_wanted = False  # later changes are seen by the release
         is_done = await self.storage.approvals.release(
             approval.approval_id,
             fence=approval.fence,
@@ -460,10 +455,10 @@ class ApprovalWorker:
         return is_done
 
     async def _make_good(self, approval: Approval, drawn: DrawnCard | None) -> None:
-        """See to a card after this process was asleep: others may have drawn it meanwhile.
+        """Repair a card after this process was suspended: others may have updated it.
 
-        What was sent from here may have come after that: the card is drawn once more, whatever it
-        shows. Where it was posted twice, the one that no record knows is removed.
+        Requests sent by this process may have arrived later, so the card is updated once more. If
+        it was posted twice, the unknown post is removed.
         """
         store, name = self.storage.approvals, approval.approval_id
         if drawn is not None and drawn.card_ts != approval.card_ts:
@@ -480,7 +475,7 @@ class ApprovalWorker:
             return self._later(visit.hold.record, DeliveryError("attend", "no answer in time"))
 
     async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
-        """Act on the record as claimed."""
+        """Process the record as claimed."""
         now, look = self.clock(), LookupOnce(self.directory)
         await self._make_up(approval, visit)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
@@ -491,14 +486,14 @@ class ApprovalWorker:
         if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, visit, look, now)
         elif approval.open and not approval.run_json and not self._knows(approval, visit):
-            await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
+            await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
         drawn: DrawnCard | None = None
         try:
             approval, drawn = await self._drawing.draw(approval, visit)
             is_quiet = steps.is_quiet(approval, now) and not self._questions.wait(approval)
             if drawn is not None and not is_quiet:
-                # What follows may fail. Without the lease it is nobody's: see `_make_good`.
+                # The next steps may fail. Without a lease, the card is unknown: see `_make_good`.
                 if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
                     return _Outcome(approval, None, drawn=drawn)
                 drawn = None
@@ -511,14 +506,14 @@ class ApprovalWorker:
             return self._later(approval, error)
 
     async def _ask(self, approval: Approval) -> Approval:
-        """Post what people ask back; what is for the agent is put to it after that."""
+        """Post new questions; then ask the agent its questions."""
         approval = await self._questions.post(approval)
         if self.answers is not None:
             self.answers.see_to(approval)
         return approval
 
     async def _end_claim(self, approval: Approval, now: int) -> Approval:
-        """End a claim whose time is over: the card says no longer that somebody is on it (5.9)."""
+        """End an expired claim, so the card shows it no longer (5.9)."""
         claim = read_claim(approval.claim_json)
         if approval.status is not Status.PENDING or not claim.by or claim.holds(now):
             return approval
@@ -526,10 +521,10 @@ class ApprovalWorker:
         kept = await self.storage.approvals.annotate(
             changed, revision=approval.revision, now_ms=now
         )
-        return kept or approval  # somebody was quicker: what they changed is seen to next
+        return kept or approval  # another process wrote first: process its change next
 
     async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
-        """See to the sign at the root of the thread, last of all."""
+        """Update the thread's reaction, as the last step."""
         outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, visit.again_ms))
         if self.signs is None:
             return outcome
@@ -537,7 +532,7 @@ class ApprovalWorker:
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
     async def _make_up(self, approval: Approval, visit: Visit) -> None:
-        """Put on record what somebody may have died before: the request, votes, and a grant."""
+        """Record what a crash prevented: the request, votes, and a grant."""
         if approval.drawn_revision == 0 and not visit.is_born:
             await note_request(self.storage.audit, approval)
         if approval.status is Status.PENDING and not visit.is_told:
@@ -547,14 +542,14 @@ class ApprovalWorker:
     async def _look_ahead(
         self, approval: Approval, visit: Visit, look: Directory, now: int
     ) -> Approval:
-        """Find out whether anybody can decide; see `FeasibilityMonitor`."""
+        """Check whether the approval can be decided; see `FeasibilityMonitor`."""
         is_step = self._steps(approval, look).is_step(approval, visit, now)
         outlook = FeasibilityCheck(look, policy=self.policy, clock=self.clock)
         return await self._lookout.look(approval, self.storage.approvals, outlook, is_step=is_step)
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
-        """Try again when the fault may have passed; escalation and expiry are never late by it."""
-        is_late = error.retry_after is not None  # it only has to wait its turn
+        """Schedule a retry after a failure; escalation and expiry are never delayed."""
+        is_late = error.retry_after is not None  # only rate-limited
         if is_late:
             logger.debug(
                 "card update waits its turn: %s",
@@ -584,16 +579,16 @@ class ApprovalWorker:
 
 
 def _earliest(*times: int | None) -> int | None:
-    """The first of some moments; None where there is none."""
+    """Return the earliest time, or None."""
     return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
 
 def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:
-    """The moments at which a card that waits changes although nobody does anything."""
+    """Yield the times at which a pending card changes without an action."""
     yield approval.expires_ms
     if approval.stuck:
         yield now + milliseconds(LOOK_AGAIN)
-    if AgentAnswers.wait(approval):  # the process that asks the agent may die
+    if AgentAnswers.wait(approval):  # the process that asks the agent may crash
         yield now + milliseconds(EXPLAIN_AGAIN)
     claim = read_claim(approval.claim_json)
     if claim.holds(now):
