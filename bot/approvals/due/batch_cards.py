@@ -130,8 +130,8 @@ def _kept(approval: Approval, keeper: str) -> Approval:
 def _likeness(approval: Approval) -> tuple[str, ...]:
     """Return what approvals of one card have in common; empty for a separate card.
 
-    Only approvals with a card in the thread that a single vote decides can share a card. Progress of
-    several votes, and cards in other places, need a separate card.
+    Only approvals that a single vote decides, with a card in the thread, can share a card. Others
+    need a separate card, for the progress of their votes or for another place.
     """
     ruling = common_ruling(approval)
     copies = read_beside(approval.cards_json)
