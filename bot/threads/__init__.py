@@ -1,1 +1,1 @@
-"""One agent for each Slack thread: messages in, turns, texts out."""
+"""One agent per Slack thread: messages, turns, texts."""

@@ -1,4 +1,4 @@
-"""The agents by channel; a turn keeps its agent for as long as it lasts."""
+"""Agents by channel. A turn keeps its agent."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ from storage.records import Approval, Status, Thread
 logger = logging.getLogger(__name__)
 
 ChannelName = Callable[[str], Awaitable[str]]
-"""Finds the name of a channel by its id, without `#`; empty for a direct message."""
+"""Returns a channel's name by id, without `#`; empty for a direct message."""
 
 _KEPT = 10_000
-"""The most turns that are remembered."""
+"""Maximum number of turns whose agents are remembered."""
 _DIRECT = 2
-"""Length of the address of a call of the root agent itself: `agent:A;tool:pay:c1`."""
+"""Length of the address of the root agent's own call: `agent:A;tool:pay:c1`."""
 
 
 @runtime_checkable
 class ChecksCalls(Protocol):
-    """An agent that checks calls of its own tools, also of those that it only gets when it runs."""
+    """An agent that validates calls of its tools, including tools added at run time."""
 
     def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """Return the arguments as the tool reads them; see `ChatModelAgent.validate_call`."""
+        """Return the parsed arguments; see `ChatModelAgent.validate_call`."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFacts:
-    """An agent, in what people may know of it.
+    """Public description of an agent.
 
     Attributes:
         name: Its name.
-        description: Of what it does, by its author; may be empty.
-        free: Names of its tools that no gate in code stands around.
-        gated: Names of those that people are asked about first.
+        description: Its author's description; may be empty.
+        free: Names of tools without a gate in code.
+        gated: Names of tools that need approval.
     """
 
     name: str
@@ -65,10 +65,10 @@ class AgentFacts:
 
 
 class Catalog:
-    """The agents, and where they work.
+    """Finds the agent of a thread or a call.
 
-    A turn stays with the agent that began it, also when its channel gets another name meanwhile,
-    and in whichever process it goes on. The next turn asks anew.
+    A turn keeps the agent that began it, in any process, even if its channel is renamed. The next
+    turn chooses again.
     """
 
     def __init__(
@@ -91,27 +91,27 @@ class Catalog:
         self._begun: LRUCache[str, str] = LRUCache(_KEPT)
 
     async def runner(self, thread: Thread) -> Runner:
-        """The runner that works in a thread, in its newest turn.
+        """Return the runner of a thread's newest turn.
 
         Raises:
             DirectoryError: The channel's name could not be looked up.
-            CheckpointError: What the turn has stored cannot be read.
+            CheckpointError: The stored turn is unreadable.
         """
         agent = await self._agent(thread.checkpoint_id, thread.channel_id, thread.agent)
         return self._runners[agent.name]
 
     def spoken_to(self, words: str) -> tuple[str, str]:
-        """Tell by its name which agent a message is for, and what it says to it.
+        """Split a message into the addressed agent's name and the text.
 
         Returns:
-            The name, empty where it names none; and the words without it.
+            The name, empty without one; and the text without the name.
         """
         name, colon, rest = words.partition(":")
         key = name.strip().lower()
         return (key, rest.strip()) if colon and key in self._spoken_to else ("", words)
 
     async def facts(self, channel_id: str) -> AgentFacts:
-        """Say who works in a channel, as far as the agent says what it is made of.
+        """Describe the agent of a channel, as far as it exposes its parts.
 
         Raises:
             DirectoryError: The channel's name could not be looked up.
@@ -128,17 +128,16 @@ class Catalog:
         )
 
     async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
-        """Bring arguments that a person edited into the canonical form of their tool.
+        """Validate edited arguments and bring them into the tool's canonical form.
 
-        From then on the call is shown in the tool's own words for these arguments.
-
-        The runtime alone checks, with the resume, what is no call of a tool, such as the state of a
-        graph, and what belongs to an agent that does not say what it is made of.
+        The result includes the tool's description of the edited call. Edits of things other than
+        tool calls, and calls of agents that do not expose their parts, are only checked by the
+        runtime when the run resumes.
 
         Raises:
-            InvalidArgumentsError: They do not fit.
+            InvalidArgumentsError: The arguments are invalid.
             DirectoryError: The channel's name could not be looked up.
-            CheckpointError: What the turn has stored cannot be read.
+            CheckpointError: The stored turn is unreadable.
         """
         if not approval.tool:
             return CheckedCall(arguments=arguments)
@@ -152,22 +151,22 @@ class Catalog:
         return CheckedCall(arguments=arguments)
 
     async def explainer(self, approval: Approval) -> Explains | None:
-        """The agent of a call, where it answers questions about it.
+        """Return the agent of a call if it answers questions about the call.
 
         Raises:
             DirectoryError: The channel's name could not be looked up.
-            CheckpointError: What the turn has stored cannot be read.
+            CheckpointError: The stored turn is unreadable.
         """
         agent = await self._agent(approval.checkpoint_id, approval.channel_id)
         return agent if isinstance(agent, Explains) else None
 
     async def batch_words(self, items: Sequence[Approval]) -> BatchWords:
-        """The words of a tool for several of its calls, with secrets masked; see `BatchWords`.
+        """Return a tool's masked text for several of its calls; see `BatchWords`.
 
-        They are only words: where there are none, or they cannot be had, a card has others.
+        The text is optional: without it a card has a default.
 
         Args:
-            items: All that is on one card, in order.
+            items: All approvals of a card, in order.
         """
         waiting = [one for one in items if one.status is Status.PENDING]
         try:
@@ -190,14 +189,14 @@ class Catalog:
         return BatchWords(title=title, rest=rest, largest=largest)
 
     async def judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
-        """Work out what the rules demand of a waiting call with other arguments.
+        """Return what the policy requires if the pending call has these arguments.
 
         Returns:
-            None when the runtime alone finds out, with the resume: what is no call, or belongs to
-            an agent that does not say what it is made of.
+            None if only the runtime can tell when it resumes: it is no tool call, or its agent
+            does not expose its parts.
 
         Raises:
-            InvalidArgumentsError: They do not fit.
+            InvalidArgumentsError: The arguments are invalid.
             DirectoryError: The channel's name could not be looked up.
         """
         if not approval.tool:
@@ -207,7 +206,7 @@ class Catalog:
             runner = self._runners[agent.name]
             return await runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
         except (CheckpointError, ResumeError):
-            return None  # it goes on already, or cannot be read; the gate judges, or nothing runs
+            return None  # running or unreadable: the gate judges the call when it resumes
 
     async def _agent(self, checkpoint_id: str, channel_id: str, spoken_to: str = "") -> Agent:
         if len(self._by_name) == 1:
@@ -219,7 +218,7 @@ class Catalog:
         return agent
 
     async def _began(self, checkpoint_id: str) -> str:
-        """Name of the agent that began a turn; empty when nobody has."""
+        """Return the name of the agent that began a turn; empty if not begun."""
         stored = await self._checkpoints.load(checkpoint_id)
         return OpenRun.of(checkpoint_id, stored).agent_name if stored is not None else ""
 
@@ -233,11 +232,11 @@ class Catalog:
 
 
 def tool_at(agent: Agent, address: Address) -> Tool | None:
-    """Find the tool at an address, without its gates; None where agents do not say what they are.
+    """Find the tool at an address, without its gates; None if agents hide it.
 
     Args:
         agent: The root agent.
-        address: Of a call: `agent:Boss;agent:Worker;tool:pay:c1`.
+        address: Address of a call: `agent:Boss;agent:Worker;tool:pay:c1`.
     """
     key, root = agent_component(agent)
     parts: Mapping[Key, Component] = {key: root}
@@ -261,7 +260,7 @@ def _several(tool: DescribesSeveral, items: Sequence[Approval]) -> SeveralText:
 
 
 def _title(tool: DescribesSeveral, spec: ToolSpec, items: Sequence[Approval]) -> str:
-    """The title of several calls, with the secrets of each masked."""
+    """Return a title for several calls, with the secrets of each masked."""
     title = _several(tool, items).title
     masks = Names(secret=spec.secret, shown=spec.shown)
     for one in items:
@@ -270,7 +269,7 @@ def _title(tool: DescribesSeveral, spec: ToolSpec, items: Sequence[Approval]) ->
 
 
 def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
-    """The tool's words for arguments; without them where its author's code fails."""
+    """Return the tool's description of a call; a default if the author's code fails."""
     try:
         told = tool.describe(arguments)
     except Exception as error:  # noqa: BLE001 - code of a tool's author; the card says less then
@@ -291,7 +290,7 @@ def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
 
 
 def nobody() -> Agent:
-    """Make the agent that says that no agent works here."""
+    """Return an agent that says that no agent works here."""
 
     async def speak(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
         yield make_message(say("error.no_agent"))

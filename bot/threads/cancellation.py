@@ -1,4 +1,4 @@
-"""Stopping what an agent does in a thread: who may, and what people are told of it."""
+"""Stop an agent's turn: who may, and what the thread is told."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from storage.base import Storage
 from storage.records import Approval, Kind, Message, Status, Thread
 
 STOP = "stop"
-"""The word that stops an agent, which a button says for people."""
+"""The text that stops an agent; a button sends it, too."""
 _MOST = 6
-"""The most calls that are named."""
+"""Maximum number of calls to name."""
 _STOP = re.compile(
     r"(?:please,? )?(?:stop|halt|abort)"
     r"(?: (?:it|this|that|now|everything|all|working|immediately|please))*[.! ]*",
@@ -30,17 +30,17 @@ _STOP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """Knows who may stop a thread's run, and says what it did."""
+    """Checks who may stop a run, and reports what the run did."""
 
     storage: Storage
     votes: Votes
     directory: Directory
 
     async def may_stop(self, thread: Thread, user_id: str, waiting: Sequence[Approval]) -> bool:
-        """Whether a person may: one whose words led to it, or who may decide what waits.
+        """Whether a person may stop the run: its requesters and possible approvers may.
 
         Raises:
-            DirectoryError: Who they are could not be looked up.
+            DirectoryError: A look-up failed.
         """
         asked = {thread.requester_id, *json.loads(thread.requesters_json)}
         if user_id in asked or any(is_requester(one, user_id) for one in waiting):
@@ -48,7 +48,7 @@ class Stops:
         actor = Actor(user_id=user_id, team_id="")
         for approval in waiting:
             if approval.kind is Kind.QUESTION:
-                continue  # whoever may answer is anybody here
+                continue  # every member may answer a question
             try:
                 await self.votes.check(approval, actor, choice=REJECT)
             except NotApproverError:
@@ -57,7 +57,7 @@ class Stops:
         return False
 
     async def told(self, thread: Thread, message: Message) -> str:
-        """Say who stopped it, what had run by then, and what did not."""
+        """Describe who stopped the run, what had run by then, and what had not."""
         by = await self._name(message.user_id)
         parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]
         found = await self.storage.approvals.of_turn(thread.checkpoint_id)
@@ -81,12 +81,12 @@ class Stops:
 
 
 def looks_like_stop(text: str) -> bool:
-    """Whether a message says nothing but that the agent shall stop."""
+    """Whether a message only tells the agent to stop."""
     return _STOP.fullmatch(text.strip()) is not None
 
 
 def _titles(calls: Sequence[Approval]) -> tuple[list[str], list[str], list[str]]:
-    """The titles of what ran, of what may have, and of what did not."""
+    """Return titles of calls that ran, that may have run, and that did not run."""
     ran: list[str] = []
     unsure: list[str] = []
     left: list[str] = []

@@ -1,4 +1,4 @@
-"""The end of turns that cannot go on, and of approvals whose interrupts no longer wait."""
+"""Close approvals whose interrupt is gone, and end turns that cannot continue."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ logger = logging.getLogger(__name__)
 _BY_PEOPLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
 _SUPERSEDED = Status.SUPERSEDED, "reason.superseded"
 _CANCELLED = Status.CANCELLED, "reason.stopped"
-"""A status, and the key of its reason."""
+"""A status, and the catalog key of its reason."""
 _TO_BE_USED = (Status.APPROVED, Status.ANSWERED)
-"""The statuses that are untrue when a turn ends without their use; a rejection stays true."""
+"""Statuses that become false if the turn ends before the call. A rejection stays."""
 
 
 GIVEN_UP = "failed"
-"""Key of the post that says that a turn was given up."""
+"""Key of the post about a turn that failed."""
 STOPPED = "stopped"
-"""Key of the post that says that somebody ended a turn."""
+"""Key of the post about a turn that a person stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalClosing:
-    """Closes, cancels and withdraws approvals, and has their cards drawn again."""
+    """Closes, cancels and withdraws approvals, and updates their cards."""
 
     storage: Storage
     attendance: ApprovalWorker
@@ -58,7 +58,7 @@ class ApprovalClosing:
     spawn: Spawn
 
     async def close(self, thread: Thread) -> None:
-        """Close all approvals of turns that are over: nobody asks anything in these any more."""
+        """Close all approvals of ended turns."""
         await self.settle(thread, await self.storage.approvals.open_of(thread.thread_id))
 
     async def settle(
@@ -70,19 +70,18 @@ class ApprovalClosing:
         noted: Collection[str] = (),
         is_stopped: bool = False,
     ) -> None:
-        """Close approvals whose interrupt no longer waits; call off those that nobody decided.
+        """Close approvals whose interrupt is gone; cancel those without a decision.
 
-        That each is decided, and how, is in the audit before it is closed: who draws its card
-        afterwards need not see to that.
+        Decisions are recorded in the audit before an approval is closed.
 
         Args:
-            thread: Whose.
+            thread: The thread.
             approvals: As read in this pass.
-            unused: Interrupts that will never have their answer, though there may be one.
-            noted: Ids of those whose decision is in the audit.
-            is_stopped: Whether somebody wanted the turn to end.
+            unused: Ids of interrupts whose answers will never be used.
+            noted: Ids of approvals whose decision is in the audit.
+            is_stopped: Whether a person stopped the turn.
         """
-        # A process that was asleep must not end what a later turn has asked meanwhile.
+        # A process that was suspended must not cancel approvals of a later turn.
         gone = [one for one in approvals if _turn_of(one) <= thread.turn]
         called_off = _CANCELLED if is_stopped else _SUPERSEDED
         ended = [
@@ -103,7 +102,7 @@ class ApprovalClosing:
     async def _end(
         self, approval: Approval, called_off: tuple[Status, str], *, is_unused: bool
     ) -> Approval:
-        """Call off what nobody decided; take back a yes that lets nothing run any more.
+        """Cancel an undecided approval; revoke an approved one that runs nothing any more.
 
         Returns:
             The approval as it is decided.
@@ -112,7 +111,7 @@ class ApprovalClosing:
             ended = await self._call_off(approval, *called_off)
             if ended is not None:
                 return ended
-            # Somebody was quicker: with an edit, or with a decision that nobody will pass on.
+            # Another process wrote first: an edit, or a decision that no run will receive.
             approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
         if is_unused and approval.status in _TO_BE_USED:
             with contextlib.suppress(ResumeError):
@@ -122,13 +121,13 @@ class ApprovalClosing:
     async def answers(
         self, decided: Sequence[Approval], infos: Mapping[str, object]
     ) -> dict[str, object] | None:
-        """Build the answers that decisions give, by interrupt.
+        """Build the answers of decisions by interrupt.
 
         Returns:
-            None when a decision had to be withdrawn: look again.
+            None if a decision had to be withdrawn: read the approvals again.
 
         Raises:
-            ResumeError: A record that nobody decided does not fit; nothing can be withdrawn.
+            ResumeError: A record without a decision is invalid and cannot be withdrawn.
         """
         answers: dict[str, object] = {}
         for approval in decided:
@@ -143,12 +142,12 @@ class ApprovalClosing:
     async def withdraw(
         self, decided: Sequence[Approval], waiting: frozenset[str], error: ResumeError
     ) -> None:
-        """Cancel decisions that the run refused; the others stay as they are.
+        """Cancel decisions that the run refused; the others do not change.
 
         Raises:
-            ResumeError: The same, when there is no decision of people that can be withdrawn.
+            ResumeError: The same error, if no decision can be withdrawn.
         """
-        asked_anew = error.target  # under another id: this one waits no more
+        asked_anew = error.target  # the new interrupt has another id: the old one is gone
         unused = waiting | {asked_anew}
         refused = [a for a in decided if a.interrupt_id in unused and a.status in _BY_PEOPLE]
         if not refused:
@@ -157,7 +156,7 @@ class ApprovalClosing:
             await self._withdraw(approval, error)
 
     async def _withdraw(self, approval: Approval, error: ResumeError) -> Approval:
-        if approval.decision is not None:  # whoever took it may have died before it was noted
+        if approval.decision is not None:  # the process may have crashed before recording it
             await note_decision(self.storage.audit, approval, approval.decision)
         decision = Decision(
             status=Status.CANCELLED,
@@ -187,7 +186,7 @@ class ApprovalClosing:
         return withdrawn
 
     async def _call_off(self, approval: Approval, status: Status, why: str) -> Approval | None:
-        """Call it off as it was read, why by key; None when it is no longer like that."""
+        """Cancel an approval as it was read; return None if it changed."""
         decision = Decision(
             status=status,
             by="",
@@ -206,7 +205,7 @@ class ApprovalClosing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTermination:
-    """Ends turns that cannot go on, or that somebody has stopped."""
+    """Ends turns that cannot continue or were stopped."""
 
     storage: Storage
     settlement: ApprovalClosing
@@ -217,19 +216,19 @@ class RunTermination:
     runners: Callable[[Thread], Awaitable[Runner]]
 
     async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
-        """Return all that waits in the open turn."""
+        """Return all pending interrupts of the open turn."""
         return await (await self.runners(thread)).pending(thread.checkpoint_id)
 
     async def attend(self, approval_id: str) -> None:
-        """Do all that is due for an approval."""
+        """Process an approval that is due."""
         await self.settlement.attendance.attend(approval_id)
 
     async def doubt(self, thread: Thread, address: str) -> None:
-        """Note that nobody knows whether what stands there has run."""
+        """Record that the outcome of the call at an address is unknown."""
         await self.witness.doubted(thread.checkpoint_id, address)
 
     async def stop(self, work: ThreadPass, text: str) -> None:
-        """End the open turn as somebody wants it; see `give_up`.
+        """End the open turn because a person stopped it; see `give_up`.
 
         Raises:
             CheckpointConflictError: The lease was lost; nothing was ended.
@@ -241,13 +240,13 @@ class RunTermination:
         work.is_new_turn, work.messages, work.running = False, None, ()
 
     async def give_up(self, thread: Thread, text: str) -> bool:
-        """End the open turn, which cannot go on, and tell people so; begun first where none is.
+        """End the open turn, which cannot continue, and post why.
 
-        What people are told is on record before anything is ended, so that a crash in between does
-        not leave a turn that nobody goes on with: `abandon` is repeated (`is_given_up`).
+        Begins a turn first if none is open. The post is stored before the turn is ended, so that
+        another process can finish after a crash: `abandon` is repeated (`is_given_up`).
 
         Returns:
-            Whether the turn had messages of its own; otherwise those that are new have none.
+            Whether the turn had messages of its own; otherwise new messages have none.
 
         Raises:
             CheckpointConflictError: The lease was lost; nothing was ended.
@@ -258,12 +257,12 @@ class RunTermination:
         return await self.abandon(thread, text)
 
     async def abandon(self, thread: Thread, text: str, *, is_stopped: bool = False) -> bool:
-        """End a turn that cannot go on: nothing of it can be resumed, its cards are closed.
+        """End a turn that cannot be resumed, and close its cards.
 
         Args:
             thread: As claimed.
-            text: What people are told; the agent learns of it in its next turn.
-            is_stopped: Whether somebody wanted that.
+            text: Message for the thread; the agent reads it in its next turn.
+            is_stopped: Whether a person stopped the turn.
 
         Returns:
             Whether the turn had messages.
@@ -272,29 +271,28 @@ class RunTermination:
             CheckpointConflictError: The lease was lost.
         """
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
-        if messages:  # the agent reads them with the history of the next turn
+        if messages:  # the agent reads the messages with the history of its next turn
             work = ThreadPass(thread=thread, messages=messages)
             await self.requesters.note(work, (message.user_id for message in messages))
             await self._log_unfinished(thread, [message.text for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         unused = await self.unused(thread)
-        thread = await set_turn(  # still ours?
+        thread = await set_turn(  # do we still own the lease?
             self.storage.threads, thread, turn=thread.turn, turn_open=True
         )
         if stored is not None:
-            with contextlib.suppress(CheckpointError):  # what cannot be read told nobody anything
+            with contextlib.suppress(CheckpointError):  # an unreadable run has no recorded answers
                 await self.note_told(thread, stored)
         await self.witness.ended(
             thread.checkpoint_id,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
         )
         left = await self.storage.approvals.open_of(thread.thread_id)
-        # Ours also when these were read? Whoever has it now may just have asked them.
+        # Check the lease after reading: its next owner may have created the approvals.
         thread = await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
         await self.settlement.settle(thread, left, unused=unused, is_stopped=is_stopped)
         await self.outbox.drop(thread)
-        # Last goes what says what waited, and that there is something to be ended: whoever goes on
-        # after a crash finds it, and does all of this again.
+        # The checkpoint is deleted last, because it shows that work is left after a crash.
         if stored is not None and stored.status is not CheckpointStatus.CLOSED:
             with contextlib.suppress(CheckpointConflictError):
                 await self.storage.checkpoints.close(
@@ -312,15 +310,15 @@ class RunTermination:
         await self.storage.log.append(thread.thread_id, thread.turn, entry)
 
     async def unused(self, thread: Thread) -> frozenset[str]:
-        """Ids of the interrupts whose answers, if there are any, were not used."""
+        """Return ids of interrupts whose answers were not used."""
         try:
             contexts = await self.pending(thread)
         except (CheckpointError, DirectoryError):
-            return frozenset()  # it cannot be read, which may be why the turn is ended
+            return frozenset()  # unreadable, which may be why the turn is ended
         return frozenset(context.id for context in contexts)
 
     async def note_told(self, thread: Thread, stored: StoredCheckpoint) -> None:
-        """Put on record what a process that is gone told a run: its claim has it."""
+        """Record the answers that a crashed process gave to the run, from its claim."""
         told = Claim.from_text(stored.claim).answers
         if told:
             opened = await self.storage.approvals.open_of(thread.thread_id)
@@ -330,7 +328,7 @@ class RunTermination:
 
 
 def is_given_up(thread: Thread, post: Post) -> bool:
-    """Whether a post says that the open turn was given up, and a crash came before its end."""
+    """Whether the open turn failed and a crash prevented its end."""
     keys = post_id(thread, GIVEN_UP), post_id(thread, STOPPED)
     return thread.turn_open and post.post_id in keys
 
@@ -343,7 +341,7 @@ async def set_turn(
     turn_open: bool,
     requesters_json: str | None = None,
 ) -> Thread:
-    """Put on record how far a thread is, under the caller's lease.
+    """Store the state of a thread under the caller's lease.
 
     Raises:
         CheckpointConflictError: The lease was lost.

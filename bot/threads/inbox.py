@@ -1,4 +1,4 @@
-"""People's messages: which the agent gets, which answer a question, and which do neither."""
+"""Route people's messages: to the agent, as an answer to a question, or neither."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ logger = logging.getLogger(__name__)
 _MOST = 50
 """Maximum number of new messages that an agent reads in one turn."""
 _MOST_OFFERED = 10
-"""Requests of a thread of which it is looked up whether the writer of a reply can decide them."""
+"""Maximum number of a thread's requests to check for the author of a reply."""
 
 
 def _nothing(_: str) -> None:
-    """Nothing goes on in this process."""
+    """Ignore the thread."""
 
 
 def _to_nobody(words: str) -> tuple[str, str]:
-    """No agent has a name that people can say."""
+    """Return no agent name: agents have no names here."""
     return "", words
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadInbox:
-    """Keeps and sorts messages."""
+    """Stores and routes messages."""
 
     storage: Storage
     access: Access
@@ -72,17 +72,17 @@ class ThreadInbox:
 
     @property
     def stops(self) -> Stops:
-        """The rights to stop a run, and the words about it."""
+        """The rights to stop a run, and its messages."""
         return Stops(self.storage, self.approvals.votes, self.access.directory)
 
     async def receive(self, incoming: Incoming) -> str | None:
-        """Keep a message that concerns an agent; nothing is lost once this has returned.
+        """Store a message for an agent; it is durable once this returns.
 
-        In a channel, a mention starts or continues the agent. In its thread, the person who
-        started it needs no mention, and anybody's reply counts while a question is open.
+        In a channel, a mention starts or continues the agent. In its thread, the person who started
+        it needs no mention, and every reply counts while a question is open.
 
         Returns:
-            The thread to work on; None when there is nothing to do.
+            Id of the thread to process, or None.
         """
         name, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
         known = await self._known(incoming)
@@ -103,7 +103,9 @@ class ThreadInbox:
             await self._ensure(thread, known)
             return None
         now, threads = self.clock(), self.storage.threads
-        await self.storage.inbox.add(self._message(incoming, words, now))  # before its thread
+        await self.storage.inbox.add(
+            self._message(incoming, words, now)
+        )  # stored before its thread
         new = replace(thread, due_ms=now, active_ms=now, wakes=1)
         if known is not None or not await threads.add(new):
             await threads.wake(thread.thread_id, now_ms=now)
@@ -114,7 +116,7 @@ class ThreadInbox:
     async def _is_about_cards(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> bool:
-        """Deal with a reply that is about what waits, and that no agent gets; say what it does."""
+        """Handle a reply about pending approvals that is not for the agent; explain it."""
         if looks_like_decision(words):
             await self._refuse_verdict(incoming, words, waiting)
             return True
@@ -129,9 +131,9 @@ class ThreadInbox:
     async def _refuse_verdict(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> None:
-        """Say that a reply decides nothing; to who tries it again, with the buttons that do.
+        """Tell the author that a reply decides nothing; with buttons when repeated.
 
-        Who could press none of them is told why in place of that.
+        A person who may not decide is told why instead.
         """
         actor, able, why = Actor(user_id=incoming.user_id, team_id=""), list[Approval](), ""
         for one in waiting[:_MOST_OFFERED]:
@@ -152,7 +154,7 @@ class ThreadInbox:
     async def _note_words(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> None:
-        """Show words that the agent reads later on the cards of whoever wrote them, and say so."""
+        """Show the message on its author's pending cards until the agent reads it."""
         own, offered = _own(waiting, incoming.user_id)
         await self._show_words(incoming, words, own)
         told = say("refuse.noted") if offered else say("refuse.noted_only")
@@ -161,9 +163,9 @@ class ThreadInbox:
     async def _is_readable(
         self, incoming: Incoming, thread: Thread, words: str, agent: str
     ) -> bool:
-        """Whether the agent of a thread can read a message; say why not.
+        """Whether the agent of a thread can read a message; tell the author if not.
 
-        That files are not read is said once in a thread.
+        The hint about files is sent once per thread.
         """
         if agent and thread.agent != agent:
             await self._refuse_reply(incoming, words, say("refuse.agent_of_thread", name=agent))
@@ -174,10 +176,10 @@ class ThreadInbox:
         return bool(words) or not incoming.has_files
 
     async def stop_thread(self, stop: Incoming) -> str | None:
-        """Stop the agent of a thread as a button says, by the rules of the word.
+        """Stop the agent of a thread by button, with the rules of the text command.
 
         Returns:
-            The thread to work on; None when there is nothing to do.
+            Id of the thread to process, or None.
         """
         try:
             thread = await self.storage.threads.get(stop.thread_id)
@@ -188,7 +190,7 @@ class ThreadInbox:
     async def _take_stop(
         self, incoming: Incoming, thread: Thread, words: str, waiting: Sequence[Approval]
     ) -> str | None:
-        """Keep the word by which somebody stops the agent, and stop it; or say why not."""
+        """Store a stop message and stop the agent, or tell the author why not."""
         is_idle = not thread.turn_open and thread.leased_until_ms <= self.clock()
         if is_idle and not await self.storage.inbox.new(thread.thread_id, limit=1):
             await self._refuse_reply(incoming, words, say("message.stop_nothing"))
@@ -203,16 +205,16 @@ class ThreadInbox:
         return thread.thread_id
 
     async def has_stop(self, thread_id: str) -> bool:
-        """Whether somebody has told the agent of a thread to stop, and that is still to be done."""
+        """Whether an unprocessed stop message exists for a thread."""
         new = await self.storage.inbox.new(thread_id, limit=_MOST)
         return any(looks_like_stop(message.text) for message in new)
 
     async def done_with(self, message: Message) -> None:
-        """Note that a message was seen to; no agent gets it."""
+        """Mark a message as processed; no agent reads it."""
         await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
     async def _heed(self, work: ThreadPass, message: Message, admitted: list[str]) -> None:
-        """Sort a word that stops the agent: it ends the open turn, and what was not begun."""
+        """Process a stop message: it ends the open turn and drops unread messages."""
         thread = work.thread
         waiting = await self._waiting(thread)
         if not await self.stops.may_stop(thread, message.user_id, waiting):
@@ -232,9 +234,9 @@ class ThreadInbox:
     async def _answers_back(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> bool:
-        """Take a requester's reply as the answer to what somebody asked back about a card.
+        """Take a requester's reply as the answer to a question about a card.
 
-        Who names the bot speaks to the agent, as ever. The agent does not get such an answer.
+        A mention of the bot is for the agent instead. The agent does not read such answers.
         """
         if incoming.is_mention and not incoming.is_direct:
             return False
@@ -258,7 +260,7 @@ class ThreadInbox:
     async def _show_words(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> None:
-        """Put what one who asked writes on the cards that wait: whoever decides reads it first."""
+        """Show a requester's message on pending cards, so that approvers read it."""
         at_ms = written_at(incoming, self.clock)
         for approval in waiting:
             if await self.approvals.withdrawals.add_words(
@@ -267,16 +269,16 @@ class ThreadInbox:
                 self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
 
     async def sort(self, work: ThreadPass) -> list[str]:
-        """Go through the new messages of a thread: refuse strangers' ones, record answers.
+        """Process the new messages of a thread: refuse strangers, record answers.
 
         Args:
-            work: The pass; told whether there may be more of them.
+            work: The pass; learns whether there may be more messages.
 
         Returns:
-            Ids of what is left: input for the agent.
+            Ids of the messages for the agent.
 
         Raises:
-            DirectoryError: A look-up failed; to be repeated.
+            DirectoryError: A look-up failed; retry later.
         """
         admitted: list[str] = []
         thread = work.thread
@@ -288,7 +290,7 @@ class ThreadInbox:
             return admitted
         questions = await self._questions(thread) if new else []
         for message in new:
-            with speaking(await self.access.locale(message.user_id)):  # as its writer is answered
+            with speaking(await self.access.locale(message.user_id)):  # in the author's language
                 await self._sort_one(work, message, questions, admitted)
         return admitted
 
@@ -299,7 +301,7 @@ class ThreadInbox:
         questions: Sequence[Approval],
         admitted: list[str],
     ) -> None:
-        """Sort a message; what the agent gets is added to what is admitted."""
+        """Route a message; add the agent's input to `admitted`."""
         thread, actor = work.thread, Actor(user_id=message.user_id, team_id="")
         try:
             await self.access.check_person(actor, team_id=thread.team_id)
@@ -312,12 +314,12 @@ class ThreadInbox:
             admitted.append(message.message_id)
 
     async def set_aside(self, thread: Thread) -> None:
-        """Take new messages that cannot be sorted out of the way; no agent gets them."""
+        """Mark new messages that cannot be routed as processed; no agent reads them."""
         left = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
         await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
 
     async def _known(self, incoming: Incoming) -> Thread | None:
-        """The thread of a message; None where there is none yet."""
+        """Return the thread of a message, or None."""
         if incoming.thread_ts == incoming.ts and not _can_begin(incoming):
             return None
         try:
@@ -326,12 +328,12 @@ class ThreadInbox:
             return None
 
     async def _ensure(self, thread: Thread, known: Thread | None) -> None:
-        """Make a thread in which nothing is to be done yet: what was refused belongs to it."""
+        """Create a thread without due work, for refused messages."""
         if known is None:
             await self.storage.threads.ensure(thread)
 
     def _begun(self, incoming: Incoming, agent: str) -> Thread | None:
-        """The thread that a message starts; None where it starts none."""
+        """Return the thread that a message starts, or None."""
         if not _can_begin(incoming):
             return None
         now = self.clock()
@@ -358,7 +360,7 @@ class ThreadInbox:
     async def _refuse_reply(
         self, incoming: Incoming, words: str, text: str, *, offer: Offer = NO_OFFER
     ) -> None:
-        """Keep a reply that does nothing by itself from the agent, and say what would."""
+        """Withhold a reply without effect from the agent, and tell its author what to do."""
         kept = self._message(
             incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
         )
@@ -379,23 +381,23 @@ class ThreadInbox:
         )
 
     async def _questions(self, thread: Thread) -> list[Approval]:
-        """The open questions of a thread; only an open turn has any."""
+        """Return the open questions of a thread; empty without an open turn."""
         return [one for one in await self._waiting(thread) if one.kind is Kind.QUESTION]
 
     async def _waiting(self, thread: Thread) -> list[Approval]:
-        """Approvals of a thread that wait for people; only an open turn has any."""
+        """Return the pending approvals of a thread; empty without an open turn."""
         found = await self.storage.approvals.open_of(thread.thread_id) if thread.turn_open else ()
         return [one for one in found if one.status is Status.PENDING]
 
     async def _try_answer(
         self, thread: Thread, message: Message, actor: Actor, open_questions: Sequence[Approval]
     ) -> bool:
-        """Take a message as the answer of the open question, if there is exactly one.
+        """Take a message as the answer to the open question, if there is exactly one.
 
-        A message that is older than the question was not written as its answer.
+        Messages older than the question are not answers.
 
         Returns:
-            Whether the message is dealt with.
+            Whether the message is processed.
         """
         questions = [a for a in open_questions if a.created_ms <= message.received_ms]
         if not questions:
@@ -429,13 +431,13 @@ class ThreadInbox:
             answer_json=answer,
             digest=approval.digest,
         )
-        # Whoever replies in its thread sees the card there, unless that stands elsewhere.
+        # The author of a reply in the thread sees the card, unless it is elsewhere.
         surface = Surface.ELSEWHERE if approval.place else Surface.CARD
         decided = await self.approvals.decide(approval, decision, surface=surface)
         self.outbox.spawn(self.approvals.follow_up(decided))
 
     async def _refuse(self, thread: Thread, message: Message, text: str) -> None:
-        """Put a message aside, and tell its writer why; the answer is on record first."""
+        """Mark a message as processed and tell its author why; the text is stored first."""
         await self._note_refusal(message, text)
         await self.outbox.send_ephemeral(
             channel_id=thread.channel_id,
@@ -449,9 +451,9 @@ class ThreadInbox:
     async def _send_ephemeral(
         self, incoming: Incoming, text: str, *, key: str = "", offer: Offer = NO_OFFER
     ) -> None:
-        """Tell the writer of a message something, once however often Slack sends the message.
+        """Tell the author of a message something, once per Slack message.
 
-        With a key it is told once in the thread.
+        With a key, once per thread.
         """
         await self.outbox.send_ephemeral(
             channel_id=incoming.channel_id,
@@ -484,11 +486,11 @@ class ThreadInbox:
 
 
 def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:
-    """Approvals that somebody asked for, and those of them that they can take back."""
+    """A requester's pending approvals, and which of them they can withdraw."""
     own = [one for one in waiting if is_requester(one, user_id)]
     return own, [one for one in own if one.kind is not Kind.DOUBT]
 
 
 def _can_begin(incoming: Incoming) -> bool:
-    """Whether a message starts a thread where there is none."""
+    """Whether a message starts a new thread."""
     return incoming.is_direct or incoming.is_mention

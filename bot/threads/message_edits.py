@@ -1,4 +1,4 @@
-"""Messages that people edit or delete after they wrote them: nothing stale is read or shown."""
+"""Handle edited and deleted messages: update what is unread or displayed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.records import Message, MessageStatus, Status
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """Takes what people change about messages that the agent has not read."""
+    """Applies edits of messages that the agent has not read."""
 
     storage: Storage
     receive: Callable[[Incoming], Awaitable[str | None]]
@@ -26,15 +26,15 @@ class Revisions:
     clock: Clock
 
     async def edited(self, incoming: Incoming, *, before: str, edit: str) -> str | None:
-        """Take the new text of a message that waits; say that another was read as it was.
+        """Store the new text of an unread message; report that others were read before.
 
         Returns:
-            The thread to work on; None when there is nothing to do.
+            Id of the thread to process, or None.
         """
         _, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
         is_same = words == self.spoken_to(plain_text(before, incoming.bot_user_id))[1]
         if is_same and not _speaks_now(incoming, before):
-            return None  # Slack tells of previews of links, too
+            return None  # Slack also sends an edit for link previews
         message = await self.storage.inbox.revise(incoming.message_id, words)
         if message is None:
             return await self.receive(incoming) if _speaks_now(incoming, before) else None
@@ -44,7 +44,7 @@ class Revisions:
         return None
 
     async def deleted(self, incoming: Incoming) -> None:
-        """Drop a message that no agent has read; its words go from the cards that show them."""
+        """Drop an unread message and remove its text from cards."""
         message = await self.storage.inbox.revise(incoming.message_id, "")
         if message is None:
             return
@@ -53,7 +53,7 @@ class Revisions:
             await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
     async def _change_cards(self, message: Message, incoming: Incoming, words: str) -> bool:
-        """Change what the cards that wait show of it; whether one did."""
+        """Update a message on pending cards; return whether a card showed it."""
         is_shown = False
         at_ms = written_at(incoming, self.clock)
         for approval in await self.storage.approvals.open_of(message.thread_id):
@@ -77,5 +77,5 @@ class Revisions:
 
 
 def _speaks_now(incoming: Incoming, before: str) -> bool:
-    """Whether an edit is what makes a message speak to the agent."""
+    """Whether an edit turns a message into one for the agent."""
     return incoming.is_mention and f"<@{incoming.bot_user_id}" not in before

@@ -1,4 +1,4 @@
-"""A message as it arrives: who wrote it where, and what its words look like."""
+"""An incoming message: its author, place, and apparent intent."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _DECISION = re.compile(
 
 
 NO_TURN = -1
-"""The turn of a message that no agent gets."""
+"""Turn of a message that no agent reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A message as a listener read it.
+    """A message as a listener parsed it.
 
     Attributes:
         team_id: The workspace where the app is installed.
-        channel_id: Where it was written.
-        ts: Its id.
-        thread_ts: The root of its thread; the same as `ts` for a root.
-        user_id: Who wrote it.
-        text: The text as Slack sent it.
-        is_direct: Written in a direct message with the bot.
-        bot_user_id: The bot's user id; a text that names it is a mention.
-        has_files: Whether files came with it, which nobody reads here.
+        channel_id: The channel.
+        ts: Id of the message.
+        thread_ts: Id of the thread's first message; equals `ts` for that message.
+        user_id: The author.
+        text: The text as sent by Slack.
+        is_direct: Whether it is a direct message to the bot.
+        bot_user_id: The bot's user id; a text that contains it is a mention.
+        has_files: Whether files are attached, which are not read.
     """
 
     team_id: str
@@ -52,22 +52,22 @@ class Incoming:
 
     @property
     def message_id(self) -> str:
-        """Its id among the records."""
+        """Return the id of the message's record."""
         return f"{self.team_id}:{self.channel_id}:{self.ts}"
 
     @property
     def thread_id(self) -> str:
-        """Id of the thread it belongs to."""
+        """Return the id of the message's thread."""
         return f"{self.team_id}:{self.channel_id}:{self.thread_ts}"
 
     @property
     def is_mention(self) -> bool:
-        """Whether it speaks to the bot."""
+        """Whether the message mentions the bot."""
         return bool(self.bot_user_id) and f"<@{self.bot_user_id}" in self.text
 
 
 def written_at(incoming: Incoming, clock: Clock) -> int:
-    """When a message was written: its id says it; now, where that makes no sense."""
+    """Return when a message was written, from its `ts`; now if that is invalid."""
     try:
         return int(Decimal(incoming.ts) * 1_000)
     except (InvalidOperation, ValueError, OverflowError):
@@ -75,20 +75,20 @@ def written_at(incoming: Incoming, clock: Clock) -> int:
 
 
 def looks_like_decision(text: str) -> bool:
-    """Whether a reply reads like a verdict. It never counts as one; its writer is told so."""
+    """Whether a reply reads like a decision. It never counts as one."""
     return _DECISION.match(text.strip()) is not None
 
 
 async def is_repeated(inbox: InboxStore, incoming: Incoming, waiting: Sequence[Approval]) -> bool:
-    """Whether a verdict's writer has written one before, about what waits now.
+    """Whether the author sent such a reply before, about what is pending now.
 
-    It is the same for a message that Slack sends twice: only what is older counts.
+    Only older messages count, so a repeated delivery gives the same result.
     """
     since = min(one.created_ms for one in waiting)
     try:
         refused = await inbox.of_turn(incoming.thread_id, NO_TURN)
     except RecordFormatError:
-        return False  # then the words alone are said
+        return False  # fall back to the text alone
     return any(
         one.user_id == incoming.user_id
         and one.ts < incoming.ts
@@ -99,7 +99,7 @@ async def is_repeated(inbox: InboxStore, incoming: Incoming, waiting: Sequence[A
 
 
 def plain_text(text: str, bot_user_id: str) -> str:
-    """Return a person's words, without the mention of the bot and with Slack's escapes undone."""
+    """Return the text without the bot's mention and without Slack's escapes."""
     if bot_user_id:
         text = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^>]*)?>", "", text)
     return html.unescape(text).strip()

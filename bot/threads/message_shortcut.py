@@ -1,7 +1,7 @@
-"""An agent is asked about a message that somebody else may have written, from its menu.
+"""Ask an agent about a message, from the message's menu.
 
-Whose words an agent reads is on record before it reads them: the author's, if they are one of the
-people here, and those of who asked. Neither of them decides what comes of it alone.
+The author (if a member here) and the asking person are stored as requesters before the agent reads
+the message. Neither of them can approve the results alone.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from storage.records import Message, Thread
 
 
 class AboutError(UserFacingError):
-    """No agent can be asked about a message; says why."""
+    """No agent can be asked about the message; contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedMessage:
-    """A message that an agent is asked about.
+    """The message that an agent is asked about.
 
     Attributes:
         team_id: The workspace where the app is installed.
-        channel_id: Where it stands.
-        ts: Its id.
-        thread_ts: The root of its thread; the same as `ts` for a root.
-        author_id: Slack user id of who wrote it; empty for an app.
-        text: As Slack sent it.
+        channel_id: The channel.
+        ts: Id of the message.
+        thread_ts: Id of the thread's first message; equals `ts` for that message.
+        author_id: Slack user id of the author; empty for an app.
+        text: The text as sent by Slack.
     """
 
     team_id: str
@@ -44,24 +44,24 @@ class QuotedMessage:
 
     @property
     def thread_id(self) -> str:
-        """Id of the thread where the agent answers."""
+        """Return the id of the thread where the agent answers."""
         return f"{self.team_id}:{self.channel_id}:{self.thread_ts}"
 
 
 @dataclass(frozen=True, slots=True)
 class AskingAbout:
-    """Hands messages to agents."""
+    """Passes messages to agents."""
 
     inbox: ThreadInbox
 
     async def check(self, quoted: QuotedMessage, actor: Actor, *, bot_user_id: str) -> None:
-        """Refuse what no agent could be asked.
+        """Refuse a message that no agent can be asked about.
 
         Raises:
-            AboutError: The bot or the person is not in the channel, there are no words, or an agent
-                is at work there.
-            NotApproverError: The person has no say here.
-            DirectoryError: It could not be looked up.
+            AboutError: The bot or the person is not in the channel, the text is empty, or an agent
+                is working in the thread.
+            NotApproverError: The person is not a member.
+            DirectoryError: A look-up failed.
         """
         access = self.inbox.access
         await access.check_person(actor, team_id=quoted.team_id)
@@ -72,17 +72,17 @@ class AskingAbout:
             raise AboutError(say("refuse.about_nothing"))
         with suppress(RecordNotFoundError):
             thread = await self.inbox.storage.threads.get(quoted.thread_id)
-            if thread.turn_open:  # what was written before is no answer to what it asks
+            if thread.turn_open:  # older messages are no answers to the agent's question
                 raise AboutError(say("refuse.about_busy"))
 
     @said_to_all
     async def ask(
         self, quoted: QuotedMessage, actor: Actor, *, ts: str, bot_user_id: str
     ) -> str | None:
-        """Put it on record, and wake its thread; return the thread to work on.
+        """Store the message and wake its thread; return the thread's id.
 
         Raises:
-            DirectoryError: Who wrote it could not be looked up.
+            DirectoryError: The author could not be looked up.
         """
         inbox, now = self.inbox, self.inbox.clock()
         words = plain_text(quoted.text, bot_user_id)
@@ -99,7 +99,7 @@ class AskingAbout:
             )
         )
         if is_known:
-            # Nobody works on the thread before it is woken below.
+            # No worker processes the thread before it is woken below.
             await inbox.storage.inbox.add(_quote(quoted, words, now_ms=now))
         text = say("message.about_above") if is_known else say("message.about_quote", text=words)
         return await inbox.receive(
@@ -116,19 +116,19 @@ class AskingAbout:
         )
 
     async def _is_known(self, quoted: QuotedMessage, actor: Actor) -> bool:
-        """Whether its author is somebody else who could decide something here."""
+        """Whether the author is another person who could decide here."""
         if not quoted.author_id or quoted.author_id == actor.user_id:
             return False
         author = Actor(user_id=quoted.author_id, team_id="")
         try:
             await self.inbox.access.check_person(author, team_id=quoted.team_id)
         except NotApproverError:
-            return False  # they never decide: their words are those of who asks
+            return False  # apps never decide: the asking person is the requester
         return True
 
 
 def _quote(quoted: QuotedMessage, words: str, *, now_ms: int) -> Message:
-    """The message that an agent is asked about, as one of its thread."""
+    """Return the message in the form of a thread message."""
     return Message(
         message_id=f"{quoted.team_id}:{quoted.channel_id}:{quoted.ts}",
         thread_id=quoted.thread_id,

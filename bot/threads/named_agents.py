@@ -1,7 +1,7 @@
-"""The agents that work here: of `COUNTERSIGN_AGENT`, or of a file that names several.
+"""Load the agents: of `COUNTERSIGN_AGENT`, or of a file that names several.
 
-The file (`COUNTERSIGN_AGENTS_FILE`, usually `countersign.yaml`) is read once, at the start. All of
-its faults are told at once, each with its line and what would be right.
+The file (`COUNTERSIGN_AGENTS_FILE`, usually `countersign.yaml`) is read once, at startup. All its
+errors are reported together, each with its line and the correction.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bot.policy.values import as_tuple, refuse, wrong_type
 
 VARIABLE = "COUNTERSIGN_AGENTS_FILE"
 MOST_PROMPTS = 4
-"""Slack shows no more."""
+"""Slack's maximum number of prompts."""
 
 _CHANNEL_REMEDY = "write an id such as C0123ABC, a name such as #finance, or * for all others"
 
@@ -52,7 +52,7 @@ _Line = Annotated[str, _shaped(r"(?=.*\S).{1,75}", "write one line of at most 75
 
 
 class PromptEntry(Filled):
-    """Something that people can ask with a click."""
+    """A suggested prompt in the file."""
 
     title: _Line
     message: _Words
@@ -60,7 +60,7 @@ class PromptEntry(Filled):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt as it is offered in the conversation with the bot."""
+    """A suggested prompt as displayed."""
 
     title: str
     message: str
@@ -70,10 +70,10 @@ class AgentEntry(Filled):
     """An agent.
 
     Attributes:
-        use: Its place in code, as `COUNTERSIGN_AGENT`.
-        channels: Where it works without its name: ids, names, or `*` for all others.
-        description: What it does, in place of its own words.
-        prompts: Offered to people who begin to talk with it.
+        use: Import path, as in `COUNTERSIGN_AGENT`.
+        channels: Ids or names of channels where it works without its name; `*` for all others.
+        description: Replaces the agent's own description.
+        prompts: Suggested prompts of a new conversation.
     """
 
     use: Annotated[str, _shaped(AGENT_PATH, AGENT_REMEDY)]
@@ -87,7 +87,7 @@ class AgentEntry(Filled):
 
 
 class RosterFile(Filled):
-    """The file: agents by the name with which people speak to them."""
+    """The file: agents by the name with which people address them."""
 
     version: Literal[1]
     agents: dict[_Name, AgentEntry]
@@ -95,16 +95,16 @@ class RosterFile(Filled):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The agents that work here."""
+    """The loaded agents."""
 
     agents: Mapping[str, Agent]
     descriptions: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, tuple[PromptEntry, ...]] = field(default_factory=dict)
 
     def offered(self) -> tuple[Prompt, ...]:
-        """The prompts for a conversation with the bot alone: of who answers there, then of others.
+        """Return the prompts of a direct message: the default agent's first.
 
-        Those of others begin with the name that calls them.
+        Prompts of other agents begin with the agent's name.
         """
         default = self.agents.get(EVERYWHERE)
         found = list(self._prompts_of(default, ""))
@@ -124,11 +124,11 @@ def load_roster(
     *,
     load: Callable[[str, Model], Mapping[str, Agent]] = load_agents,
 ) -> Roster:
-    """Import the agents that the settings name.
+    """Import the agents of the settings.
 
     Raises:
-        SettingsError: They do not import.
-        InvalidSettingsError: The file has faults; all of them.
+        SettingsError: An agent cannot be imported.
+        InvalidSettingsError: The file has errors; lists all of them.
     """
     path = settings.agents_file
     if path is None:
@@ -147,10 +147,10 @@ def load_roster(
 
 
 def read_roster(data: bytes, model: Model) -> Roster:
-    """Read a file of agents, and import them.
+    """Read a file of agents and import them.
 
     Raises:
-        PolicyError: It has faults: all of them, in the order of their places.
+        PolicyError: The file has errors; lists all of them, in file order.
     """
     root, problems = read_source(data)
     try:
@@ -179,7 +179,7 @@ def _roster(file: RosterFile, loaded: Mapping[str, Agent]) -> Roster:
 def _loaded(
     root: SourceNode, file: RosterFile, model: Model
 ) -> tuple[dict[str, Agent], list[PolicyProblem]]:
-    """The agents that can be imported, and the faults of the others."""
+    """Return the imported agents, and the errors of the others."""
     loaded: dict[str, Agent] = {}
     problems: list[PolicyProblem] = []
     lines: dict[str, int] = {}

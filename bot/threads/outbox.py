@@ -1,8 +1,7 @@
-"""The bot's words, on record until they are said: the agents' texts, and private answers.
+"""Store and send the bot's messages: agents' texts and ephemeral messages.
 
-A text belongs to its thread, whose lease it is shown under; a private answer is due work of its
-own. Both are recorded first. A text that Slack will never take is marked once, and not tried
-again.
+A text is sent under its thread's lease; an ephemeral message has its own lease. Both are stored
+first. A text that Slack refuses for good is marked and not retried.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from storage.records import Approval, Post, Thread, Whisper
 logger = logging.getLogger(__name__)
 
 LIFETIME = timedelta(minutes=10)
-"""An answer to a click that comes later than this confuses more than it helps."""
+"""Age at which an unsent reply to a click is dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbox:
-    """Says things, and sees to it that they are said."""
+    """Stores and sends messages."""
 
     storage: Storage
     notifier: Notifier
@@ -58,17 +57,16 @@ class Outbox:
         stream: Stream | None = None,
         look_first: bool = False,
     ) -> None:
-        """Put a text on record, and show it; nothing when it is shown already.
+        """Store and post a text, unless it is posted already.
 
         Args:
-            thread: As claimed; nobody else says anything in it.
+            thread: As claimed; no other process posts in it.
             post: The whole text.
-            stream: What has been growing while the text was made; then it is on record that it
-                began, by whoever called.
-            look_first: Whether it may stand in the thread though nothing is on record.
+            stream: The streamed message of this text, if any; the caller has stored its start.
+            look_first: Whether the text may have been posted without a record.
 
         Raises:
-            DeliveryError: Slack did not take it now; to be repeated.
+            DeliveryError: Slack refused the text for now; retry.
         """
         is_new = stream is not None or await self.storage.posts.add(post)
         record = None if is_new else await self._known(post)
@@ -80,32 +78,32 @@ class Outbox:
         await self._show(thread, post, stream=stream, look_first=look_first)
 
     async def say_last(self, thread: Thread, post: Post) -> None:
-        """Show a text that the journal of its run has; on record only if Slack does not take it.
+        """Post a text that is in the run's journal; store it only if Slack refuses it.
 
         Raises:
-            DeliveryError: Slack did not take it now; to be repeated.
+            DeliveryError: Slack refused the text for now; retry.
         """
         try:
             await self.notifier.say(thread, post, look_first=False)
         except DeliveryError as error:
-            # From here on it does not depend on its run, which may be ended before it is shown.
+            # The run may end before the text is posted, so store it.
             await self.storage.posts.add(post)
             if not error.is_permanent:
                 raise
             await self._fail(thread, post, error)
 
     async def finish(self, thread: Thread, posts: Sequence[Post]) -> None:
-        """Show texts that were kept back; one that was still growing comes with its run.
+        """Post delayed texts; a text that is still streamed comes with its run.
 
         Raises:
-            DeliveryError: Slack did not take one now; to be repeated.
+            DeliveryError: Slack refused a text for now; retry.
         """
         for post in posts:
             if post.text:
                 await self._show(thread, post, look_first=True)
 
     async def drop(self, thread: Thread) -> None:
-        """End texts that were growing when their turn ended: the rest of them will never come."""
+        """Close streamed messages of an ended turn."""
         for post in await self.storage.posts.unfinished(thread.thread_id):
             if not post.text:
                 if post.ts:
@@ -124,17 +122,17 @@ class Outbox:
         address: str = "",
         offer: Offer = NO_OFFER,
     ) -> None:
-        """Tell one person something that nobody else sees. Returns before it is told.
+        """Send an ephemeral message in the background.
 
         Args:
-            channel_id: Where.
-            thread_ts: In which thread; empty for the channel itself.
-            user_id: Whom.
-            text: What.
-            key: What it answers, such as the id of a message: the same text is told once.
-            on_record: False when the database is known not to answer.
-            address: Where a click can be answered without a token; empty when there is none.
-            offer: The buttons that it has.
+            channel_id: The channel.
+            thread_ts: The thread; empty for the channel itself.
+            user_id: The reader.
+            text: The text.
+            key: What it answers, such as a message id; the same text is sent once.
+            on_record: False if the database is known to be down.
+            address: Slack's `response_url`, usable without a token; may be empty.
+            offer: Its buttons.
         """
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
@@ -147,7 +145,7 @@ class Outbox:
             text=text,
             created_ms=now,
             due_ms=until_ms,
-            leased_by=self.owner,  # ours from its birth: no claim is needed
+            leased_by=self.owner,  # created with our lease: no claim is needed
             leased_until_ms=until_ms,
             fence=1,
             withdraw_json=json.dumps([approval.approval_id for approval in offer.withdraw]),
@@ -168,7 +166,7 @@ class Outbox:
         thread_ts: str = "",
         instead: Sequence[Mapping[str, object]] | None = None,
     ) -> bool:
-        """Tell whoever clicked, by the address that came with the click; whether it was told.
+        """Reply to a click through its `response_url`; return whether it was sent.
 
         See `Notifier.respond`.
         """
@@ -184,7 +182,7 @@ class Outbox:
         return True
 
     async def tell(self, whisper_id: str, *, address: str = "") -> None:
-        """Tell a private answer that another process left; nothing when somebody has it."""
+        """Send an ephemeral message that another process left, unless it is claimed."""
 
         async def work(hold: ClaimedRecord[Whisper]) -> bool:
             offered = await self._offered(hold.record)
@@ -203,7 +201,7 @@ class Outbox:
         )
 
     async def _tell_born(self, ephemeral: Whisper, offer: Offer, address: str) -> None:
-        """Tell a new answer under its own lease; what is left of that may not be enough."""
+        """Send a new message under its initial lease, if enough time is left."""
         hold = self._work.born(ephemeral)
         if hold is not None:
             await self._tell(ephemeral, offer, deadline=hold.deadline, address=address)
@@ -214,7 +212,7 @@ class Outbox:
         await self.tell(ephemeral.whisper_id, address=address)
 
     async def _offered(self, ephemeral: Whisper) -> Offer:
-        """Read what it has buttons for; what is gone or cannot be read has none."""
+        """Read the subject of a message's buttons; no buttons if it is gone or unreadable."""
         return Offer(
             withdraw=await self._named(ephemeral.withdraw_json),
             decide=await self._named(ephemeral.decide_json),
@@ -282,7 +280,7 @@ class Outbox:
             )
 
     async def _record(self, ephemeral: Whisper) -> bool | None:
-        """Keep it; False when it is known, None when it cannot be kept."""
+        """Store a message; False if it exists, None if it cannot be stored."""
         try:
             async with asyncio.timeout(RECORD_PATIENCE.total_seconds()):
                 return await self.storage.whispers.add(ephemeral)
@@ -302,7 +300,7 @@ class Outbox:
         deadline: float | None = None,
         address: str = "",
     ) -> None:
-        """Tell it; without a deadline it is not on record, and nobody else tells it."""
+        """Send a message; without a deadline it is not stored and has no other sender."""
         due_ms: int | None = None
         try:
             await self._send(ephemeral, offer, deadline)
@@ -311,7 +309,7 @@ class Outbox:
                 "private message not delivered: %s", error, extra={"action": "whisper_failed"}
             )
             due_ms = self._again(ephemeral, error)
-            # Only what certainly was not shown: else it would stand there twice.
+            # Retry only if it was certainly not sent, to avoid duplicates.
             if (error.is_refusal or error.is_permanent) and await self.respond(
                 address, ephemeral.text, thread_ts=ephemeral.thread_ts
             ):
@@ -340,6 +338,6 @@ class Outbox:
         if error.is_permanent:
             return None
         now = self.clock()
-        attempts = ephemeral.fence - 1  # it is claimed once for each
+        attempts = ephemeral.fence - 1  # each attempt is a claim
         later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.whisper_id, error.retry_after)
         return later if later < ephemeral.created_ms + milliseconds(LIFETIME) else None

@@ -1,4 +1,4 @@
-"""The summary of a thread: one message, after three decisions or more, edited as it grows."""
+"""Summary of a thread: one message after three ended requests, kept up to date."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from storage.records import Approval, Kind, Post, Status, Thread
 logger = logging.getLogger(__name__)
 
 LEAST = 3
-"""Cards whose requests have come to their end, from which on there is a summary."""
+"""Minimum number of cards with ended requests for a summary."""
 MOST = 50
-"""The most requests that are looked at, the newest."""
+"""Maximum number of requests to summarize, the newest."""
 _FIRST = 2
-"""The lease under which the decision of a thread's first request is passed on, the message before
-took one, too. Nothing is read for that, unless there was more than one decision."""
+"""Fencing token of a thread's second lease, which passes on its first decision.
+
+A thread with a single decision is skipped without reading.
+"""
 _COUNTED = frozenset(
     {
         Status.APPROVED,
@@ -35,30 +37,29 @@ _COUNTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """Shows summaries, each under the lease of its thread."""
+    """Posts summaries, each under the lease of its thread."""
 
     storage: Storage
     notices: Notices
     clock: Clock
 
     async def show(self, thread: Thread, *, decided: int | None) -> None:
-        """Show the summary of a thread whose turn has ended, if there is enough to sum up.
+        """Post or update the summary of a thread whose turn has ended.
 
-        It is on record before it is posted. A thread with one decision is not looked at.
+        The summary is stored before it is posted. A thread with a single decision is skipped.
 
         Args:
             thread: As claimed.
-            decided: How many decisions its run was told of under this lease; None where that is not
-                known.
+            decided: Number of decisions that its run received under this lease; None if unknown.
 
         Raises:
-            DeliveryError: Slack did not take it now; to be repeated.
+            DeliveryError: Slack refused the message for now; retry.
         """
         if decided == 0 or (thread.fence <= _FIRST and decided == 1):
             return
         newest = await self.storage.approvals.newest_of(thread.thread_id, limit=MOST)
         over = [one for one in reversed(newest) if _is_counted(one)]
-        # A card of several lists all of its requests: it needs no summary below it.
+        # A batch card lists all its requests: it needs no summary.
         cards = {one.checkpoint_id if one.is_batched else one.approval_id for one in over}
         if len(cards) >= LEAST:
             await self._show(thread, over)
@@ -89,6 +90,6 @@ class Summaries:
 
 
 def _is_counted(approval: Approval) -> bool:
-    """Whether it is a request that something may run, and has come to its end."""
+    """Whether the approval runs something and has ended."""
     is_call = approval.kind is Kind.APPROVAL or bool(approval.tool.strip())
     return is_call and approval.kind is not Kind.DOUBT and approval.status in _COUNTED

@@ -1,4 +1,4 @@
-"""Turns: the agent is run, resumed, or recovered, and what it says and asks reaches the thread."""
+"""Turns: start, resume and recover an agent's run."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Enum):
-    """The end of a step of a turn."""
+    """Result of a step of a turn."""
 
-    AGAIN = auto()  # something was done; look again
-    WAITING = auto()  # people have to act
-    ENDED = auto()  # the turn is over
+    AGAIN = auto()  # progress was made; continue
+    WAITING = auto()  # people must act
+    ENDED = auto()  # the turn has ended
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Turns:
 
     @cached_property
     def ending(self) -> RunTermination:
-        """Ends turns that cannot, or shall not, go on."""
+        """Ends turns that cannot continue or were stopped."""
         return RunTermination(
             storage=self.storage,
             settlement=self._settlement,
@@ -119,15 +119,15 @@ class Turns:
         )
 
     def begin(self, work: ThreadPass) -> None:
-        """Begin the next turn: the first step takes its input from the inbox, then opens it."""
+        """Begin the next turn: its first step takes messages from the inbox."""
         work.thread = replace(work.thread, turn=work.thread.turn + 1, turn_open=True)
         work.is_new_turn, work.messages, work.running, work.decided = True, None, (), 0
 
     async def open_left(self, work: ThreadPass) -> bool:
-        """Open the next turn if a process before this one has taken messages for it.
+        """Open the next turn if a crashed process has taken messages for it.
 
         Returns:
-            Whether it did, and died, or slept over its lease, before it opened the turn.
+            Whether such messages exist.
 
         Raises:
             CheckpointConflictError: The lease was lost.
@@ -149,26 +149,26 @@ class Turns:
         work.is_new_turn, work.messages, work.running = False, None, ()
 
     async def close_answered(self, thread: Thread) -> None:
-        """Settle approvals that belong to turns that are over."""
-        if thread.turn:  # before the first turn nothing was asked
+        """Close approvals of ended turns."""
+        if thread.turn:  # no approvals before the first turn
             await self._settlement.close(thread)
 
     async def clear_status(self, thread: Thread) -> None:
-        """Take down what a process that died may have left of an open turn."""
+        """Remove the typing status that a crashed process may have left."""
         taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         await self.presence.clear(thread, message_ts=taken[-1].ts if taken else "", is_left=True)
 
     async def step(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
-        """Go on with the open turn, from whatever the records say.
+        """Continue the open turn from its records.
 
         Raises:
-            AgentError: The runtime cannot go on.
-            DeliveryError: Slack did not take what had to be shown.
-            DirectoryError: Which agent works in this channel could not be found out.
-            RunEndedError: A request has expired whose rule ends the run.
+            AgentError: The runtime cannot continue.
+            DeliveryError: Slack refused a message.
+            DirectoryError: The channel's agent could not be looked up.
+            RunEndedError: A request expired and its rule ends the run.
         """
         thread = work.thread
-        if work.is_new_turn:  # should somebody have stored its run all the same, ours is refused
+        if work.is_new_turn:  # if another process has stored its run, ours is refused
             return await self._start(work, admitted)
         run = await self._recalled(work)
         if run is not None:
@@ -182,25 +182,27 @@ class Turns:
             await self._break_silence(thread)
             return Progress.ENDED
         run = OpenRun.of(thread.checkpoint_id, stored)
-        (await self.runners(thread)).remember(run)  # for the next pass: others may have saved it
+        (await self.runners(thread)).remember(
+            run
+        )  # for the next pass, if no other process saved a run
         if stored.status is CheckpointStatus.RUNNING:
             return await self._recover(work, run)
         return await self._resume(work, run)
 
     async def _recalled(self, work: ThreadPass) -> OpenRun | None:
-        """The run as this process saved or read it last, if nobody has had the thread since."""
+        """Return the run as last saved or read, if no other process had the lease since."""
         if work.left is None:
             return None
         run = (await self.runners(work.thread)).recall(work.thread.checkpoint_id)
         return run if run is not None and run.status is CheckpointStatus.PENDING else None
 
     async def _start(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
-        """Run the agent on the new messages; on those of the first attempt, if there was one.
+        """Run the agent on new messages, or on those of an earlier attempt.
 
-        Who began the turn before may be asleep, not dead, and store its run at any moment. So its
-        messages are taken once: what came later waits for the next turn, whoever stores the run.
-        And who is asleep until others have taken over begins nothing: they may just be taking more.
-        A new turn is opened once its messages are taken; until then nobody can store a run of it.
+        A process that began the turn may be suspended and store its run at any time. Messages are
+        therefore taken once, and later ones wait for the next turn. A suspended process cannot
+        begin a turn after others took over. The turn is opened after its messages are taken; before
+        that no run can be stored.
         """
         work.messages = messages = await self._taken(work, admitted)
         if not messages:
@@ -208,7 +210,7 @@ class Turns:
         runner = await self.runners(work.thread)
         grown = await self._requesters.grown(work, (message.user_id for message in messages))
         turn = work.thread.turn
-        work.thread = await set_turn(  # opens a new one; and is it still ours?
+        work.thread = await set_turn(  # opens a new turn, and checks the lease
             self.storage.threads,
             work.thread,
             turn=turn,
@@ -228,7 +230,7 @@ class Turns:
             segment = await self._follower.follow(work.thread, events, running, SaidBefore.NOTHING)
         work.said = segment.voice.newest
         if segment.contexts is not None and running.is_stopped:
-            return Progress.AGAIN  # nobody is asked anything more
+            return Progress.AGAIN  # no approval is pending
         if segment.contexts is not None:
             new = await self._asking.request(work, segment.contexts, known=())
             return _waits(segment.contexts, new)
@@ -244,13 +246,15 @@ class Turns:
             if taken:
                 return taken
         taken = await inbox.take(admitted, turn=thread.turn)
-        is_known = work.left is not None or not work.is_new_turn  # who has taken some of them
+        is_known = (
+            work.left is not None or not work.is_new_turn
+        )  # another process has taken some of them
         if is_known and len(taken) == len(admitted):
             return taken
         return await inbox.of_turn(thread.thread_id, thread.turn)
 
     async def _recover(self, work: ThreadPass, run: OpenRun) -> Progress:
-        """Go on with a run whose process died; then look at all of it once more."""
+        """Continue a run whose process crashed; then check the turn again."""
         runner = await self.runners(work.thread)
         work.running = None
         await self.ending.note_told(work.thread, run.stored)
@@ -267,12 +271,12 @@ class Turns:
         return Progress.AGAIN
 
     async def _resume(self, work: ThreadPass, run: OpenRun) -> Progress:
-        """Resume with every decision that has not been passed on yet."""
+        """Resume the run with all decisions that it has not received."""
         thread, runner = work.thread, await self.runners(work.thread)
         pending = run.pending()
         asked = await self._looked_up(work, pending)
         decided = asked.decided
-        # Where the run was stopped, nobody has to answer: it goes on.
+        # After a stop, the run continues without answers.
         if not decided and len(asked.infos) == len(pending):
             return Progress.WAITING
         targets = await self._settlement.answers(decided, asked.infos)
@@ -293,7 +297,7 @@ class Turns:
         except (NothingPendingError, UnknownInterruptError):
             raise
         except ResumeError as error:
-            work.running = None  # what the others let run may have begun
+            work.running = None  # the other calls may have started
             unused = await self.ending.unused(thread)
             await self._settlement.withdraw(decided, unused, error)
             return Progress.AGAIN
@@ -303,22 +307,22 @@ class Turns:
         return await self._after(work, segment, asked)
 
     async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
-        """Put on record that the run is told of these decisions."""
+        """Record that the run receives these decisions."""
         await self._requesters.note_decided(work, decided)
         if decided:
             await self.storage.audit.append_all(resume_entries(decided, self.clock()))
         for approval in decided:
-            await self.attendance.alert(approval)  # whoever decided it may have died
+            await self.attendance.alert(approval)  # the process that decided may have crashed
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]
     ) -> PendingApprovals:
-        """Return the approvals of what waits; settle those that nothing waits for any more.
+        """Return the approvals of pending interrupts; close those without an interrupt.
 
         Raises:
-            RunEndedError: One of them has expired, and its rule ends the run.
+            RunEndedError: An approval expired and its rule ends the run.
         """
         asked = await self._asking.look(work, pending)
         await self._call_off(work.thread, asked.gone)
@@ -327,19 +331,19 @@ class Turns:
         return asked
 
     async def _call_off(self, thread: Thread, gone: Sequence[Approval]) -> None:
-        """Settle what nothing waits for, as far as the run that this process knows tells."""
+        """Close approvals without an interrupt, as far as the known run tells."""
         if gone:
-            # Still ours? Whoever has it now may have gone on, and just have asked this.
+            # Check the lease: its next owner may have created the approvals.
             await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
             await self._settlement.settle(thread, gone)
 
     async def _after(
         self, work: ThreadPass, segment: RunResult, asked: PendingApprovals
     ) -> Progress:
-        """Settle what no longer waits after a resume, and put on record what is new.
+        """Close answered approvals after a resume, and create new ones.
 
-        Nothing is looked at again here: whoever changed anything meanwhile woke the thread, and
-        the release of its lease knows that.
+        Nothing is read again: a concurrent change woke the thread, and the release of the lease
+        detects that.
         """
         contexts = segment.contexts or ()
         work.said = segment.voice.newest
@@ -350,7 +354,7 @@ class Turns:
             rest = await self.storage.approvals.get_all(unread)
             read.update({one.approval_id: one for one in rest})
         noted = {one.approval_id for one in asked.decided}
-        # What nobody had decided when the run went on was not passed on, whatever it is by now.
+        # Approvals that were undecided at the resume were not passed on.
         unused = frozenset(read[name].interrupt_id for name in unread)
         left = [read[name] for name in gone]
         await self._settlement.settle(work.thread, left, unused=unused, noted=noted)
@@ -363,13 +367,13 @@ class Turns:
         return _waits(contexts, new)
 
     async def _vouch(self, approval: Approval) -> None:
-        """Somebody may say that a call in doubt has run: then its own card says so, too."""
+        """Store on a call's own card that people confirmed its outcome."""
         result = question_of(approval).vouched()
         if result is not None:
             await self.witness.vouched(approval.checkpoint_id, approval.address, result)
 
     async def _break_silence(self, thread: Thread) -> None:
-        """A turn of which nobody has seen anything, no text and no card, says at least that."""
+        """Post a default text in a turn without visible output."""
         if await self.storage.posts.any_of(thread.checkpoint_id) or await self._has_answer(thread):
             return
         newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
@@ -379,7 +383,7 @@ class Turns:
             )
 
     async def _has_answer(self, thread: Thread) -> bool:
-        """Whether the run of the newest turn has ended with a text: it was said before."""
+        """Whether the run of the newest turn has ended with a text."""
         log, turn = self.storage.log, thread.turn
         before = await log.load(thread.thread_id, before_turn=turn)
         entries = await log.load(thread.thread_id, before_turn=turn + 1)
@@ -388,14 +392,14 @@ class Turns:
 
 
 def _said_before(work: ThreadPass) -> SaidBefore:
-    """The part of a resume's texts that one before it may have said, and came to nothing."""
+    """Return which texts of a resume an earlier, failed one may have posted."""
     if work.thread.attempts or (work.left is not None and work.running is None):
         return SaidBefore.PERHAPS
     return SaidBefore.ON_RECORD if work.left is None else SaidBefore.NOTHING
 
 
 def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:
-    """Return the progress after an interrupt: where nobody has to answer, the turn goes on."""
+    """Return the progress after an interrupt: continue if it needs no person."""
     is_decided = any(one.status is not Status.PENDING for one in new)
     is_stopped = not all(map(asks_people, contexts))
     return Progress.AGAIN if is_decided or is_stopped else Progress.WAITING

@@ -1,7 +1,7 @@
-"""The use cases of threads: keep a message, and let the thread's agent work.
+"""Process threads: store messages and let the agents work.
 
-Whoever holds a thread's lease works on it. All work here starts from records, so
-any process can go on where another one was cut off.
+The owner of a thread's lease processes it. All work starts from records, so any process can
+continue after a crash.
 """
 
 from __future__ import annotations
@@ -61,21 +61,21 @@ MAX_ATTEMPTS = 6
 MAX_CRASHES = 3
 """Maximum number of attempts of a turn during which the process dies."""
 MAX_CRASHES_AT_END = 3
-"""A thread is set aside if the process ended so often while its turn was given up, too."""
+"""Number of crashes while ending a turn, after which its thread is quarantined."""
 CRASH_PATIENCE_S = 30.0
-"""The longest that work which was cut off waits for other work which was cut off."""
+"""Longest time in seconds that crashed work waits for other crashed work."""
 CRASH_PAUSE_S = 10.0
-"""The wait before work is tried whose last try was cut off as well: others may be the cause."""
+"""Seconds to wait before work whose last attempt crashed: others may be the cause."""
 MAX_SILENCES = 2
-"""A model that sends nothing is asked so often: each time takes as long as it may be silent."""
+"""Maximum number of calls to a model that sends nothing."""
 MAX_SAID = 500
-"""Characters that are told of a model's words when it declines."""
+"""Characters to quote of a model's refusal."""
 MAX_LOOKS = 60
-"""Maximum number of looks at a run that another process continues."""
+"""Maximum number of checks of a run that another process continues."""
 UNREADABLE = "unreadable"
-"""Part of the key of the post that says that a thread stands still."""
+"""Part of the key of the post about an unreadable thread."""
 _REMEMBERED = 1_000
-"""Threads of which this process knows what its last pass left; of others it is looked up."""
+"""Number of threads whose last pass this process remembers."""
 _OVERTAKEN = (
     CheckpointBusyError,
     CheckpointClosedError,
@@ -83,15 +83,15 @@ _OVERTAKEN = (
     NothingPendingError,
     UnknownInterruptError,
 )
-"""Another process has gone on with the run: look again, do not end its turn."""
+"""Another process has continued the run: read again, do not end the turn."""
 
 
 @dataclass(slots=True)
 class _WorkHere:
-    """The work of this process on one thread, while it has its lease.
+    """A thread that this process is working on.
 
     Attributes:
-        is_wanted: Whether somebody came for more than its pass has seen.
+        is_wanted: Whether work was requested that the pass has not seen.
     """
 
     is_wanted: bool = True
@@ -99,19 +99,19 @@ class _WorkHere:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Works on threads, one lease at a time.
+    """Processes threads under their leases.
 
     Args:
-        storage: Where records are kept.
-        inbox: Sorts people's messages.
-        turns: Runs and resumes the agent.
-        outbox: How people are told.
+        storage: The database.
+        inbox: Routes messages.
+        turns: Runs and resumes agents.
+        outbox: Sends messages.
         clock: The time now.
         owner: Name of this process in leases.
-        lease: How long a thread is taken for; prolonged while the work lasts.
+        lease: Duration of a thread's lease, renewed during the work.
         sleep: Waits for some seconds.
-        beat: Waits before a lease is prolonged.
-        summaries: Sum up what became of a thread's requests; None for never.
+        beat: Interval between renewals.
+        summaries: Posts summaries; None for none.
     """
 
     storage: Storage
@@ -130,13 +130,13 @@ class Threads:
     _cut_off: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def catch_up(self) -> list[str]:
-        """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
+        """Wake threads whose work stopped because Slack had refused the app.
 
         Returns:
-            Their ids.
+            Ids of the threads.
 
         Raises:
-            StoreUnavailableError: They are due again by themselves.
+            StoreUnavailableError: The threads are due again on schedule.
         """
         waiting = list(self._refused)
         self._refused.clear()
@@ -149,14 +149,13 @@ class Threads:
         return ThreadRecovery(self.storage, self.turns.ending, self.clock, self.turns.spawn)
 
     async def work(self, thread_id: str) -> None:
-        """Do all that is due in a thread; nothing when another process has it.
+        """Process a thread while it is due, unless another process owns it.
 
-        Where this process is at it, nothing is claimed: what woke the thread before its lease is
-        given back is seen by that, and what came after is looked for once more. Work that has lost
-        its lease, and only takes its time to end, keeps nobody from the thread.
+        Within this process, no claim is needed: the running pass sees changes until its release,
+        and checks again for later ones. A pass that lost its lease does not block a new one.
 
         Raises:
-            StoreUnavailableError: The lease ends by itself, and the work is due again.
+            StoreUnavailableError: The lease expires, and the thread is due again.
         """
         here = self._here.get(thread_id)
         if here is not None:
@@ -172,7 +171,7 @@ class Threads:
                 self._leave(thread_id)
 
     def _leave(self, thread_id: str) -> None:
-        """End the work here; who came for more, and was not seen to, begins anew."""
+        """End the work here; restart it for requests that it has not seen."""
         here = self._here.pop(thread_id, None)
         if here is not None and here.is_wanted:
             self.turns.spawn(self.work(thread_id))
@@ -188,7 +187,7 @@ class Threads:
         )
 
     async def _visit(self, here: _WorkHere, hold: ClaimedRecord[Thread]) -> bool:
-        """Work under the lease, and give it back; whether nothing more is due now."""
+        """Process under the lease and release it; return whether nothing is due."""
         thread = hold.record
         if thread.crashes >= MAX_CRASHES + MAX_CRASHES_AT_END:
             return await self._leave_alone(thread)
@@ -199,7 +198,7 @@ class Threads:
         except asyncio.CancelledError:
             await self._hand_over(thread)
             raise
-        here.is_wanted = False  # who wanted more has woken it before this release
+        here.is_wanted = False  # later requests woke the thread before this release
         return await self.storage.threads.release(
             thread.thread_id,
             fence=thread.fence,
@@ -210,24 +209,24 @@ class Threads:
         )
 
     async def _hand_over(self, thread: Thread) -> None:
-        """Release the lease of work that a stop has cut off, so that another process goes on."""
-        with suppress(StorageError):  # else it ends by itself
+        """Release the lease of cancelled work, so another process can continue."""
+        with suppress(StorageError):  # otherwise the lease expires
             await self.storage.threads.release(
                 thread.thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
             )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
-        """Return what the last pass left, if this process made it and nobody came between."""
+        """Return the state of the last pass, if this process made it."""
         left: LeftOver | None = self._left.pop(thread.thread_id, None)
         if thread.restored_era or thread.attempts:
             return None
         if thread.fence == 1:
-            return LeftOver(fence=0, made_ms=thread.created_ms)  # nobody has ever worked on it
+            return LeftOver(fence=0, made_ms=thread.created_ms)  # no process has had the thread
         before = (thread.fence - 1, thread.created_ms)
         return left if left is not None and (left.fence, left.made_ms) == before else None
 
     async def _work_on_what_is_read(self, work: ThreadPass) -> int | None:
-        """Work under the lease; when something of the thread cannot be read, it stands still."""
+        """Process under the lease; quarantine the thread if a record is unreadable."""
         thread = work.thread
         try:
             return await self._work_claimed(work)
@@ -239,7 +238,7 @@ class Threads:
         return None
 
     async def _leave_alone(self, thread: Thread) -> bool:
-        """Quarantine a thread that ends the process even while its turn is given up."""
+        """Quarantine a thread that crashes the process even while its turn is ended."""
         why = str(TurnCrashedError(thread.crashes))
         logger.error(
             "a thread is set aside: %s",
@@ -250,10 +249,10 @@ class Threads:
         return True
 
     async def _set_aside(self, thread: Thread, error: Exception) -> None:
-        """Say that nothing more runs here, and leave the thread to a release that can read it.
+        """Post that nothing more runs here, and quarantine the thread for a later release.
 
-        To go on without what cannot be read would be to ask twice, to lose what people decided, or
-        to act without their words.
+        Continuing without the unreadable record could request approval twice, lose decisions, or
+        act without people's messages.
         """
         post = Post(
             post_id=f"{thread.checkpoint_id}/{UNREADABLE}",
@@ -261,7 +260,7 @@ class Threads:
             text=say("error.unreadable"),
             created_ms=self.clock(),
         )
-        with suppress(RecordFormatError):  # said before, and that cannot be read either
+        with suppress(RecordFormatError):  # posted before, and unreadable, too
             await self.outbox.say(thread, post)
         logger.error(
             "quarantined an unreadable thread: %s; run `countersign doctor` for details",
@@ -271,7 +270,7 @@ class Threads:
         await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=str(error))
 
     async def _work_claimed(self, work: ThreadPass) -> int | None:
-        """Work under the lease; return when to try again, None when nothing is left to do."""
+        """Process under the lease; return when to retry, or None if nothing is left."""
         thread = work.thread
 
         async def extend(until_ms: int) -> bool:
@@ -288,11 +287,11 @@ class Threads:
             try:
                 await self._attempt(work)
             except ModelRefusedError as error:
-                await self._give_up(thread, error)  # asking again does not help
+                await self._give_up(thread, error)  # another attempt would not help
             except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
                 return await self._retry(thread, error)
             except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
-                raise  # it is due again: when the lease ends, or when somebody can read it
+                raise  # due again when the lease expires, or when a release can read it
             except (AgentError, RecordRefusedError, RunEndedError, TurnCrashedError) as error:
                 await self._give_up(thread, error)
             except Exception as error:  # noqa: BLE001 (a fault of ours must not stop it for ever)
@@ -301,11 +300,11 @@ class Threads:
 
     @asynccontextmanager
     async def _counted(self, thread: Thread) -> AsyncIterator[None]:
-        """Count an attempt at work that was cut off, while no other such work goes on here.
+        """Count an attempt at crashed work, one thread at a time in this process.
 
-        A process that dies cuts off all of its threads, and one of them may be the cause. So they
-        are tried one after the other, and only the count of the one that is tried rises. It waits
-        before its last try, so that other causes, which end several processes in a row, count less.
+        A crash interrupts all threads of a process, and one of them may be the cause. They are
+        tried one after the other, and only the tried one's count rises. A pause before the last
+        attempt lets unrelated causes pass.
         """
         if not thread.was_cut_off:
             yield
@@ -335,7 +334,7 @@ class Threads:
     async def _advance(self, work: ThreadPass) -> None:
         if work.thread.restored_era:
             work.thread = await self._comeback.settle(work.thread)
-        if work.left is None:  # who left it in order left no text behind, and no turn half begun
+        if work.left is None:  # after an orderly release there are no partial texts or turns
             await self.turns.open_left(work)
             work.thread = await self._finish_posts(work.thread)
         while True:
@@ -348,38 +347,40 @@ class Threads:
                 return
             if progress is Progress.ENDED:
                 await self._sum_up(work)
-                # What came meanwhile woke the thread: the release of the lease knows that.
+                # Later messages woke the thread: the release of the lease detects that.
                 if not (was_open and admitted) and not work.has_more:
                     work.has_ended_turn, work.running = True, ()
                     return
                 await self.turns.end(work)
 
     async def _has_turn(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
-        """Whether a turn is open; the next one begins where there is something for it."""
+        """Whether a turn is open; begins the next one if there are messages."""
         if work.thread.turn_open:
             return True
         await self.turns.close_answered(work.thread)
         if admitted:
             self.turns.begin(work)
             return True
-        return await self.turns.open_left(work)  # who slept may just have taken messages for it
+        return await self.turns.open_left(
+            work
+        )  # a suspended process may have taken messages for it
 
     async def _sum_up(self, work: ThreadPass) -> None:
-        """Show what became of the thread's requests, before its turn is over on record."""
+        """Post the summary, before the end of the turn is stored."""
         if self.summaries is not None:
             await self.summaries.show(work.thread, decided=work.decided)
 
     async def _sorted(self, work: ThreadPass) -> list[str]:
-        """Sort what is new; whoever wants the open turn to end has it ended first."""
+        """Route new messages; a stop message ends the open turn first."""
         admitted = await self.inbox.sort(work)
         if work.stop is not None:
             await self._stop(work, work.stop)
         return admitted
 
     async def _stop(self, work: ThreadPass, message: Message) -> None:
-        """End the open turn as the writer of a message wants it.
+        """End the open turn because of a stop message.
 
-        The message stays new until that is done, so that a crash in between changes nothing.
+        The message stays unprocessed until then, so a crash changes nothing.
         """
         thread = work.thread
         await note(
@@ -397,13 +398,13 @@ class Threads:
         await self.outbox.finish(work.thread, await self.storage.posts.unfinished(thread.thread_id))
 
     async def _heed_stop(self, thread_id: str) -> None:
-        """Stop the run that goes on here when somebody has told another process so."""
+        """Stop the run in this process if another process stored a stop message."""
         stopping = self.turns.stopping
         if stopping.is_running(thread_id) and await self.inbox.has_stop(thread_id):
             stopping.stop(thread_id)
 
     async def _finish_posts(self, thread: Thread) -> Thread:
-        """Do what a crash left: end a turn that was given up, show texts that were kept back."""
+        """Finish after a crash: end a failed turn, post delayed texts."""
         if thread.turn_open:
             await self.turns.clear_status(thread)
         posts = await self.storage.posts.unfinished(thread.thread_id)
@@ -434,20 +435,22 @@ class Threads:
         return self.clock() + THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id, wish)
 
     async def _give_up(self, thread: Thread, error: Exception) -> None:
-        """End the turn in which the error came, and say so in the thread."""
+        """End the turn with the error, and post the error."""
         logger.error(
             "turn failed: %s",
             error,
             extra={"action": "turn_failed", "thread_id": thread.thread_id},
         )
         newest = await self.storage.threads.get(thread.thread_id)
-        current = replace(newest, fence=thread.fence)  # ours: not that of who may have taken over
+        current = replace(
+            newest, fence=thread.fence
+        )  # our fencing token, not that of another owner
         if not (current.turn_open or await self._has_new(thread) or await self._has_left(current)):
-            return  # nobody waits for anything
+            return  # no message is pending
         await note(
             self.storage.audit,
             Act.TURN_FAILED,
-            key=current.checkpoint_id,  # once, whoever gives it up
+            key=current.checkpoint_id,  # once, whichever process ends the turn
             at_ms=self.clock(),
             about=thread.thread_id,
             checkpoint=current.checkpoint_id,
@@ -464,15 +467,15 @@ class Threads:
             await self.storage.threads.wake(thread.thread_id, now_ms=self.clock())
 
     async def _has_new(self, thread: Thread) -> bool:
-        """Whether people wrote something that nobody has read."""
+        """Whether there are unread messages."""
         return bool(await self.storage.inbox.new(thread.thread_id, limit=1))
 
     async def _has_left(self, thread: Thread) -> bool:
-        """Whether messages were taken for a turn that was not opened yet."""
+        """Whether messages were taken for a turn that was not opened."""
         return bool(await self.storage.inbox.of_turn(thread.thread_id, thread.turn + 1))
 
     async def _has_last_word(self, thread: Thread) -> bool:
-        """Say what is left to be said; whether some of it has to be said later."""
+        """Post what is left; return whether something must be posted later."""
         posts = await self.storage.posts.unfinished(thread.thread_id)
         try:
             await self.outbox.finish(thread, posts)
@@ -487,7 +490,7 @@ class Threads:
 
 
 def explain(error: Exception) -> str:
-    """An error in words for the thread: what happened, and what to do."""
+    """Return an error's text for the thread: what happened, and what to do."""
     match error:
         case ModelError():
             told = _of_model(error)

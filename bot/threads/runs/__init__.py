@@ -1,1 +1,1 @@
-"""A run of an agent: what it shows, what it starts, what it is allowed."""
+"""Run an agent: its events, executions, policy and grants."""

@@ -1,7 +1,7 @@
-"""The policy in force, as the runtime asks it: judges each call, and notes what it settles.
+"""Adapter from the runtime's policy port to the current policy.
 
-What it says of a call is worked out anew each time, from the file in force at that moment; that a
-card keeps the terms that it was asked under is the runtime's business.
+Each call is judged by the policy file in force at that moment. The runtime keeps the terms of calls
+that are already being approved.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from storage.base import Storage
 
 
 class InForce(Protocol):
-    """The policy that is in force now."""
+    """The policy in force now."""
 
     @property
     def rulebook(self) -> PolicyEvaluator:
-        """Its rules."""
+        """Return the rules."""
         ...
 
     @property
     def file_hash(self) -> str:
-        """Hash of its file; empty where there is none."""
+        """Return the hash of the policy file; empty without a file."""
         ...
 
     @property
     def is_settings(self) -> bool:
-        """Whether it is made of the settings: then it allows all calls of tools without a gate."""
+        """Whether the policy is derived from the settings; it allows all ungated calls."""
         ...
 
 
@@ -61,10 +61,10 @@ class GroupMembers:
     clock: Clock
 
     async def __call__(self, group: Group) -> frozenset[str] | None:
-        """The user ids of all its members; None when that is not known.
+        """Return the user ids of a group's members; None if unknown.
 
-        Of a channel with more members than decide anywhere nobody says who is in the group, and of
-        the channel of a thread not either: what depends on that is undecided.
+        Unknown for channels that are too large to decide, and for the thread's channel. Conditions
+        on unknown groups are undecided.
         """
         if group.here:
             return None
@@ -84,18 +84,18 @@ class GroupMembers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BotPolicy:
-    """Judges all calls of all agents by the policy in force; see `agents.policy.house`.
+    """Judges all calls of all agents by the current policy; see `agents.policy.house`.
 
     Args:
-        storage: Where records are kept.
-        audit: Where it is noted what a rule lets run, or does not.
+        storage: The database.
+        audit: Records what a rule allows or denies.
         clock: The time now.
         members: Looks groups up, for conditions on requesters.
-        in_force: Gives the policy in force, without waiting.
-        grants: Uses standing grants; None where there are none.
-        uses: Says in the thread what a standing grant lets run; None where there are none.
-        patience: Waits before a call is judged once more that is about to start; None where none
-            does. See `PatientPolicy`.
+        in_force: Returns the policy in force, without waiting.
+        grants: Uses standing grants, if any.
+        uses: Posts uses of standing grants, if any.
+        patience: Waits before a call that is about to start is judged again, if supported. See
+            `PatientPolicy`.
     """
 
     storage: Storage
@@ -109,7 +109,7 @@ class BotPolicy:
 
     @property
     def allows_ungated(self) -> bool:
-        """See `BotPolicy`."""
+        """Whether calls without a gate are allowed."""
         return self.in_force().is_settings
 
     async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
@@ -124,7 +124,7 @@ class BotPolicy:
             requesters=await self._requesters(rulebook, call),
             channel=_channel_of(call),
             agent=agent_at(call.address),
-            # The settings ask nothing by themselves: they name people for code that asks.
+            # Settings demand no approval by themselves: they name approvers for gates in code.
             gated=isinstance(code, Ask) if held.is_settings else call.gated,
         )
         if inside or (held.is_settings and _is_rule(code)):
@@ -136,7 +136,7 @@ class BotPolicy:
         return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:
-        """Wait, where a passing fault may be over then; see `PatientPolicy`."""
+        """Wait for a temporary error to pass; see `PatientPolicy`."""
         return self.patience is not None and await self.patience(decisions, tries)
 
     async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
@@ -159,10 +159,10 @@ class BotPolicy:
         return Allow(rule=asked.rule, terms=terms, grant=grant.grant_id)
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
-        """Put on record that a call starts, or does not run, because of a rule.
+        """Record that a rule allows or denies a call.
 
         Raises:
-            StorageError: It could not be written.
+            StorageError: The entry could not be written.
         """
         grant = ruling.grant if isinstance(ruling, Allow) else ""
         key = call_key(call.thread, call.address, call.arguments)
@@ -188,7 +188,7 @@ class BotPolicy:
             await self.uses.tell(grant, call, key)
 
     async def _requesters(self, rulebook: PolicyEvaluator, call: PolicyCall) -> tuple[str, ...]:
-        """Everybody whose words led to the call; looked up only where a rule wants to know."""
+        """Return the requesters of a call, looked up only if a rule needs them."""
         if all(entry.when.requester is None for entry in rulebook.file.rules):
             return ()
         return await self._all_requesters(call)
@@ -199,12 +199,12 @@ class BotPolicy:
 
 
 def _is_rule(code: Ruling | None) -> bool:
-    """Whether code asks by a rule of its own, and not as a gate that always asks."""
+    """Whether the code's decision comes from a rule, not from a gate that always asks."""
     return isinstance(code, Ask) and not (code.rule == GATE_RULE and not code.approvers)
 
 
 def _as_asked(tool: ToolFacts, code: Ruling | None) -> ToolFacts:
-    """The tool with the gate that code makes of its ruling, where it names nobody itself."""
+    """Return the tool, gated by the code's decision unless that names approvers."""
     is_silent = isinstance(code, Ask) and not code.approvers
     return replace(tool, gate=gate_of(tool, (code,))) if code and is_silent else tool
 
@@ -212,10 +212,10 @@ def _as_asked(tool: ToolFacts, code: Ruling | None) -> ToolFacts:
 def _of_code(
     rulebook: PolicyEvaluator, tool: ToolFacts, file_alone: Verdict, code: Ruling | None
 ) -> Verdict:
-    """The verdict of code alone, by people of the file where it names nobody.
+    """Return the code's own decision, with the file's approvers if it names none.
 
-    People have agreed to the file's own ruling in a gate around, or it only serves code; a denial
-    stands in any case.
+    Used if an outer gate has approved the file's decision, or the file only serves code. Denials
+    always apply.
     """
     if isinstance(file_alone, Refusal) or code is None:
         return file_alone
@@ -244,7 +244,7 @@ def _ruling(
                 kind="approval" if verdict.edit == "no" else "review",
                 rule=verdict.rule or "policy",
                 reason=verdict.reason,
-                approvers=unknown,  # nobody has these ids: who asks says so, and asks nobody
+                approvers=unknown,  # unknown ids: the request then ends as undecidable
                 expires_in=timedelta(seconds=verdict.expires_s),
                 remind_in=timedelta(seconds=verdict.remind_s) if verdict.remind_s else None,
                 exclude_editors="editors" in verdict.exclude,
@@ -256,7 +256,7 @@ def _ruling(
 
 
 def _doubt_terms(rulebook: PolicyEvaluator, tool: ToolFacts, names: tuple[str, ...]) -> str:
-    """The terms of a doubt about a call that rules allow; empty where no default names anybody."""
+    """Return the terms of an allowed call in doubt; empty without default approvers."""
     try:
         terms = defaults_of(rulebook.file, tool)
     except AskingError:
@@ -269,6 +269,6 @@ def _thread_of(call: PolicyCall) -> str:
 
 
 def _channel_of(call: PolicyCall) -> str:
-    """The channel of the thread: its id is `team:channel:thread_ts`."""
+    """Return the channel of a thread id: `team:channel:thread_ts`."""
     parts = _thread_of(call).split(":")
     return parts[1] if len(parts) > 1 else ""

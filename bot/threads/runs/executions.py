@@ -1,9 +1,8 @@
-"""The record of what people let run: its start in the audit, what became of it on its approval.
+"""Record executions: the start in the audit, the outcome on the approval.
 
-The runtime tells it (`agents.core.observers.Recorder`): without the audit entry, no call can
-start. What is in the journal is followed by the record of the approval, whose card is drawn again.
-A crash between the two is made good when the run is recovered, as the runtime tells it once more
-then. Nothing of a call is decided here.
+Called by the runtime (`agents.core.observers.Recorder`). A call cannot start without its audit
+entry. After the run's journal, the approval is updated and its card redrawn. After a crash in
+between, the runtime repeats its notices when the run is recovered.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ from storage.records import Approval
 logger = logging.getLogger(__name__)
 
 _READ = 4_000
-"""Characters of a result that are masked before it is cut."""
+"""Characters of a result to mask before cutting."""
 _KEPT = 600
-"""Characters of a result that a record keeps."""
+"""Characters of a result to store."""
 _ENDS = {ToolOutcome.RAN: RunState.RAN, ToolOutcome.FAILED: RunState.FAILED}
-"""The end of a call that ran; with another outcome, something kept it from running."""
+"""States by outcome of a call that ran; other outcomes did not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionUpdate:
-    """The news in a notice of the runtime about a call or a step."""
+    """Update of an execution, from a notice of the runtime."""
 
     at: str
     state: RunState
@@ -58,28 +57,28 @@ class ExecutionUpdate:
 
 @dataclass(slots=True)
 class _Watched:
-    """The approvals of one turn, as last read or written here."""
+    """Approvals of one turn, as last read or written here."""
 
     approvals: dict[str, Approval] = field(default_factory=dict)
     starting: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     settled: frozenset[str] = frozenset()
 
     def at(self, address: str) -> list[Approval]:
-        """Those that let run what stands at an address."""
+        """Return the approvals that run something at an address."""
         return [one for one in self.approvals.values() if _is_about(one, address)]
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecorder:
-    """Records starts in the audit and on approvals; see `agents.core.observers.Recorder`.
+    """Records executions; see `agents.core.observers.Recorder`.
 
     Args:
-        approvals: Where they are kept.
-        audit: Where starts are noted.
+        approvals: Stored approvals.
+        audit: Records starts.
         clock: The time now.
-        redraw: Starts to draw the card of an approval again, without waiting for it.
-        quick: Of a call that takes no longer, only what came of it is put on its approval. That it
-            runs says its journal in any case.
+        redraw: Starts the update of an approval's card, without waiting for it.
+        quick: Calls that end within this time store only their result on the approval. The journal
+            stores their start in any case.
     """
 
     approvals: ApprovalStore
@@ -90,12 +89,11 @@ class ExecutionRecorder:
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
     async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
-        """Follow what becomes of what people let run in a turn.
+        """Start to record the executions of a turn.
 
         Args:
-            checkpoint_id: Of the turn; its lease is held.
-            known: All approvals of the turn whose calls may still run, read under that lease; they
-                are looked up when None.
+            checkpoint_id: Checkpoint of the turn, whose lease is owned.
+            known: Approvals whose calls may still run, read under that lease; None reads them.
         """
         if known is None:
             known = await self.approvals.of_turn(checkpoint_id)
@@ -105,44 +103,44 @@ class ExecutionRecorder:
         self._turns[checkpoint_id] = _Watched(found, settled=settled)
 
     def is_settled(self, checkpoint_id: str, address: str) -> bool:
-        """Whether a call was in doubt, and has its result without running again."""
+        """Whether a doubt about the call was settled without running the call again."""
         turn = self._turns.get(checkpoint_id)
         return turn is not None and address in turn.settled
 
     def watched(self, checkpoint_id: str) -> list[Approval]:
-        """Return the approvals followed in a turn, as on record: this process alone writes them."""
+        """Return the recorded approvals of a turn as stored; no other process writes them."""
         turn = self._turns.get(checkpoint_id)
         return list(turn.approvals.values()) if turn is not None else []
 
     def forget(self, checkpoint_id: str) -> None:
-        """Follow that turn no more."""
+        """Stop recording the executions of a turn."""
         turn = self._turns.pop(checkpoint_id, None)
         for task in turn.starting.values() if turn is not None else ():
             task.cancel()
 
     async def starting(self, start: WorkStarting) -> None:
-        """Put a start into the audit: what cannot be written there does not start.
+        """Record a start in the audit; without the entry, the call does not start.
 
         Raises:
-            StorageError: It could not be written.
+            StorageError: The entry could not be written.
         """
         await note_start(self.audit, start, self.clock())
 
     async def noted(self, notice: WorkNotice) -> None:
-        """Put on the card what became of something.
+        """Store an execution's update on its approval.
 
-        What a call came to is never dropped with its journal before its card can tell of it: when
-        that cannot be put on record, the run stops, and is told of it again. A start that cannot be
-        put on record stops nothing: a call that is marked and does not run is in doubt.
+        If an outcome cannot be stored, the run stops and the notice is repeated later, so the
+        outcome is not lost with the journal. A start that cannot be stored stops nothing: a started
+        call without an outcome is in doubt.
 
         Raises:
-            StorageError: It could not be put on record.
+            StorageError: The outcome could not be stored.
         """
         turn, news = self._turns.get(notice.checkpoint_id), _news_in(notice)
         if turn is None or news is None:
             return
         starting = turn.starting.pop(news.at, None)
-        if starting is not None:  # what it may be writing now is written over
+        if starting is not None:  # a concurrent write of the start is overwritten
             starting.cancel()
             await asyncio.wait({starting})
         if not isinstance(notice, WorkStarted):
@@ -171,15 +169,15 @@ class ExecutionRecorder:
             await self._tell(turn, approval, news, closes=closes)
 
     async def doubted(self, checkpoint_id: str, address: str) -> None:
-        """Nobody can know whether what people let run there has run; the runtime is not asked."""
+        """Mark an execution as in doubt, without the runtime."""
         await self._tell_all(checkpoint_id, ExecutionUpdate(address, RunState.DOUBT))
 
     async def vouched(self, checkpoint_id: str, address: str, text: str) -> None:
-        """People say that what stood in doubt there has run."""
+        """Store that people confirmed that a call in doubt has run."""
         await self._tell_all(checkpoint_id, ExecutionUpdate(address, RunState.RAN, text))
 
     async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
-        """The turn is given up: what had started is in doubt, what had not never will."""
+        """Finish a failed turn: started calls are in doubt, others will never run."""
         await self.watch(checkpoint_id)
         watched = self._turns[checkpoint_id]
         for news in map(_news_in, notices):
@@ -190,7 +188,7 @@ class ExecutionRecorder:
             if run is not None and run.state is RunState.RUNNING:
                 await self._tell(watched, approval, ExecutionUpdate("", RunState.DOUBT))
             elif run is None and approval.open and approval.tool.strip():
-                # Of what is closed, an earlier release may have seen the end, and kept nothing.
+                # Older records may have ended without an outcome.
                 await self._tell(
                     watched,
                     approval,
@@ -207,14 +205,14 @@ class ExecutionRecorder:
     async def _tell(
         self, watched: _Watched, approval: Approval, news: ExecutionUpdate, *, closes: bool = False
     ) -> None:
-        """Put news on record; those that are older than what is there are dropped.
+        """Store an update; drop it if the stored state is newer.
 
         Args:
-            watched: What is followed in the turn.
+            watched: The recorded turn.
             approval: As last read.
-            news: What became of what it let run.
-            closes: Whether nothing waits for its answer any more: its call has ended in a run that
-                goes on. That it is decided, and how, is in the audit since before the call began.
+            news: The update.
+            closes: Whether the interrupt is gone, because its call ended in a run that continues.
+                The decision has been in the audit since before the start.
         """
         while True:
             run = run_of(approval)
@@ -233,7 +231,7 @@ class ExecutionRecorder:
                 self.redraw(name)
                 return
             if newest.run_json == approval.run_json:
-                return  # it was withdrawn meanwhile: nothing was let run
+                return  # withdrawn meanwhile: nothing was approved
             approval = newest
 
 
@@ -242,13 +240,13 @@ def _is_newer(run: Run | None, news: ExecutionUpdate) -> bool:
         return True
     if run.state in ENDED or run.state is news.state:
         return False
-    if run.state is RunState.DOUBT:  # only people end a doubt: it ran, or it runs once more
+    if run.state is RunState.DOUBT:  # only people settle a doubt
         return news.state in {RunState.RUNNING, RunState.RAN}
     return True
 
 
 def _news_in(notice: WorkNotice) -> ExecutionUpdate | None:
-    """Return the news in a notice; None when it is about nothing that people let run."""
+    """Return the update in a notice; None if it concerns no approved call."""
     match notice:
         case WorkStarted():
             return ExecutionUpdate(notice.address, RunState.RUNNING)
@@ -261,17 +259,17 @@ def _news_in(notice: WorkNotice) -> ExecutionUpdate | None:
             return ExecutionUpdate(notice.address, RunState.FAILED, notice.error)
         case WorkInDoubt():
             return ExecutionUpdate(notice.address, RunState.DOUBT)
-        case _:  # or people said something in place of a run
+        case _:  # or people settled the doubt
             return None
 
 
 def _is_about(approval: Approval, address: str) -> bool:
-    """Whether an approval let run what stands at an address: its call, or the step it stopped."""
+    """Whether an approval runs what is at an address: its call, or its step."""
     return question_of(approval).lets_run(address)
 
 
 def _shown(approval: Approval, text: str) -> str:
-    """The beginning of a text, masked before it is cut: half of a secret is not recognised."""
+    """Mask and shorten a text. Masking comes first: half a secret is not recognized."""
     try:
         arguments = json.loads(approval.arguments_json)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""Follows a segment of a run: shows what the agents say, puts on record what they do, can stop it.
+"""Follow a run: post the agents' texts, record executions, and allow stopping.
 
-A run of this process is stopped at once while a model speaks, and else after its tools.
+A run of this process stops at once during a model call, otherwise after its tools.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class StoppableRun:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody wanted it to stop."""
+        """Whether a stop was requested."""
         return self.token.mode is not None
 
     def stop(self) -> None:
-        """Stop it at the next safe point. No call is cut off; a model's answer is."""
+        """Stop at the next safe point: after tool calls, or during a model call."""
         self.token.cancel("next" if self.calls else "now")
 
     def see(self, event: AgentEvent) -> None:
-        """Follow where the run is."""
+        """Follow the state of the run."""
         match event:
             case MessageEvent(tool_calls=calls):
                 self.calls.discard(_UNKNOWN)
@@ -73,40 +73,42 @@ class StoppableRun:
 
 @dataclass(frozen=True, slots=True)
 class StoppableRuns:
-    """The runs that go on in this process, by thread."""
+    """Running segments of this process, by thread."""
 
     _runs: dict[str, StoppableRun] = field(default_factory=dict)
 
     @contextmanager
     def run(self, thread_id: str, *, is_resumed: bool) -> Iterator[StoppableRun]:
-        """A segment that can be stopped until the block ends."""
+        """Register a segment that can be stopped until the block ends."""
         found = StoppableRun(calls={_UNKNOWN} if is_resumed else set())
         self._runs[thread_id] = found
         try:
             yield found
         finally:
-            if self._runs.get(thread_id) is found:  # who lost the lease may still be at it
+            if (
+                self._runs.get(thread_id) is found
+            ):  # a segment that lost the lease may still be running
                 del self._runs[thread_id]
 
     def is_running(self, thread_id: str) -> bool:
-        """Whether a run goes on here that nobody wanted to stop."""
+        """Whether a run is active here without a stop request."""
         found = self._runs.get(thread_id)
         return found is not None and not found.is_stopped
 
     def stop(self, thread_id: str) -> None:
-        """Stop what goes on here; nothing where it goes on elsewhere, or not at all."""
+        """Stop the thread's run in this process, if any."""
         if (found := self._runs.get(thread_id)) is not None:
             found.stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a segment of a run.
+    """Result of a segment of a run.
 
     Attributes:
-        contexts: All that waits at its end; None when the run has ended.
-        voice: What was said.
-        watched: The approvals that let something run, as they are on record.
+        contexts: The pending interrupts; None if the run has ended.
+        voice: The posted texts.
+        watched: The approvals with executions, as stored.
     """
 
     contexts: Sequence[InterruptContext] | None
@@ -116,15 +118,15 @@ class RunResult:
 
 @dataclass(slots=True, kw_only=True)
 class _Segment:
-    """A segment while it goes on.
+    """A running segment.
 
     Attributes:
         thread: As claimed.
-        voice: Says what the agents say.
-        running: Told of the events.
-        stack: Cleans up at its end.
-        tasks: The tools that it called; None before the first.
-        contexts: All that waits at its end.
+        voice: Posts the agents' texts.
+        running: Receives the events.
+        stack: Cleans up at the end.
+        tasks: Displays the called tools; None before the first call.
+        contexts: The pending interrupts at the end.
     """
 
     thread: Thread
@@ -156,11 +158,11 @@ class RunObserver:
         running: StoppableRun,
         before: SaidBefore,
     ) -> RunResult:
-        """Go with a segment to the next interrupt, or to the end of the run.
+        """Follow a segment to the next interrupt or the end of the run.
 
         Raises:
-            AgentError: The runtime cannot go on.
-            DeliveryError: Slack did not take what had to be shown.
+            AgentError: The runtime cannot continue.
+            DeliveryError: Slack refused a message.
         """
         voice = StreamedText(
             thread=thread,
@@ -180,13 +182,13 @@ class RunObserver:
                 async for event in events:
                     running.see(event)
                     await self._see(segment, event)
-            except RunCancelledError as error:  # what it needs to go on is stored
+            except RunCancelledError as error:  # everything needed to resume is stored
                 segment.contexts = error.contexts
             watched = self.witness.watched(thread.checkpoint_id)
         return RunResult(contexts=segment.contexts, voice=voice, watched=watched)
 
     async def _see(self, segment: _Segment, event: AgentEvent) -> None:
-        """Show what an event says, and put on record what ran."""
+        """Display an event, and record executions."""
         match event:
             case TextDelta():
                 await segment.voice.grow(event)
@@ -200,10 +202,10 @@ class RunObserver:
             case InterruptEvent():
                 segment.contexts = event.contexts
             case _:
-                pass  # pieces of tool results, and what agents tell each other
+                pass  # parts of tool results, and messages between agents
 
     def _show_calls(self, segment: _Segment, event: MessageEvent) -> None:
-        """Show what the agent turns to."""
+        """Display the agent's current calls."""
         status = of_event(event)
         if status is None or segment.running.is_stopped:
             return

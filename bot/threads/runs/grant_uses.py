@@ -1,4 +1,4 @@
-"""Standing grants, as a run uses them: before people are asked, and once for each call (6.6)."""
+"""Use standing grants in a run, once per call, before requesting approval (6.6)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,10 @@ from storage.records import Approval, Grant, Post
 
 logger = logging.getLogger(__name__)
 
-"""So many calls may use one grant at the same moment before one of them has people asked."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCall:
-    """A call about which people would be asked."""
+    """A call that needs approval."""
 
     call: PolicyCall
     terms: Terms
@@ -48,10 +46,10 @@ class GrantCheck:
     spawn: Spawn
 
     async def use(self, new: NewCall) -> Grant | None:
-        """Use a grant for a call: one conditional write, which everything else comes before.
+        """Use a grant for a call, with one conditional write as the last step.
 
         Returns:
-            The grant with that use; None when people have to be asked.
+            The grant with that use; None if the call needs approval.
         """
         limits = limits_of(new.terms)
         if limits is None:
@@ -69,9 +67,9 @@ class GrantCheck:
         return None
 
     async def _counts(self, grant: Grant, new: NewCall) -> bool:
-        """Whether who gave it could still do so, and everybody can see it.
+        """Whether the grantor still has the right, and the grant's message is visible.
 
-        Whoever lent their right for it is one person with its giver: neither asks for the call.
+        A delegating person counts like the grantor: neither may have requested the call.
         """
         storage = self.grants.storage
         try:
@@ -89,14 +87,14 @@ class GrantCheck:
                 extra={"action": "grant_not_used", "thread_id": grant.thread_id},
             )
             return False
-        # Whoever gave it may have died before this was on record.
+        # The process that created it may have crashed before this entry.
         await storage.audit.append(granted_entry(grant, approval))
         return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseLines:
-    """Says in the thread what a standing grant lets run, with the arguments that run."""
+    """Posts the use of a standing grant in the thread, with the call's arguments."""
 
     storage: Storage
     outbox: Outbox
@@ -128,7 +126,7 @@ class UseLines:
             )
 
     async def _as_record(self, approval: Approval, call: PolicyCall) -> Approval:
-        """The record of a grant's first call with another call's words and arguments."""
+        """Return the grant's approval with the text and arguments of another call."""
         arguments = dict(call.arguments)
         title, preview = "", ""
         with suppress(AgentError, DirectoryError):
@@ -144,13 +142,13 @@ class UseLines:
 
 
 def _is_own(approval: Approval, new: NewCall) -> bool:
-    """Whether a call was asked for by somebody by whose right an approval was given."""
+    """Whether a person whose right approved the grant requested the call."""
     votes = read_votes(approval.votes_json)
     return not frozenset(new.requesters).isdisjoint(one for vote in votes for one in vote.persons)
 
 
 def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
-    """Whether a grant is about a call; see `Grant`."""
+    """Whether a grant covers a call; see `Grant`."""
     call = new.call
     requesters, given_by = set(new.requesters), set(grant.requesters)
     has_uses = not grant.is_used_up or new.key in grant.uses

@@ -1,4 +1,4 @@
-"""The earlier turns of a thread, as far as its agents know them."""
+"""Message history of a thread's earlier turns, for its agents."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class ThreadHistory:
     log: MessageLog
 
     async def append(self, log_id: str, turn: int, data: str) -> None:
-        """See `MessageLog.append`."""
+        """Append an entry; see `MessageLog.append`."""
         await self.log.append(log_id, turn, data)
 
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        """See `MessageLog.load`."""
+        """Load earlier entries; see `MessageLog.load`."""
         return await self.log.load(log_id, before_turn=before_turn) if before_turn > 1 else ()

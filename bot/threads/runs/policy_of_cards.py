@@ -1,4 +1,4 @@
-"""The policy in force, as far as it concerns cards that wait already (2.10, 2.11)."""
+"""The current policy, as applied to pending approvals (2.10, 2.11)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bot.threads.runs.application_policy import InForce
 from storage.records import Approval
 
 JudgeAnew: TypeAlias = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
-"""Works out what the rules demand of a waiting call; None when that is not known."""
+"""Judges a pending call by the current policy; returns None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOfCards:
-    """Tells what the policy in force takes away from cards; see `CurrentPolicy`.
+    """Returns what the policy now denies to pending approvals; see `CurrentPolicy`.
 
     Args:
-        in_force: Gives the policy in force, without waiting.
+        in_force: Returns the policy in force, without waiting.
         judge: Judges calls.
     """
 
@@ -37,24 +37,24 @@ class PolicyOfCards:
 
     @property
     def file_hash(self) -> str:
-        """See `CurrentPolicy`."""
+        """Return the file's hash; see `CurrentPolicy`."""
         return self.in_force().file_hash
 
     @property
     def timezone(self) -> str:
-        """See `CurrentPolicy`."""
+        """Return the time zone; see `CurrentPolicy`."""
         return self.in_force().rulebook.file.timezone or ""
 
     def groups(self) -> Mapping[str, Group]:
-        """The definitions of the file."""
+        """Return the group definitions of the file."""
         return self.in_force().rulebook.groups
 
     def defaults(self, channel_id: str) -> str:
-        """See `CurrentPolicy`; where a form lets people edit, they may."""
+        """Return default terms; see `CurrentPolicy`. People may edit if a form permits it."""
         policy, thing = self.in_force(), ToolFacts(name="", gate="review")
         file = policy.rulebook.file
         try:
-            if policy.is_settings:  # their one rule says who decides, and where
+            if policy.is_settings:  # the single rule of the settings names approvers and channels
                 return next((one.to_text() for one in _asked(file, thing, channel_id)), "")
             terms = defaults_of(file, thing)
         except AskingError:
@@ -62,9 +62,9 @@ class PolicyOfCards:
         return terms.model_copy(update={"rules": (DEFAULT,)}).to_text() if terms.stages else ""
 
     async def denied(self, approval: Approval) -> str:
-        """Judge the call anew if the policy is another than that by which people were asked.
+        """Judge the call again if the policy has changed since the request.
 
-        Where there is no call to judge, people decide: before it starts, it is judged once more.
+        Without a call, people decide; the call is judged again before it starts.
         """
         if not approval.tool or approval.policy_file == self.in_force().file_hash:
             return ""
@@ -78,7 +78,7 @@ class PolicyOfCards:
 
 
 def _asked(file: PolicyFile, thing: ToolFacts, channel_id: str) -> Iterator[Terms]:
-    """The terms of the rules that ask in a channel, in order."""
+    """Yield the terms of the rules that require approval in a channel, in order."""
     for rule in file.rules:
         places, ask = rule.when.channel, rule.then.ask
         if ask is not None and (not places or channel_id in places):
@@ -86,5 +86,5 @@ def _asked(file: PolicyFile, thing: ToolFacts, channel_id: str) -> Iterator[Term
 
 
 def policy_of_cards(in_force: Callable[[], InForce] | None, judge: JudgeAnew) -> CurrentPolicy:
-    """Make it of the policy in force; of none where gates in code alone have people asked."""
+    """Wrap the policy in force; return no policy if only gates in code ask."""
     return NoPolicy() if in_force is None else PolicyOfCards(in_force=in_force, judge=judge)

@@ -1,7 +1,7 @@
-"""Whether what people decided still lets a call start: how old it is, and who they are by now.
+"""Check before a call starts that its decision is recent and its approvers valid.
 
-Asked by the runtime right before a gated call starts. A decision belongs to a moment: long after
-it, or when whoever made it may no longer decide, nothing runs, and people are asked anew.
+The runtime calls it right before a gated call starts. If the decision is too old, or an approver
+has lost the right, the call does not run and approval is requested again.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from storage.records import Approval, Kind, Status
 logger = logging.getLogger(__name__)
 
 FRESH = timedelta(seconds=60)
-"""The time after a decision in which its maker need not be looked up again."""
+"""Age of a decision up to which its approvers are not looked up again."""
 RETRY = timedelta(seconds=5)
-"""The time before the second attempt to find something out; from one to the next it doubles."""
+"""Delay before the second attempt; doubled for each further attempt."""
 _LONGEST = timedelta(minutes=1)
 _DOUBLINGS = 8
-"""More are longer than the longest."""
+"""Maximum number of doublings of the delay."""
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
-    """Looks at each gated call before it starts; see `agents.core.scope.BeforeStart`.
+    """Checks each gated call before it starts; see `agents.core.scope.BeforeStart`.
 
     Args:
-        storage: Where records are kept.
-        audit: Where it is noted that a decision has lapsed, after what was decided.
-        votes: Gives who looks at those again who were counted.
+        storage: The database.
+        audit: Records lapsed decisions, after the decision.
+        votes: Checks the counted voters again.
         clock: The time now.
-        max_age: How long after a decision its call may start, unless its rule says so.
-        known: Gives the approvals of a turn that this process has read under the lease of its
-            thread; of others the record is read.
-        attend: Has a card drawn again, without waiting for it.
-        sleep: Waits, in seconds.
+        max_age: Maximum age of a decision at the start, unless its rule sets one.
+        known: Returns approvals of a turn that this process has read under its lease; others are
+            read.
+        attend: Starts the update of a card, without waiting for it.
+        sleep: Waits for some seconds.
     """
 
     storage: Storage
@@ -70,13 +70,13 @@ class StartCheck:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
-        """Give what is frozen of the deciders when the call may start; else why it may not."""
+        """Return the frozen facts of the approvers if the call may start, else why not."""
         known = {one.interrupt_id: one for one in self.known(call.checkpoint_id)}
         decided = [known.get(name) or await self._found(name) for name in call.decisions]
         approvals = [approval for approval in decided if approval is not None]
         if not decided:
-            return {}  # a rule allows it; nobody was asked
-        if call.goes_on:  # to stop it in its middle would be to run its beginning twice
+            return {}  # allowed by a rule without approval
+        if call.goes_on:  # a resumed call must not run its beginning twice
             return deciders_of(_strictest(approvals)) if approvals else {}
         why = await self._why_not(approvals, is_whole=len(approvals) == len(decided))
         if not why:
@@ -93,10 +93,10 @@ class StartCheck:
         return AskAgain(why)
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:
-        """Wait before a call is judged once more, if it may begin for so long; see `PatientPolicy`.
+        """Wait before a call is judged again, if it may still start then.
 
         Raises:
-            StorageError: The record of what people decided cannot be read; the run is repeated.
+            StorageError: The decisions cannot be read; the run is repeated.
         """
         found = [await self._found(name) for name in decisions]
         approvals = [one for one in found if one is not None and _lets_run(one)]
@@ -132,7 +132,7 @@ class StartCheck:
             try:
                 return await self._gone(approvals, now)
             except DirectoryError:
-                # Nobody knows whether they still may decide: it waits, and lapses if need be.
+                # Their rights are unknown: wait, until the decision lapses.
                 logger.warning("who approved cannot be looked up", extra={"action": "start_waits"})
                 await self._pause(tries)
                 tries += 1
@@ -141,7 +141,7 @@ class StartCheck:
         await self.sleep(min(RETRY * 2 ** min(tries, _DOUBLINGS), _LONGEST).total_seconds())
 
     def _max_age(self, approval: Approval) -> timedelta:
-        """How long after its decision a call may start: by its rule, or by the settings."""
+        """Return the maximum age of a decision: of its rule, or of the settings."""
         if not approval.terms_json:
             return self.max_age
         try:
@@ -150,22 +150,22 @@ class StartCheck:
             return timedelta(0)
 
     async def _gone(self, approvals: list[Approval], now: int) -> str:
-        """Name the people who may not decide any more, in words; empty when all still may.
+        """Return the names of approvers who lost the right; empty if none did.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         for approval in approvals:
             decision = approval.decision
             is_fresh = decision is None or _age(now, decision.at_ms) <= milliseconds(FRESH)
             if is_fresh or approval.kind is Kind.QUESTION:
-                continue  # whoever fills in what is missing approves nothing
+                continue  # filling in missing arguments approves nothing
             if await self.votes().gone_since(approval):
                 return say("reason.gone")
         return ""
 
     async def _tell(self, approval: Approval, why: str) -> None:
-        """Let the card of the decision say that nothing came of it."""
+        """Store that a decision lapsed, so the card shows it."""
         told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=say("reason.again", why=why))
         if await self.storage.approvals.mark_run(
             approval.approval_id,
@@ -177,7 +177,7 @@ class StartCheck:
 
 
 def _age(now: int, at_ms: int) -> int:
-    """One that seems to come was made when the clock was wrong: nobody knows how old it is."""
+    """Return the age; maximal for a time in the future, because its clock was wrong."""
     return abs(now - at_ms)
 
 
@@ -191,7 +191,7 @@ def _lets_run(approval: Approval) -> bool:
 
 
 def _strictest(approvals: list[Approval]) -> Approval:
-    """Return the approval whose people decide about a doubt, too: one whose rule names people."""
+    """Return the approval whose terms apply to a doubt: one whose rule names people."""
     named = [one for one in approvals if _names_people(one)]
     return (named or approvals)[-1]
 

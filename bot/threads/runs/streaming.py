@@ -1,4 +1,4 @@
-"""The voice of a thread's agents while a turn goes on: in pieces, and then whole."""
+"""Post the texts of a thread's agents: streamed first, then complete."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from storage.records import Post, Thread
 
 
 class SaidBefore(Enum):
-    """The part of a segment's texts that may stand in Slack before it says them."""
+    """Which texts of a segment may already be in Slack."""
 
-    NOTHING = auto()  # it says them first
-    ON_RECORD = auto()  # what its record says
-    PERHAPS = auto()  # also a text without a record: who said it may have died
+    NOTHING = auto()  # no text
+    ON_RECORD = auto()  # texts with a record
+    PERHAPS = auto()  # texts without a record, too, after a crash
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A text that may grow.
+    """A text that may be streamed.
 
     Attributes:
-        stream: Shows it.
-        is_begun: Whether that is on record, by this segment.
+        stream: Displays it.
+        is_begun: Whether this segment has stored its start.
     """
 
     stream: Stream
@@ -37,17 +37,17 @@ class _Growing:
 
 @dataclass(slots=True, kw_only=True)
 class StreamedText:
-    """The texts of one segment of a run.
+    """Texts of one segment of a run.
 
     Attributes:
-        thread: As claimed; nobody else says anything in it.
-        storage: Where texts are on record before they are shown.
-        notifier: How they are shown while they grow.
-        outbox: Says whole texts.
+        thread: As claimed; no other process posts in it.
+        storage: Stores texts before they are displayed.
+        notifier: Displays streamed texts.
+        outbox: Posts complete texts.
         clock: The time now.
-        before: What was said before.
-        has_spoken: Whether anything was said.
-        newest: The text that was said last.
+        before: Which texts may already be in Slack.
+        has_spoken: Whether a text was posted.
+        newest: The last text.
     """
 
     thread: Thread
@@ -61,7 +61,7 @@ class StreamedText:
     _growing: dict[str, _Growing] = field(default_factory=dict)
 
     async def grow(self, delta: TextDelta) -> None:
-        """Show a piece of a text; nothing of one that a process before this one began."""
+        """Display part of a text, unless an earlier process began it."""
         growing = self._growing.get(delta.key)
         if growing is None:
             if not delta.text.strip():
@@ -70,13 +70,13 @@ class StreamedText:
         await growing.stream.append(delta.text)
 
     async def say(self, event: MessageEvent) -> None:
-        """Show a whole text; of what a person has answered, the card tells.
+        """Post a complete text; answers of people are on their card.
 
-        The last one of a run, of which nothing is shown yet, is put on no record: its run has it,
-        and ends right after it. Who goes on after a crash says it again, and looks for it first.
+        The last text of a run is not stored unless it was streamed: the run's journal has it. After
+        a crash the text is searched for and posted again.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the text for now.
         """
         growing = self._growing.pop(event.key, None)
         text = _told(event)
@@ -92,21 +92,21 @@ class StreamedText:
         await self.outbox.say(self.thread, post, stream=stream, look_first=look_first)
 
     async def break_silence(self) -> None:
-        """Say of a turn of which nobody has seen anything at least that.
+        """Post a default text in a turn without visible output.
 
         Raises:
-            DeliveryError: Slack did not take it now.
+            DeliveryError: Slack refused the text for now.
         """
         await self.outbox.say(self.thread, self._post("silent", say("error.silent")))
 
     async def abandon(self) -> None:
-        """End what was growing, and has not become whole."""
+        """Close a streamed text that was not completed."""
         for growing in self._growing.values():
             await growing.stream.abandon()
 
     def _begin(self, key: str) -> _Growing:
-        # On record before it is shown: after a crash the message is found, not said twice. One that
-        # is on record was shown, or begun, before a crash: the whole text comes with its event.
+        # Stored first: after a crash the message is found and not repeated. A stored text was
+        # displayed before a crash: its complete text comes with its event.
         async def begins() -> bool:
             growing.is_begun = await self.storage.posts.add(self._post(key, ""))
             return growing.is_begun
@@ -123,7 +123,7 @@ class StreamedText:
 
 
 def _told(event: MessageEvent) -> str:
-    """A text as people read it: one that is not whole says so."""
+    """Return a text for readers; an incomplete one says so."""
     text = event.text if event.text.strip() else ""
     is_answer = bool(text) or not event.tool_calls
     if not event.cut or not is_answer:
@@ -132,20 +132,20 @@ def _told(event: MessageEvent) -> str:
 
 
 def _is_last(event: MessageEvent) -> bool:
-    """Whether a text is the root agent's answer, after which nothing is left to do.
+    """Whether a text is the root agent's final answer.
 
-    One that its run does not keep has to be on record: whoever goes on could not know of it.
+    A text outside the run's journal must be stored: another process could not know it.
     """
     return event.is_kept and not event.tool_calls and len(event.run_path) == 1
 
 
 def a_post(thread: Thread, key: str, text: str, *, now_ms: int) -> Post:
-    """Make the record of a text of the newest turn."""
+    """Build the record of a text of the newest turn."""
     return Post(
         post_id=post_id(thread, key), thread_id=thread.thread_id, text=text, created_ms=now_ms
     )
 
 
 def post_id(thread: Thread, key: str) -> str:
-    """The id of a text of the newest turn."""
+    """Return the id of a text of the newest turn."""
     return f"{thread.checkpoint_id}:{key}"

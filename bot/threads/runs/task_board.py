@@ -1,7 +1,7 @@
-"""The tools of a segment of a run, shown as tasks while they take their time.
+"""Show slow tools of a segment of a run as tasks.
 
-A help, no more: nothing waits for it, nothing fails by it, and a call that people decide has its
-card. The message is on record before it is shown, so that none goes on growing after a crash.
+Optional: other work neither waits for it nor fails with it. Calls that need approval have a card
+instead. The message is stored before it is posted, so it can be closed after a crash.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from storage.records import Post, Thread
 logger = logging.getLogger(__name__)
 
 BEFORE_FIRST = timedelta(seconds=2)
-"""Calls that are over sooner are not shown."""
+"""Minimum duration of displayed calls."""
 BETWEEN = timedelta(seconds=1)
 MARK = "/tasks@"
-"""Part of the id of the post of such a message."""
+"""Part of the id of a task message's post."""
 _FINE = frozenset({ToolOutcome.RAN, ToolOutcome.ANSWERED})
 
 
@@ -68,7 +68,7 @@ class TaskUpdates:
             self.spawn(self._send())
 
     async def close(self) -> None:
-        """End the message; one with calls that have not ended goes, as people are asked."""
+        """Close the message; remove it if calls are still running, which then need people."""
         self._over.set()
         async with self._lock:
             if self._ts:
@@ -88,7 +88,7 @@ class TaskUpdates:
             self._is_watched = False
 
     async def _pause(self, longest: timedelta) -> None:
-        """Wait, but not longer than the segment lasts."""
+        """Wait, at most until the segment ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(longest.total_seconds()):
                 await self._over.wait()
@@ -104,7 +104,7 @@ class TaskUpdates:
 
     async def _begin(self) -> None:
         if self._post_id:
-            return  # it was refused, or may be there
+            return  # refused, or possibly posted
         now = self.clock()
         self._post_id = f"{self.thread.checkpoint_id}{MARK}{now}"
         post = Post(post_id=self._post_id, thread_id=self.thread.thread_id, text="", created_ms=now)
@@ -137,21 +137,21 @@ class NoBoard:
     is_there = False
 
     async def begin(self, thread: Thread, tasks: Sequence[ToolTask]) -> str:  # noqa: ARG002
-        """See `TaskBoard`."""
+        """Do nothing."""
         raise DeliveryError("chat.startStream", "unknown_method", took_no_effect=True)
 
     async def update(self, thread: Thread, ts: str, tasks: Sequence[ToolTask]) -> None:
-        """See `TaskBoard`."""
+        """Do nothing."""
 
     async def end(self, thread: Thread, ts: str, *, keep: bool) -> None:
-        """See `TaskBoard`."""
+        """Do nothing."""
 
 
 NO_BOARD: TaskBoard = NoBoard()
 
 
 async def end_tasks(posts: PostStore, board: TaskBoard, thread: Thread, post: Post) -> None:
-    """End a message of tasks that a process left when it died; nothing for other posts."""
+    """Close a task message that a crashed process left; ignore other posts."""
     if MARK not in post.post_id:
         return
     if post.ts:

@@ -1,4 +1,4 @@
-"""The words for an agent that works: that it thinks, what it looks up, what it runs."""
+"""Status texts of a working agent: thinking, looking up, running."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ class Unseen:
     """Shows nothing; see `bot.ports.threads.Presence`."""
 
     def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
-        """See `Presence`."""
+        """Do nothing."""
 
     def refresh(self, thread_id: str) -> None:
-        """See `Presence`."""
+        """Do nothing."""
 
     async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
-        """See `Presence`."""
+        """Do nothing."""
 
 
 UNSEEN: Presence = Unseen()
 
 
 def title_of(text: str) -> str:
-    """Say in one line what a thread is about, by the message that began its turn."""
+    """Return a one-line title from the turn's first message."""
     return _short(text)
 
 
 def thinking() -> str:
-    """Say that the model is asked."""
+    """Return the status text of a model call."""
     return say("message.thinking")
 
 
 def going_on(decided: Sequence[Approval]) -> str:
-    """Say what runs by what people decided."""
+    """Return the status text after decisions."""
     titles = [one.decision.title or one.title for one in decided if one.decision is not None]
     return say("message.running", title=_short(titles[0])) if titles else thinking()
 
 
 def of_event(event: AgentEvent) -> Words | None:
-    """Return the words for what an agent turns to; None where that is nothing new."""
+    """Return the status text for an event; None without a change."""
     if not isinstance(event, MessageEvent) or not event.tool_calls:
         return None
     return partial(_checking, event.tool_calls)
