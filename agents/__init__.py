@@ -1,7 +1,7 @@
-"""The interrupt/resume runtime: agents and tools that ask people, and go on from their answer.
+"""The interrupt/resume runtime: agents and tools that ask people and resume.
 
-Each name is loaded when it is first used: models and their messages take most of a second to load,
-and whoever only looks at an error or an address does not need them. `__init__.pyi` lists the names.
+Names are loaded at their first use, because model libraries need most of a second to load and
+programs that only use an error or an address do not need them. `__init__.pyi` lists the names.
 """
 
 import lazy_loader

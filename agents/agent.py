@@ -55,22 +55,21 @@ __all__ = [
 ]
 
 _DOUBT = "doubt"
-"""The slot of the question whether an agent ran."""
+"""State slot of the interrupt that asks whether an agent ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The base of all events of an agent.
+    """Base class of an agent's events.
 
     Attributes:
-        agent_name: Whose event it is.
+        agent_name: Name of the agent.
         run_path: Names of the agents from the root to that agent.
         key: Unique per event of a checkpoint, and the same when a run is repeated after a crash.
-        branches: In which branches it happened, outermost first: where the agents stand that run
-            others side by side, and the number of the branch. Brings what was told as it happened
-            into one order that is always the same.
-        is_inner: Whether it comes out of a tool call. For display only: agents around take no
-            notice.
+        branches: Parallel branches of the event, outermost first: the address of each parallel
+            agent and the number of the branch. They give live events a stable order.
+        is_inner: Whether the event comes from inside a tool call. For display only: enclosing
+            agents ignore it.
     """
 
     agent_name: str
@@ -96,13 +95,13 @@ class MessageEvent(Event):
     """A complete answer of an agent's model.
 
     Attributes:
-        text: What it says; may be empty.
-        tool_calls: What it wants to call.
-        is_kept: Whether the journal of its run has it before it is told, and the message log when
-            the run ends; of what a custom agent says, nobody knows.
-        cut: Why it is not whole: `length`, where the model reached a limit, or `unknown`, where the
-            connection ended before the answer; empty when it is.
-        is_heard: Whether it passes on what a person said in answer to a question: people have it.
+        text: The answer's text; may be empty.
+        tool_calls: Requested tool calls.
+        is_kept: Whether the answer is journaled before the event, and added to the message log when
+            the run ends. Unknown for messages of custom agents.
+        cut: Why the answer is incomplete: `length` if the model reached a limit, `unknown` if the
+            connection ended early; empty if it is complete.
+        is_heard: Whether the text repeats a person's answer to a question, which people have seen.
     """
 
     text: str
@@ -117,12 +116,12 @@ class ToolEvent(Event):
     """A finished tool call, with its outcome and result.
 
     Attributes:
-        call: Which.
-        result: What the model is told.
-        outcome: What came of it.
-        files: What the model is shown besides.
+        call: The call.
+        result: Result for the model.
+        outcome: Outcome of the call.
+        files: Further content for the model.
         secret: Names of arguments that people are never shown; see `ToolSpec`.
-        shown: Names of arguments that are no secrets, whatever they look like.
+        shown: Names of arguments that are not secret, even if they look secret.
     """
 
     call: ToolCall
@@ -137,10 +136,10 @@ class ToolEvent(Event):
 class ToolDelta(Event):
     """A piece of a running tool's result. Its key is the key of the whole result.
 
-    When the call is interrupted instead of finished, what came so far does not count.
+    If the call is interrupted instead of finished, discard its pieces.
 
     Attributes:
-        call: Which.
+        call: The call.
         text: The piece.
     """
 
@@ -150,11 +149,11 @@ class ToolDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEvent(Event):
-    """An agent's wish for what happens next; workflows and agents around it carry it out.
+    """A transfer, exit or break that an agent requests from the enclosing workflow.
 
     Attributes:
-        action: What.
-        is_done: Whether it has been seen to; agents further out only pass it on.
+        action: The requested action.
+        is_done: Whether an inner workflow has carried it out. Outer agents only pass it on.
     """
 
     action: Action
@@ -163,21 +162,17 @@ class ActionEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptEvent(Event):
-    """The run waits for people. Last event of a run; the checkpoint is already stored.
+    """The run is interrupted. Last event of a run; the checkpoint is already stored.
 
     Attributes:
-        contexts: Everything that is pending now, in order; what was pending before and was not
-            answered has the id that it had.
+        contexts: All pending interrupts, in order. Unanswered interrupts keep their ids.
     """
 
     contexts: tuple[InterruptContext, ...]
 
     @property
     def data(self) -> object:
-        """The info of the outermost interrupt: the old data field.
-
-        Such as a `ChatInterruptInfo`; None when nothing is pending.
-        """
+        """The info of the outermost interrupt, such as `ChatInterruptInfo`, or None."""
         if not self.contexts:
             return None
         context = self.contexts[0]
@@ -197,8 +192,8 @@ class AgentInput:
 
     Attributes:
         messages: The messages of this turn.
-        history: Those of earlier turns; never stored with a checkpoint.
-        origin: What some of the messages were made of, for `agents.chat.handoff` alone.
+        history: Messages of earlier turns; never stored with a checkpoint.
+        origin: Source of the messages, for `agents.chat.handoff` only.
     """
 
     messages: tuple[ModelMessage, ...]
@@ -209,50 +204,53 @@ class AgentInput:
 class Agent(Protocol):
     """A component that works on messages, yields events, and can be interrupted.
 
-    Its code runs inside its address segment `agent:<name>`. It asks people by raising
-    (`interrupt` and its kind), and passes the signals of agents below on: as they are, or caught
-    and raised again as one with `composite_interrupt`. Whatever it needs to go on is in the state
-    that it raised with; the object itself may be a new one.
+    Its code runs inside its address segment `agent:<name>`. It asks people by raising a signal
+    (`interrupt` and similar functions), and passes on the signals of inner agents: unchanged, or
+    combined with `composite_interrupt`. On resume the object may be a new one, so all data that it
+    needs must be in the state of its interrupt.
 
-    With an answer to its own question it starts at most once: after a crash people are asked
-    whether it ran, unless it has an attribute `idempotent` that is true.
+    With an answer to its own question it starts at most once. After a crash people are asked
+    whether it ran, unless its attribute `idempotent` is true.
     """
 
     @property
     def name(self) -> str:
-        """Unique among its siblings; part of addresses: never change it while runs are pending."""
+        """Name, unique among siblings, part of addresses.
+
+        Never change it while runs are pending.
+        """
         ...
 
     @property
     def description(self) -> str:
-        """Its strengths, for models that may call it."""
+        """Strengths of the agent, for models that may call it."""
         ...
 
     def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - the documented name
-        """Begin.
+        """Begin a run.
 
         Raises:
-            InterruptSignal: People are needed.
+            InterruptSignal: The agent is interrupted.
         """
         ...
 
     def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - the documented name
-        """Go on after an interrupt of its own or of something below it.
+        """Resume after an interrupt of the agent or of a component below it.
 
         Args:
-            input: The same that `run` got.
+            input: The input that `run` received.
 
         Raises:
-            InterruptSignal: People are needed, again or still.
+            InterruptSignal: The agent is interrupted again, or an interrupt is still pending.
         """
         ...
 
 
 def check_agent(agent: object) -> None:
-    """Make sure that something is an agent: people may answer it long after it was made.
+    """Check that an object is an agent when it is configured, long before its resume.
 
     Raises:
-        AgentConfigError: It has no name, or cannot be run or resumed.
+        AgentConfigError: The object has no name, or cannot be run or resumed.
     """
     name = getattr(agent, "name", None)
     if not isinstance(name, str) or not name:
@@ -266,15 +264,15 @@ def check_agent(agent: object) -> None:
 
 
 def check_unique_names(owner: str, agents: Iterable[Agent]) -> None:
-    """Make sure that no two agents of one owner have one name. For agents made of others.
+    """Check that agents with the same parent have different names.
 
     Args:
-        owner: Name of the agent that they belong to.
-        agents: Those that stand side by side below it.
+        owner: Name of the parent agent.
+        agents: Its child agents.
 
     Raises:
-        DuplicateNameError: Two have one name.
-        AgentConfigError: One is no agent.
+        DuplicateNameError: Two agents share a name.
+        AgentConfigError: An object is not an agent.
     """
     seen: set[str] = set()
     for agent in agents:
@@ -286,11 +284,11 @@ def check_unique_names(owner: str, agents: Iterable[Agent]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FunctionAgent:
-    """An agent that is one function, for run and resume alike; see `function_agent`.
+    """An agent whose run and resume are one function; see `function_agent`.
 
     Attributes:
         name: See `Agent`.
-        function: What it does.
+        function: The function.
         description: See `Agent`.
         idempotent: See `Agent`.
     """
@@ -301,11 +299,11 @@ class FunctionAgent:
     idempotent: bool = False
 
     def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
-        """Begin; see `Agent.run`."""
+        """Call the function; see `Agent.run`."""
         return self.function(input)
 
     def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
-        """Enter the function again; see `Agent.resume`."""
+        """Call the function again; see `Agent.resume`."""
         return self.function(input)
 
 
@@ -316,20 +314,20 @@ def function_agent(
     description: str = "",
     idempotent: bool = False,
 ) -> Agent:
-    """Make an agent of one async generator function.
+    """Create an agent from an async generator function.
 
-    The function is entered when the agent begins, and again after each interrupt. It finds out
-    with `get_interrupt_state` and `get_resume_context` which of them it is.
+    The function is called when the agent begins, and again on each resume. Use
+    `get_interrupt_state` and `get_resume_context` to distinguish the two.
 
     Args:
         name: See `Agent`.
         function: Takes the input and yields events (`make_message`, `make_action`).
         description: See `Agent`.
-        idempotent: Whether it may simply run again with its answer after a crash; otherwise people
-            are asked whether it ran.
+        idempotent: Whether the function may run again with its answer after a crash. Otherwise
+            people are asked whether it ran.
 
     Raises:
-        AgentConfigError: It is no async generator function.
+        AgentConfigError: `function` is not an async generator function.
     """
     if inspect.iscoroutinefunction(function):
         raise AgentConfigError(
@@ -340,10 +338,10 @@ def function_agent(
 
 
 def emit(event: AgentEvent) -> None:
-    """Tell an event of the current agent where nothing can be yielded: in a tool call, or a node.
+    """Emit an event of the current agent from a tool call or a node.
 
     Raises:
-        OutsideRunError: Nobody who reads events is running anything here.
+        OutsideRunError: There is no current run with a reader of events.
     """
     outlet = current_outlet()
     if outlet is None:
@@ -352,7 +350,7 @@ def emit(event: AgentEvent) -> None:
 
 
 def emit_inner(event: AgentEvent) -> None:
-    """Tell an event of an agent further in. For display: nobody acts on it.
+    """Emit an event of an inner agent, for display only.
 
     Raises:
         OutsideRunError: See `emit`.
@@ -363,7 +361,7 @@ def emit_inner(event: AgentEvent) -> None:
 
 
 class _End:
-    """Ends a queue of events."""
+    """Marks the end of a queue of events."""
 
 
 async def run_agent(
@@ -372,20 +370,20 @@ async def run_agent(
     *,
     outer: Scope | None = None,
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Run an agent below the current address, or resume it when something in it waits.
+    """Run an agent below the current address, or resume its pending interrupt.
 
-    It runs in a task of its own, so that neither its scope nor its context leaks. What waits in it
-    and was not answered stays as it is: then no code of it runs.
+    The agent runs in a task of its own, so that neither its scope nor its context leaks. If none of
+    its interrupts was answered, its code does not run.
 
     Args:
         agent: The agent.
-        input: What it works on; the same for run and resume.
-        outer: Where it stands; the current scope when it is left out.
+        input: Its input; the same for run and resume.
+        outer: The enclosing scope; by default the current one.
 
     Raises:
-        InterruptSignal: People are needed in it.
-        SwallowedInterruptError: It caught a signal and went on.
-        AgentConfigError: It is no agent.
+        InterruptSignal: The agent is interrupted.
+        SwallowedInterruptError: The agent caught a signal and continued.
+        AgentConfigError: The object is not an agent.
     """
     check_agent(agent)
     outer = outer or current_scope("run_agent()")
@@ -398,7 +396,7 @@ async def run_agent(
         outer.run.entered.add(scope.address)
         if not getattr(agent, "idempotent", False) and not await _begins(agent, scope, outer):
             return
-        # Whoever has a method for it knows that it goes on; a function has to look.
+        # `resume` tells an agent that it continues; a function must look for its interrupt.
         find = outer.run.enter if isinstance(agent, FunctionAgent) else outer.run.claim
         scope = replace(scope, point=find(scope.address, ""))
     is_told = passes_on() and is_outside_of_tools(outer.address)
@@ -420,7 +418,10 @@ async def run_agent(
 
 
 async def _begins(agent: Agent, scope: Scope, outer: Scope) -> bool:
-    """Note that an agent starts with its own answer; False when people say that it ran."""
+    """Record that an agent starts with its own answer.
+
+    Returns False if people say that the agent ran before a crash.
+    """
     try:
         with entered(scope):
             return await begin_answered(
@@ -436,28 +437,31 @@ async def _begins(agent: Agent, scope: Scope, outer: Scope) -> bool:
 
 
 def make_message(text: str, *, is_heard: bool = False) -> MessageEvent:
-    """Make the event of a text that the current agent says; see `MessageEvent`."""
+    """Create the event of a text of the current agent; see `MessageEvent`."""
     return MessageEvent(**header(event_key()), text=text, is_heard=is_heard)
 
 
 def make_action(action: Action) -> ActionEvent:
-    """Make the event of what the current agent wants to happen next."""
+    """Create the event that requests an action of the enclosing workflow."""
     return ActionEvent(**header(event_key()), action=action)
 
 
 def header(key: str) -> dict[str, Any]:
-    """The fields that all events of the current agent have, for its constructors."""
+    """Return the fields that all events of the current agent share."""
     path = run_path(current_scope("header()").address)
     return {"agent_name": path[-1] if path else "", "run_path": path, "key": key}
 
 
 def run_path(address: Address) -> tuple[str, ...]:
-    """Names of the agents on the way to an address."""
+    """Return the names of the agents on the way to an address."""
     return tuple(segment.id for segment in address.segments if segment.type == "agent")
 
 
 def _enter(outer: Scope, name: str) -> tuple[Scope, bool]:
-    """Stand in the agent's address. The second run of an agent in one place has another address."""
+    """Return the scope at the agent's address.
+
+    A second run of an agent in the same place has another address.
+    """
     run = outer.run
     base = outer.address.child(Segment("agent", name))
     count = max(run.counts.get(str(base), 0), 1)
@@ -487,7 +491,7 @@ async def _pump(
             contained(),
             old_interrupts(),
         ):
-            # An agent is written as an async generator: it has `aclose`.
+            # Agents are async generators, which have `aclose`.
             async with aclosing(cast("AsyncGenerator[AgentEvent, None]", begin())) as events:
                 async for event in events:
                     queue.put_nowait(event)

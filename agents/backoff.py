@@ -1,4 +1,4 @@
-"""Back-off: how long to wait before something that failed is tried again."""
+"""Back-off: the delay before a retry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import TypeAlias
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
-"""Waits for so many seconds."""
+"""Waits for a number of seconds."""
 
 Backoff: TypeAlias = Callable[[int], timedelta]
-"""The pause after the first, second, … failure."""
+"""Delay after the first, second, … failure."""
 
 
 def doubling(failures: int) -> timedelta:
-    """Wait half a second, then twice as long each time, at most half a minute."""
+    """Return a delay that starts at 0.5 s, doubles each time, and is at most 30 s."""
     return timedelta(seconds=min(30.0, 0.5 * 2.0 ** min(failures - 1, 10)))

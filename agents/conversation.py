@@ -1,9 +1,9 @@
-"""A conversation: turn after turn, with messages that arrive while a turn is going on or waits.
+"""Conversations: turn after turn, with a queue for messages that arrive meanwhile.
 
-A turn is a run of its own with the checkpoint `<id>#<turn>`; when it is over, its messages are in
-the message log. What else must survive is in one small document, the inbox, which the same store
-keeps as `<id>/inbox`: what people said and no turn has taken up, and what they answered and no
-resume has used. It does not grow with the conversation.
+A turn is a run of its own with the checkpoint `<id>#<turn>`. When the turn ends, its messages are
+added to the message log. All other durable data is in one small document, the inbox, which the same
+store keeps as `<id>/inbox`: messages that no turn has read, and answers that no resume has used.
+The inbox does not grow with the conversation.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ __all__ = ["Conversation", "Inbox"]
 
 INBOX_VERSION = 1
 _ATTEMPTS = 100
-"""The most tries to change the inbox. Each conflict means that somebody else's try succeeded."""
+"""Maximum number of attempts to change the inbox after conflicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
-    """A conversation's inbox: all that is left to do. Stored: version 1, must stay readable.
+    """Open work of a conversation. Stored: version 1, must stay readable.
 
     Attributes:
         turn: Number of the newest turn; 0 before the first.
-        taken: What people said in that turn; empty when it is over.
-        queue: What people said since; the next turn takes it up.
-        answers: What people answered and no resume has used, by interrupt id.
+        taken: Messages of that turn; empty when it is over.
+        queue: Messages for the next turn.
+        answers: Answers that no resume has used, by interrupt id.
     """
 
     turn: int = 0
@@ -67,7 +67,7 @@ class Inbox:
     answers: Mapping[str, object] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """Write it.
+        """Serialize the inbox.
 
         Raises:
             UnstorableValueError: An answer cannot be stored.
@@ -83,11 +83,11 @@ class Inbox:
 
     @classmethod
     def from_text(cls, text: str) -> Inbox:
-        """Read what `to_text` wrote.
+        """Parse what `to_text` wrote.
 
         Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
+            CheckpointDecodeError: The text is damaged.
+            CheckpointVersionError: The version is unknown.
         """
         data = from_text(text)
         check_version(data, INBOX_VERSION)
@@ -103,17 +103,17 @@ class Inbox:
 
 
 class Conversation:
-    """Runs an agent turn by turn. Keeps messages that arrive during a turn for the next one.
+    """Runs an agent turn by turn. Queues messages that arrive during a turn.
 
-    A message never cancels or answers what waits for people: it waits for the next turn. After a
-    restart, a new object with the same id goes on: an open turn is recovered, what it asks is told
-    again, and what was pushed or answered is not lost. Anybody may push and resume, in whatever
-    process; only one at a time may read the events.
+    A message never cancels or answers a pending interrupt: it waits for the next turn. After a
+    restart, create a new object with the same id: an open turn is recovered, its interrupts are
+    emitted again, and pushed messages and answers are kept. Any process may push and resume; only
+    one at a time may read the events.
 
     Args:
         runner: Runs the turns; it needs a store and a message log. With durability "interrupt", a
-            turn whose process died before it asked anybody begins again.
-        conversation_id: Which conversation; part of the ids of its checkpoints.
+            turn whose process died before its first interrupt begins again.
+        conversation_id: Id of the conversation; part of the ids of its checkpoints.
         session_values: See `Runner.run`; each turn begins with them.
 
     Raises:
@@ -146,22 +146,22 @@ class Conversation:
         self._told = ""
 
     async def push(self, *texts: str) -> None:
-        """Say something: stored when this returns; the next turn takes it up.
+        """Store messages for the next turn.
 
         Args:
-            texts: One message each.
+            texts: One text per message.
 
         Raises:
             CheckpointError: The inbox cannot be read or written.
-            UnstorableValueError: One is no text.
+            UnstorableValueError: A message is not a text.
         """
         await self._update(lambda inbox: replace(inbox, queue=(*inbox.queue, *texts)))
         self._wake.set()
 
     async def resume(self, targets: Targets) -> None:
-        """Answer: stored when this returns; whoever reads the events goes on with it.
+        """Store answers. The reader of the events then resumes the turn with them.
 
-        May be called for one interrupt while the turn goes on with the answer to another.
+        May be called for one interrupt while the turn resumes with the answer to another.
 
         Args:
             targets: See `ResumeParams`.
@@ -169,7 +169,7 @@ class Conversation:
         Raises:
             ResumeError: An answer was refused; nothing was stored.
             CheckpointError: The inbox or the checkpoint cannot be read or written.
-            AgentConfigError: They are no answers by id or address.
+            AgentConfigError: `targets` is not a dict by id or address.
             UnstorableValueError: An answer cannot be stored.
         """
         check_targets(targets)
@@ -188,22 +188,23 @@ class Conversation:
         self._wake.set()
 
     async def pending(self) -> tuple[InterruptContext, ...]:
-        """Read what the open turn waits for; what was answered and not used yet is left out."""
+        """Read the pending interrupts of the open turn, without the answered ones."""
         inbox = await self.inbox()
         contexts = await self._runner.pending(self._turn_id(inbox.turn))
         return tuple(context for context in contexts if context.id not in inbox.answers)
 
     async def inbox(self) -> Inbox:
-        """Read what is left to do."""
+        """Read the open work of the conversation."""
         return (await self._load())[0]
 
     def stop(self, mode: CancelMode | None = None, *, timeout: timedelta | None = None) -> None:
-        """End the events, for good: to go on, make a new object.
+        """End the events for good. To continue the conversation, create a new object.
 
         Args:
-            mode: None lets the open turn come to its end or to its next interrupt. Otherwise it
-                stops at that safe point, and goes on there when the conversation does.
-            timeout: After this it stops at once. Only with a mode; needs a running event loop.
+            mode: None lets the open turn run to its end or to its next interrupt. Otherwise the
+                turn stops at that safe point, and a later object resumes it there.
+            timeout: Time after which the turn stops at once. Only with a mode; needs a running
+                event loop.
         """
         self._is_stopping = True
         if mode is not None:
@@ -211,13 +212,13 @@ class Conversation:
         self._wake.set()
 
     async def abandon(self) -> None:
-        """Give up the open turn, with what it asks: nothing of it runs any more. The queue stays.
+        """Give up the open turn and its interrupts. The queue of messages stays.
 
-        For a turn that fails again and again. Does nothing when no turn is open.
+        For a turn that fails repeatedly. Does nothing if no turn is open.
 
         Raises:
             CheckpointBusyError: Its events are being read: stop that first.
-            CheckpointConflictError: Somebody else works on it.
+            CheckpointConflictError: Another process works on the turn.
         """
         inbox = await self.inbox()
         turn_id = self._turn_id(inbox.turn)
@@ -231,17 +232,18 @@ class Conversation:
         await self._end(inbox.turn)
 
     async def events(self, *, follow: bool = True) -> Events:
-        """Do what is to do, and tell it: the events of all turns, one turn after the other.
+        """Run the open and queued turns, and yield their events.
 
-        After an error the turn is still open: reading again tries to go on, `abandon` gives it up.
+        After an error the turn is still open: reading the events again retries it, `abandon` gives
+        it up.
 
         Args:
-            follow: Whether to wait for messages and answers. Otherwise this ends as soon as there
-                is nothing to do without them.
+            follow: Whether to wait for messages and answers. Otherwise the events end when there is
+                no work without them.
 
         Raises:
-            AgentConfigError: They are being read already.
-            AgentError: The open turn cannot go on; see `Runner`.
+            AgentConfigError: The events are being read already.
+            AgentError: The open turn cannot continue; see `Runner`.
         """
         if self._is_read:
             raise AgentConfigError("the events of a conversation are read already; read them once")
@@ -262,7 +264,7 @@ class Conversation:
             self._is_read = False
 
     async def _next(self) -> Events | None:
-        """Return the events of the next work; None while people must say or answer something."""
+        """Return the events of the next work; None if a message or an answer is needed."""
         inbox = await self.inbox()
         if not inbox.taken:
             if not inbox.queue:
@@ -296,7 +298,7 @@ class Conversation:
         )
 
     async def _work(self, turn: int, work: Events, answers: Collection[str] = ()) -> Events:
-        """Go on with a turn, and note how far it came."""
+        """Run a turn and record its progress."""
         is_waiting = False
         try:
             async with aclosing(work) as events:
@@ -306,9 +308,9 @@ class Conversation:
                         self._told = f"{turn}:{event.key}"
                     yield event
         except RunCancelledError:
-            return  # `stop` was called; the checkpoint knows where
+            return  # `stop` was called; the turn's state is in the checkpoint
         except AgentChangedError:
-            raise  # the answers count as soon as the version that asked is back
+            raise  # keep the answers: they apply again when the version that asked is deployed
         except ResumeError:
             await self._drop(answers)
             raise
@@ -318,7 +320,7 @@ class Conversation:
             await self._end(turn)
 
     async def _drop(self, used: Collection[str]) -> None:
-        """Forget answers that were used."""
+        """Delete used answers."""
 
         def without(inbox: Inbox) -> Inbox:
             rest = {key: answer for key, answer in inbox.answers.items() if key not in used}
@@ -328,13 +330,13 @@ class Conversation:
             await self._update(without)
 
     async def _end(self, turn: int) -> None:
-        """Note that a turn is over."""
+        """Record that a turn is over."""
         await self._update(
             lambda inbox: replace(inbox, taken=(), answers={}) if inbox.turn == turn else inbox
         )
 
     async def _waiting(self, turn: int) -> tuple[InterruptNode, Mapping[str, object]]:
-        """Return the open turn's last questions, and the answers since."""
+        """Return the open turn's last interrupts, and the answers since."""
         turn_id = self._turn_id(turn)
         stored = await self._store.load(turn_id)
         if stored is None or stored.status is CheckpointStatus.CLOSED:
@@ -351,7 +353,7 @@ class Conversation:
         return Inbox.from_text(stored.data), stored.version
 
     async def _update(self, change: Callable[[Inbox], Inbox]) -> Inbox:
-        """Change the inbox, whoever else does so, too."""
+        """Change the inbox, retrying on a conflict."""
         async with self._lock:
             for _ in range(_ATTEMPTS):
                 before, version = await self._load()
@@ -383,14 +385,14 @@ class Conversation:
 
 
 def _take(inbox: Inbox) -> Inbox:
-    """Begin a turn with everything that was said; not, when one is open."""
+    """Begin a turn with all queued messages, unless a turn is open."""
     if inbox.taken:
         return inbox
     return Inbox(turn=inbox.turn + 1, taken=inbox.queue)
 
 
 def _asked(turn_id: str, stored: StoredCheckpoint) -> InterruptNode | None:
-    """Return what a turn waits for, with what changed since its document was written."""
+    """Return a turn's pending interrupts, with changes since its document was written."""
     document = OpenRun.of(turn_id, stored).document
     return document.waiting if document is not None else None
 

@@ -1,4 +1,4 @@
-"""Stores in memory, for trying out and for tests: they forget when the process ends."""
+"""Checkpoint store and message log in memory, for trials and tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MemoryCheckpointStore:
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
     ) -> int:
-        """Write the document, if its version still is the expected one."""
+        """Write the document if its version is still the expected one."""
         kept = self._kept.get(checkpoint_id)
         if (kept.version if kept else 0) != expected_version:
             raise CheckpointConflictError(checkpoint_id)
@@ -57,7 +57,7 @@ class MemoryCheckpointStore:
         return version
 
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        """Take a pending checkpoint for a resume."""
+        """Claim a pending checkpoint for a resume."""
         entry = self._expect(checkpoint_id, expected_version)
         if entry.status is not CheckpointStatus.PENDING:
             raise CheckpointConflictError(checkpoint_id, "it is not pending")
@@ -76,7 +76,7 @@ class MemoryCheckpointStore:
         return version
 
     async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        """Give a claimed checkpoint back."""
+        """Release a claimed checkpoint."""
         entry = self._expect(checkpoint_id, expected_version)
         if entry.status is not CheckpointStatus.RUNNING:
             raise CheckpointConflictError(checkpoint_id, "it is not running")
@@ -85,7 +85,7 @@ class MemoryCheckpointStore:
         return entry.version
 
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
-        """The first ids that begin with a text and come after another."""
+        """Return the first ids with a prefix and after another id, sorted."""
         found = sorted(one for one in self._kept if one.startswith(prefix) and one > after)
         return found[:limit]
 
@@ -96,7 +96,7 @@ class MemoryCheckpointStore:
             del self._kept[checkpoint_id]
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        """Add a journal entry at an index of the journal that belongs to `base`."""
+        """Add a journal entry at an index of the journal of version `base`."""
         kept = self._kept.get(checkpoint_id)
         if kept is None or kept.base != base or len(kept.journal) != index:
             raise CheckpointConflictError(checkpoint_id)
@@ -125,10 +125,10 @@ class MemoryMessageLog:
         self._turns: dict[str, dict[int, str]] = {}
 
     async def append(self, log_id: str, turn: int, data: str) -> None:
-        """Keep a turn's messages; a second append of the same turn changes nothing."""
+        """Store a turn's messages. A second append of the same turn changes nothing."""
         self._turns.setdefault(log_id, {}).setdefault(turn, data)
 
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        """Entries of all turns before the given one, oldest first."""
+        """Return the entries of all turns before the given one, oldest first."""
         turns = self._turns.get(log_id, {})
         return tuple(turns[turn] for turn in sorted(turns) if turn < before_turn)

@@ -1,4 +1,4 @@
-"""Models: one by its name, and one that follows a script, for tests."""
+"""Models: look-up by name, errors of providers, and scripted models for tests."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ EXTRAS = {
     "google-cloud": "google",
     "bedrock": "bedrock",
 }
-"""The extra of pydantic-ai that a provider needs, where it has another name."""
+"""The pydantic-ai extra of a provider, if its name differs from the provider's."""
 
 Turn = ModelResponsePart | Exception | Sequence[ModelResponsePart | Exception]
-"""One answer of a scripted model: one part or several; an exception is raised there."""
+"""One answer of a scripted model: one or several parts. Exceptions are raised."""
 
 
 def resolve_model(name: str) -> Model:
-    """Find a model by its name, `provider:model`, such as `openai:gpt-5` or `ollama:qwen3`.
+    """Return a model by name, such as `openai:gpt-5` or `ollama:qwen3`.
 
-    Keys come from where the provider's package looks for them; nothing is sent yet.
+    The provider's package looks up the API key; nothing is sent yet.
 
     Raises:
         AgentConfigError: The provider is unknown, its package is missing, or it has no key.
@@ -79,23 +79,23 @@ def resolve_model(name: str) -> Model:
     except ImportError as error:
         raise AgentConfigError(_missing_package(name, provider)) from error
     except (UserError, ValueError) as error:
-        # What follows the first sentence is about other ways to use pydantic-ai.
+        # The sentences after the first describe other ways to use pydantic-ai.
         fault = str(error).split(". ")[0]
         raise AgentConfigError(f"the model {name!r} cannot be used: {fault}") from error
 
 
 def _missing_package(name: str, provider: str) -> str:
     extra = EXTRAS.get(provider, provider)
-    # With this very Python, and by the name of a package that is there for everybody.
+    # Name this Python interpreter, and a package from the public index.
     remedy = f'{shlex.quote(sys.executable)} -m pip install "pydantic-ai-slim[{extra}]"'
     return f"the model {name!r} needs a package that is not installed; run: {remedy}"
 
 
 async def ask_once(model: Model) -> None:
-    """Ask a model for one word, with what it costs: does it answer?
+    """Send a minimal, billed request to check that a model answers.
 
     Raises:
-        ModelError: It does not; `ModelRefusedError` when asking again does not help.
+        ModelError: The model does not answer; `ModelRefusedError` if a retry does not help.
     """
     request = ModelRequest(parts=[UserPromptPart("Answer with the word: ok")])
     try:
@@ -105,11 +105,11 @@ async def ask_once(model: Model) -> None:
 
 
 def model_error(who: str, error: Exception) -> ModelError:
-    """Say what became of a request to a model.
+    """Convert an error of a model request to a `ModelError`.
 
     Args:
-        who: Whose model, as the beginning of a sentence.
-        error: What pydantic-ai raised.
+        who: Owner of the model, as the beginning of a sentence.
+        error: The exception that pydantic-ai raised.
     """
     fault = model_fault(error)
     if fault is None and isinstance(error, _UNREADABLE):
@@ -121,9 +121,9 @@ def model_error(who: str, error: Exception) -> ModelError:
 
 
 def model_fault(error: Exception) -> ModelFault | None:
-    """Return a provider's final refusal; None when the same request may be answered later.
+    """Return a provider's final refusal; None if a retry of the request may succeed.
 
-    Of models that stand in for each other, all must refuse; then the first one counts.
+    Of fallback models, all must refuse; the first refusal counts.
     """
     found = [_fault_of(one) for one in _leaves(error)]
     return found[0] if found and None not in found else None
@@ -136,11 +136,11 @@ def _leaves(error: Exception) -> list[Exception]:
 
 
 _OPENAI = frozenset({"openai", "azure"})
-"""Of these providers, pydantic-ai takes an answer that broke off for a whole one."""
+"""Providers for which pydantic-ai reports a broken-off answer as complete."""
 
 
 def checked_answer(response: ModelResponse, *, is_streamed: bool = False) -> ModelResponse:
-    """Refuse an answer that was filtered; one that broke off has no `finish_reason`.
+    """Refuse an answer that was filtered. A broken-off answer has no `finish_reason`.
 
     Raises:
         ModelRefusedError: The provider, or the model itself, declines to answer.
@@ -159,12 +159,12 @@ def _fault_of(error: Exception) -> ModelFault | None:
     for kind, fault in _FAULTS:
         if isinstance(error, kind):
             return fault
-    # A model of one's own may know no kinds of errors; where there is one, it has said more.
+    # Subclasses of ModelHTTPError, of custom models, have a more precise meaning than the status.
     return _STATUSES.get(error.status_code) if type(error) is ModelHTTPError else None
 
 
 def _code_of(body: object) -> object:
-    """The code in the body of an error, which some providers wrap once more."""
+    """Return the code in the body of an error, which some providers nest once more."""
     if not isinstance(body, Mapping):
         return None
     inner = body.get("error")
@@ -172,7 +172,7 @@ def _code_of(body: object) -> object:
 
 
 _UNREADABLE = (UnexpectedModelBehavior, LookupError, TypeError, AttributeError)
-"""Raised by a provider's package over an answer of an unexpected form."""
+"""Exceptions of a provider's package for an answer of an unexpected form."""
 _FAULTS: Sequence[tuple[type[Exception], ModelFault]] = (
     (ModelAuthenticationError, "key"),
     (ModelNotFoundError, "model"),
@@ -191,7 +191,7 @@ _STATUSES: Mapping[int, ModelFault] = {
 
 
 def say(text: str) -> TextPart:
-    """Script a text."""
+    """Return a text part for a script."""
     return TextPart(content=text)
 
 
@@ -201,22 +201,22 @@ def call(
     *,
     id: str = "",  # noqa: A002 - as in ToolCall
 ) -> ToolCallPart:
-    """Script a tool call.
+    """Return a tool call for a script.
 
     Args:
         name: Name of the tool.
-        arguments: Its arguments; a text is sent as it is, so that it may be malformed.
-        id: Id of the call; pydantic-ai makes one up when empty.
+        arguments: Its arguments. A text is sent unchanged, so it may be malformed.
+        id: Id of the call; pydantic-ai creates an id if it is empty.
     """
     args = arguments if isinstance(arguments, str) else json.dumps(dict(arguments or {}))
     return ToolCallPart(name, args, tool_call_id=id) if id else ToolCallPart(name, args)
 
 
 class AnsweringModel(FunctionModel):
-    """A model whose answers a Python function computes from the messages. Needs no key.
+    """A model whose answers a Python function computes. Needs no key.
 
     Args:
-        answer: Makes the parts of an answer.
+        answer: Returns the parts of an answer.
         name: Name of the model.
     """
 
@@ -256,7 +256,7 @@ class ScriptedModel(FunctionModel):
 
     @property
     def calls(self) -> int:
-        """The number of times that the model was asked."""
+        """Number of requests to the model."""
         return len(self.inputs)
 
     def _next(
@@ -290,12 +290,12 @@ class ScriptedModel(FunctionModel):
 
 
 def stream_pieces(at: int, part: ModelResponsePart) -> list[str | DeltaToolCalls]:
-    """Cut a part of an answer into pieces as a provider would send them.
+    """Split a part of an answer into pieces as a provider would send them.
 
     Args:
         at: Position of the part in the answer.
-        part: A text (cut after each word) or a tool call (its arguments in two halves); of other
-            parts nothing is streamed.
+        part: A text (split after each word) or a tool call (its arguments in two halves). Other
+            parts are not streamed.
     """
     if isinstance(part, TextPart):
         return [*part.content.splitlines(keepends=True)] if "\n" in part.content else _words(part)

@@ -1,11 +1,11 @@
-"""The runner: begins, resumes and recovers runs, and keeps their checkpoints.
+"""The runner: begins, resumes and recovers runs, and stores their checkpoints.
 
-A run goes from segment to segment. A segment ends with an interrupt, whose document is stored
-before anybody sees it, or with the end of the run, whose checkpoint is closed. What happens in
-between is in the journal: every step with durability "step"; with "interrupt" only starts and ends
-of calls that people agreed to. After an error, a resume of which the journal says nothing is taken
-back, so that the same answers can be given again; any other is left `running`, for `recover`.
-A run that was stopped from outside is stored as an interrupt is, and goes on with any resume.
+A run consists of segments. A segment ends with an interrupt, whose document is stored before people
+see it, or with the end of the run, whose checkpoint is closed. The journal records the steps in
+between: every step with durability "step"; with "interrupt" only starts and ends of approved calls.
+After an error, a resume without a journal entry is rolled back, so that the same answers can be
+given again; any other resume stays `running`, for `recover`. A run that was stopped from outside is
+stored like an interrupt, and any resume continues it.
 """
 
 from __future__ import annotations
@@ -68,37 +68,39 @@ __all__ = ["Runner"]
 
 Events = AsyncGenerator[AgentEvent, None]
 Claimed = tuple[OpenRun, RunDocument, Claim]
-"""A run that was claimed for a resume, what it says, and the claim."""
+"""A run that was claimed for a resume, its document, and the claim."""
 
 
 class Runner:
     """Runs an agent. Stores checkpoints to resume it after an interrupt or a crash.
 
-    All methods that give events are generators: nothing happens, and no error is raised, before
-    the first event is asked for. What follows an event happens when the next one is asked for.
+    All methods that return events are async generators: nothing runs, and no error is raised,
+    before the first event is requested. The work after an event runs when the next event is
+    requested.
 
     Args:
         agent: The root agent.
-        checkpoint_store: Where checkpoints are kept; without one, nothing can be resumed.
-        message_log: Where the messages of earlier turns are, for runs with `log`.
-        durability: When things are stored: at each interrupt, or at each step.
-        streaming: Whether text is passed on while the model speaks.
-        observers: Told what happens, after it has happened; see `agents.core.observers`.
-        new_id: Makes ids of interrupts; UUIDs.
-        before_start: Looks at each gated call right before it starts, and may have people asked
-            anew; see `BeforeStart`.
-        model_timeout: How long a model may send nothing before a request is given up, with a
-            `ModelTimeoutError`; None waits for ever.
-        recorder: Puts on record what people let run: its start before it starts, and what became of
-            it; see `agents.core.observers`.
-        policy: The application's: it judges every call of every tool, with or without a gate in
-            code, and what it says is combined with what code says; see `ApplicationPolicy`.
-        era: Give another name whenever the store went back to a copy, and ids of runs and calls may
-            come again: it enters `idempotency_key()` of all calls but those that waited in it.
+        checkpoint_store: Stores the checkpoints; without it, runs cannot be resumed.
+        message_log: Stores the messages of earlier turns, for runs with `log`.
+        durability: When to store: at each interrupt, or at each step.
+        streaming: Whether to emit text while the model produces it.
+        observers: Notified after events; see `agents.core.observers`.
+        new_id: Creates ids of interrupts; by default UUIDs.
+        before_start: Checks each gated call right before it starts, and may have people asked
+            again; see `BeforeStart`.
+        model_timeout: Longest time without data from the model, after which the request fails with
+            a `ModelTimeoutError`; None has no limit.
+        recorder: Records approved calls: the start before the call starts, and the outcome; see
+            `agents.core.observers`.
+        policy: The application's policy. It judges every call of every tool, with or without a gate
+            in code, and is combined with that gate; see `ApplicationPolicy`.
+        era: Part of `idempotency_key()`. Change it whenever the store was restored from a backup
+            and ids of runs and calls may repeat. Calls that were pending in the backup keep their
+            keys.
 
     Raises:
-        AgentConfigError: It is no agent, there is no such durability, or steps cannot be kept
-            without a store; or, with a policy, a rule of code asks without a name of its own.
+        AgentConfigError: `agent` is not an agent, the durability is unknown, or steps cannot be
+            stored without a store; or, with a policy, a rule in code has no name of its own.
     """
 
     def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
@@ -145,7 +147,7 @@ class Runner:
 
     @property
     def checkpoint_store(self) -> CheckpointStore | None:
-        """The store of checkpoints."""
+        """The checkpoint store."""
         return self._setup.store
 
     @property
@@ -162,7 +164,7 @@ class Runner:
         session_values: Mapping[str, object] | None = None,
         cancel: CancelToken | None = None,
     ) -> Events:
-        """Run with what a person says: one message, or several. For the rest, see `run`."""
+        """Begin a run with one or several messages of a person. For the rest, see `run`."""
         texts = [text] if isinstance(text, str) else list(text)
         return self.run(
             [user_message(*texts)],
@@ -184,21 +186,21 @@ class Runner:
         """Begin a run.
 
         Args:
-            messages: What the agent works on: the messages of this turn.
-            checkpoint_id: A new id for this run; without one it can be interrupted, not resumed.
-            log: Id of a message log and number of this turn. Earlier turns are read from it, and
-                this one is added at its end; neither is copied into the checkpoint.
+            messages: The messages of this turn.
+            checkpoint_id: A new id for this run; without it the run cannot be resumed.
+            log: Id of a message log and number of this turn. Earlier turns are read from the log,
+                and this turn is added at its end. Neither is copied into the checkpoint.
             session_values: Values that all agents and tools of the run share; storable.
-            cancel: With it, somebody else can stop the run at a safe point.
+            cancel: Stops the run at a safe point.
 
         Raises:
-            CheckpointConflictError: The id is in use: its run waits for answers.
-            CheckpointBusyError: The id is in use: its run is going on.
-            CheckpointClosedError: The id was used: its run has ended.
+            CheckpointConflictError: The id belongs to an interrupted run.
+            CheckpointBusyError: The id belongs to a running run.
+            CheckpointClosedError: The id belongs to an ended run.
             AgentConfigError: The id is empty.
-            RunCancelledError: It was stopped, in place of an interrupt event: what it and people
-                need is stored.
-            AgentError: The run cannot go on.
+            RunCancelledError: The run was stopped. Raised instead of an interrupt event; the state
+                is stored.
+            AgentError: The run cannot continue.
         """
         document = RunDocument(
             agent=self._setup.agent.name,
@@ -231,13 +233,12 @@ class Runner:
         *,
         cancel: CancelToken | None = None,
     ) -> Events:
-        """Go on with answers, by interrupt id or address; what has none stays as it is.
+        """Resume with answers by interrupt id or address. Other interrupts stay pending.
 
-        A list of ids enters these components as targets, without data: see `ResumeParams.targets`.
-        Left out, the answers are not the same as an empty dict. With `{}`, nothing is entered and
-        nothing changes: it only tells what waits, and goes on where a run was stopped. With
-        nothing at all, everything that waits is entered without an answer, and asks again under
-        new ids; the ids that people were shown before are gone.
+        A list of ids resumes these components without data: see `ResumeParams.targets`. Omitted
+        answers differ from an empty dict. With `{}`, nothing changes: the event lists the pending
+        interrupts, and a stopped run continues. With no answers at all, all pending components are
+        resumed without an answer and ask again under new ids; the earlier ids become invalid.
 
         Args:
             checkpoint_id: The run.
@@ -246,7 +247,7 @@ class Runner:
             cancel: See `run`.
 
         Raises:
-            AgentConfigError: The answers are no dict by id or address.
+            AgentConfigError: `answers` is not a dict by id or address.
             AgentError: See `resume_with_params`.
         """
         params = ResumeParams(untargeted="reenter")
@@ -265,28 +266,30 @@ class Runner:
         cancel: CancelToken | None = None,
         run: OpenRun | None = None,
     ) -> Events:
-        """Go on with answers for named interrupts, and wherever the run was stopped from outside.
+        """Resume named interrupts with answers, and continue a stopped run.
 
-        If there is nothing of both, and the others are preserved, nothing runs: what is pending
-        is told.
+        With neither answers nor a stop, and if other interrupts are preserved, nothing runs and the
+        event lists the pending interrupts.
 
         Args:
             checkpoint_id: The run.
             params: The answers.
-            session_values: They replace stored ones of the same key.
+            session_values: They replace stored values of the same key.
             cancel: See `run`.
-            run: What `open` gave for it: then it is not read again, unless somebody wrote since.
+            run: Result of `open`, to avoid a second read. The run is read again only if another
+                process has written since.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
-            AgentConfigError: These are no params, or another run was opened.
-            UnstorableValueError: An answer could not be read again. Nothing ran.
-            CheckpointError: There is no such checkpoint, it cannot be read, its run is going on or
-                has ended, or somebody else resumed it first. Nothing ran.
-            ResumeError: An answer was refused, nothing ran, and all still waits. Or a tool refused
-                its answer: then what did run is stored, and the rest still waits.
+            AgentConfigError: `params` has another type, or `run` is another run.
+            UnstorableValueError: An answer cannot be stored. Nothing ran.
+            CheckpointError: The checkpoint does not exist or cannot be read, its run is running or
+                has ended, or another process resumed it first. Nothing ran.
+            ResumeError: An answer was refused, nothing ran, and all interrupts stay pending. Or a
+                tool refused its answer: finished work is stored, and the other interrupts stay
+                pending.
             RunCancelledError: See `run`.
-            AgentError: The run cannot go on.
+            AgentError: The run cannot continue.
         """
         if not isinstance(params, ResumeParams):
             raise AgentConfigError(
@@ -311,27 +314,27 @@ class Runner:
         cancel: CancelToken | None = None,
         run: OpenRun | None = None,
     ) -> Events:
-        """Go on with a run whose process died.
+        """Continue a run after a crash of its process.
 
-        Events of the segment that was cut are given again, with the same keys. Nothing that the
-        journal says has finished runs again; of an approved call that had started, people are
-        asked, unless its tool is idempotent. A run that waits for people only tells so; one that
-        was stopped goes on.
+        Events of the interrupted segment are emitted again, with the same keys. Journaled work does
+        not run again. If an approved call had started, people are asked, unless its tool is
+        idempotent. An interrupted run only lists its interrupts; a stopped run continues.
 
         Args:
-            checkpoint_id: The run. Call this only when its process is gone; if it is not, one of
-                the two stops at its next step.
+            checkpoint_id: The run. Call this only if its process has ended; otherwise one of the
+                two stops at its next step.
             cancel: See `run`.
             run: See `resume_with_params`.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
-            AgentConfigError: Another run was opened.
-            CheckpointError: There is no such checkpoint, it cannot be read, its run has ended, or
-                somebody else recovers it.
-            AgentChangedError: What asked is not what it was. Nothing ran, nothing was written.
+            AgentConfigError: `run` is another run.
+            CheckpointError: The checkpoint does not exist or cannot be read, its run has ended, or
+                another process recovers it.
+            AgentChangedError: The component that asked has changed. Nothing ran, nothing was
+                written.
             RunCancelledError: See `run`.
-            AgentError: The run cannot go on.
+            AgentError: The run cannot continue.
         """
         self._need_store()
         run = _same_run(checkpoint_id, run) or await self._need(checkpoint_id)
@@ -345,35 +348,35 @@ class Runner:
                 yield event
 
     async def open(self, checkpoint_id: str) -> OpenRun | None:
-        """Read a run once, for who looks at it before it goes on; None when there is none.
+        """Read a run once, to inspect it before it resumes; None if it does not exist.
 
-        Whoever has read its checkpoint from the store already uses `OpenRun.of`.
+        If you have already read its checkpoint from the store, use `OpenRun.of`.
 
         Args:
             checkpoint_id: The run.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
-            CheckpointError: It cannot be read.
+            CheckpointError: The checkpoint cannot be read.
         """
         stored = await self._need_store().load(checkpoint_id)
         return OpenRun.of(checkpoint_id, stored) if stored is not None else None
 
     def remember(self, run: OpenRun) -> None:
-        """Keep what was just read of a run for `recall`, in place of what this process saved of it.
+        """Cache a run for `recall`, replacing the version that this process saved.
 
         Args:
-            run: As read from the store; nothing is kept of one that does not wait.
+            run: As read from the store; only interrupted runs are cached.
         """
         self._setup.fresh.pop(run.checkpoint_id, None)
         if run.status is CheckpointStatus.PENDING:
             self._setup.fresh[run.checkpoint_id] = run
 
     def recall(self, checkpoint_id: str) -> OpenRun | None:
-        """Return what this process saved or read last of a waiting run; None when unknown.
+        """Return the cached version of an interrupted run; None if there is none.
 
-        Somebody else may have gone on with it since. For who knows that nobody has; should that be
-        wrong, the claim of a resume fails, and the run is read.
+        Another process may have changed the run since. In that case the claim of a resume fails,
+        and the run is read again.
 
         Args:
             checkpoint_id: The run.
@@ -382,16 +385,16 @@ class Runner:
         return fresh.again() if fresh is not None else None
 
     async def pending(self, checkpoint_id: str) -> tuple[InterruptContext, ...]:
-        """Read what waits; empty when nothing does.
+        """Read the pending interrupts of a run.
 
-        What has a `CancelInfo` waits for no answer: the run was stopped there.
+        An interrupt with a `CancelInfo` needs no answer: the run was stopped there.
 
         Args:
             checkpoint_id: The run.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
-            CheckpointError: It cannot be read.
+            CheckpointError: The checkpoint cannot be read.
         """
         run = await self.open(checkpoint_id)
         return run.pending() if run is not None else ()
@@ -399,23 +402,23 @@ class Runner:
     async def judge(
         self, checkpoint_id: str, interrupt_id: str, arguments: Mapping[str, object]
     ) -> Judgement | None:
-        """Work out what the rules demand of a waiting call with other arguments.
+        """Return what the rules require of a pending call with other arguments.
 
-        For forms in which people edit: it runs no agent and writes nothing, and lets nothing run.
+        For edit forms. Runs no agent and no tool, and writes nothing.
 
         Args:
             checkpoint_id: The run.
-            interrupt_id: What waits.
-            arguments: All of them.
+            interrupt_id: The pending interrupt.
+            arguments: All arguments of the call.
 
         Returns:
-            None when the gate that asks cannot be found without entering an agent's code; then the
-            gate judges alone, when it gets the answer.
+            None if the gate cannot be found without running an agent's code. The gate then decides
+            alone when it receives the answer.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
-            CheckpointError: It cannot be read, or its run has ended.
-            InvalidArgumentsError: They do not fit the tool.
+            CheckpointError: The checkpoint cannot be read, or its run has ended.
+            InvalidArgumentsError: The arguments do not fit the tool.
         """
         document = self._document(await self._need(checkpoint_id))
         return await judge(
@@ -428,7 +431,7 @@ class Runner:
         )
 
     async def _work(self, segment: RunSession) -> Events:
-        """Run the agent to its next interrupt or its end, and store which it was."""
+        """Run the agent to its next interrupt or end, and store the result."""
         history = segment.opened.history or ()
         agent_input = AgentInput(messages=segment.document.messages, history=history)
         events = run_agent(self._setup.agent, agent_input, outer=Scope(run=segment.run))
@@ -438,7 +441,8 @@ class Runner:
                 async for event in events:
                     yield event
         except InterruptSignal as raised:
-            signal = raised.with_traceback(None)  # else its frames keep the run alive
+            # The traceback's frames would keep the run's objects alive
+            signal = raised.with_traceback(None)
         except Exception as error:
             await segment.fail(error)
             raise
@@ -458,13 +462,14 @@ class Runner:
     async def _recovered(
         self, run: OpenRun, document: RunDocument, cancel: CancelToken | None
     ) -> RunSession:
-        """Go on with a segment that a dead process left; only now it is this one's."""
+        """Take over the segment of a dead process."""
         if document.waiting is not None:
             check_topology(self._setup.agent, document.waiting, document.topology)
         history = await self._setup.history(document)
         segment = self._setup.segment(replace(run, history=history), document, cancel=cancel)
         await segment.run.journal.append(RECOVERED, "")
-        if self._setup.recorder is not None:  # the dead process may not have told of all
+        # The dead process may have stopped before it recorded all outcomes
+        if self._setup.recorder is not None:
             for notice in run.notices():
                 await self._setup.recorder.noted(notice)
         self._tell_resumed(segment, is_recovery=True)
@@ -477,11 +482,11 @@ class Runner:
         session: Mapping[str, object],
         run: OpenRun | None,
     ) -> Claimed | InterruptEvent:
-        """Claim, with what this process has read or saved last, or else with what is stored."""
+        """Claim the run from the cached version, else from the stored one."""
         self._need_store()
         fresh = self._setup.fresh.pop(checkpoint_id, None)
         run = _same_run(checkpoint_id, run)
-        # Somebody else may have written since. Then the truth is in the store.
+        # Another process may have written since the cache was filled, so read the store.
         with contextlib.suppress(CheckpointError, ResumeError):
             if run is None and fresh is not None and params.targets:
                 run = fresh.again()

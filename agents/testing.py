@@ -1,13 +1,13 @@
-"""Helpers for tests: play a run, and suites that any `CheckpointStore` or `MessageLog` must pass.
+"""Test helpers: `play`, and contract suites for checkpoint stores and message logs.
 
-With pytest and pytest-asyncio, derive a class that says how to make the store::
+With pytest and pytest-asyncio, derive a class that returns the store::
 
     class TestMyStore(CheckpointStoreSuite):
         async def store(self) -> CheckpointStore:
             return await MyStore.open("a new, empty place")
 
-Without them, `await MySuite().run_all()` does the same. Each test takes its store once, and uses
-ids that belong to that test alone, so that all tests may share one database.
+Without them, `await MySuite().run_all()` does the same. Each test opens its store once, and uses
+ids of its own, so that all tests may share one database.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ RUNNING, PENDING, CLOSED = (
     CheckpointStatus.CLOSED,
 )
 UNICODE = '{"ü":"\U0001f600 \u202e \\u0000 \\ud83d","nul":"\\u0000","quote":"\\"\'`$"}'
-"""Text as the runtime writes it: any letters, but no bare zero byte and no half surrogate."""
+"""Text as the runtime writes it: any letters, no raw null byte, no lone surrogate."""
 
 
 async def play(
     events: AsyncIterable[AgentEvent], say: Callable[[str], object] = print
 ) -> tuple[InterruptContext, ...]:
-    """Run an agent until it ends or asks people, and print what happens.
+    """Run an agent until it ends or interrupts, and print its events.
 
     Args:
-        events: What `Runner.query`, `run`, `resume` or `recover` returns.
-        say: Takes each line: a text, the outcome of a call, or a question.
+        events: Result of `Runner.query`, `run`, `resume` or `recover`.
+        say: Receives each line: a text, the outcome of a call, or a question.
 
     Returns:
-        The open questions; empty if the run has ended.
+        The pending interrupts; empty if the run has ended.
     """
     questions: tuple[InterruptContext, ...] = ()
     async for event in events:
@@ -60,10 +60,10 @@ async def play(
 
 
 def expect(found: object, wanted: object, what: str) -> None:
-    """Compare.
+    """Check that two values are equal.
 
     Raises:
-        AssertionError: They are not equal.
+        AssertionError: The values differ.
     """
     if found != wanted:
         told = f"expected {_short(wanted)}, found {_short(found)}"
@@ -71,10 +71,10 @@ def expect(found: object, wanted: object, what: str) -> None:
 
 
 async def expect_conflict(attempt: Awaitable[object], what: str) -> None:
-    """Await something that must be refused.
+    """Check that a write is refused with a conflict.
 
     Raises:
-        AssertionError: It was not, or with another error.
+        AssertionError: The write succeeded, or raised another error.
     """
     try:
         found = await attempt
@@ -86,13 +86,13 @@ async def expect_conflict(attempt: Awaitable[object], what: str) -> None:
 
 
 async def expect_one(attempts: Sequence[Awaitable[object]], what: str) -> int:
-    """Await attempts all at once, of which exactly one may succeed, and all others conflict.
+    """Check that one of several concurrent writes succeeds and the others conflict.
 
     Returns:
-        The number of the one that did.
+        The index of the successful write.
 
     Raises:
-        AssertionError: Another number succeeded, or there was another error.
+        AssertionError: Not exactly one succeeded, or a write raised another error.
     """
     found = await asyncio.gather(*attempts, return_exceptions=True)
     won = [number for number, each in enumerate(found) if not isinstance(each, BaseException)]
@@ -107,16 +107,16 @@ async def expect_one(attempts: Sequence[Awaitable[object]], what: str) -> int:
 
 
 class _Suite:
-    """Runs its own tests, for those who have no pytest."""
+    """Runs its own tests without pytest."""
 
     async def run_all(self) -> list[str]:
         """Run all tests of this class, one after the other.
 
         Returns:
-            Their names.
+            Names of the tests.
 
         Raises:
-            AssertionError: One failed.
+            AssertionError: A test failed.
         """
         names = [name for name in dir(self) if name.startswith("test_")]
         for name in names:
@@ -125,10 +125,10 @@ class _Suite:
 
 
 class CheckpointStoreSuite(_Suite):
-    """The contract of `CheckpointStore`.
+    """The contract tests of `CheckpointStore`.
 
     Attributes:
-        writers: How many try at once where one may win.
+        writers: Number of concurrent writers.
         big: Length of a big text, in characters.
     """
 
@@ -136,20 +136,20 @@ class CheckpointStoreSuite(_Suite):
     big = 1_000_000
 
     async def store(self) -> CheckpointStore:
-        """Make the store to test, opened; new for each test, or the same for all."""
+        """Return the opened store to test; new for each test, or shared."""
         raise NotImplementedError("say how to make the store: `async def store(self)`")
 
     async def second(self, store: CheckpointStore) -> CheckpointStore:
-        """Another handle on the same place, as another process has; the same without one."""
+        """Return another handle on the same data, like a second process's."""
         return store
 
     async def test_what_was_not_saved_is_not_there(self) -> None:
-        """`load` gives None."""
+        """`load` returns None for an unknown id."""
         store = await self.store()
         expect(await _load(store, "absent"), None, "load")
 
     async def test_a_document_comes_back_as_it_was(self) -> None:
-        """Whatever letters are in it."""
+        """A document with any letters is read back unchanged."""
         store = await self.store()
         for number, data in enumerate(("", "{}", UNICODE)):
             name = f"T1:C1:17.0001#{number}/ü {number}"
@@ -157,7 +157,7 @@ class CheckpointStoreSuite(_Suite):
             expect(await _load(store, name), _stored(data, PENDING), "load")
 
     async def test_big_texts_come_back_as_they_were(self) -> None:
-        """A document, a claim and a journal entry."""
+        """A big document, claim and journal entry are read back unchanged."""
         store = await self.store()
         text = ("0123456789" * (self.big // 10 + 1))[: self.big]
         await _save(store, "big", text, PENDING)
@@ -167,14 +167,14 @@ class CheckpointStoreSuite(_Suite):
         expect(await _load(store, "big"), wanted, "big texts")
 
     async def test_a_first_save_wants_that_there_is_none(self) -> None:
-        """Expected version 0 is refused where something is."""
+        """Expected version 0 is refused if a document exists."""
         store = await self.store()
         await _save(store, "first", "a", RUNNING)
         await expect_conflict(_save(store, "first", "b", RUNNING), "a second first save")
         expect(await _load(store, "first"), _stored("a", RUNNING), "what was saved first")
 
     async def test_a_save_wants_the_version_it_knows(self) -> None:
-        """A lower or higher one is refused, also where nothing is."""
+        """A lower or higher version is refused, also if no document exists."""
         store = await self.store()
         await _save(store, "known", "a", RUNNING)
         await _save(store, "known", "b", RUNNING, version=1)
@@ -189,7 +189,7 @@ class CheckpointStoreSuite(_Suite):
         expect(await _load(store, "known, another"), None, "what was never saved")
 
     async def test_of_many_saves_one_wins(self) -> None:
-        """The first save, and any later one."""
+        """One of several concurrent saves wins, the first save and later ones."""
         store = await self.store()
         second = await self.second(store)
         for version in (0, 1):
@@ -204,7 +204,7 @@ class CheckpointStoreSuite(_Suite):
             expect(stored and stored.data, f"{version}/{number}", "what is stored")
 
     async def test_a_claim_takes_what_is_pending(self) -> None:
-        """It notes the answers, and keeps document, base and journal."""
+        """A claim stores the answers and keeps document, base and journal."""
         store = await self.store()
         await _save(store, "claim", "a", PENDING)
         await store.append("claim", "entry", base=1, index=0)
@@ -216,7 +216,7 @@ class CheckpointStoreSuite(_Suite):
         expect(stored and stored.journal, ("entry", "entry 2"), "the same journal goes on")
 
     async def test_a_claim_is_refused_where_nothing_is_pending(self) -> None:
-        """Nothing there, running, claimed, another version."""
+        """A claim is refused if the document is missing, running, claimed or newer."""
         store = await self.store()
         await expect_conflict(store.claim("c0", "x", expected_version=0), "a claim of nothing")
         await expect_conflict(store.claim("c0", "x", expected_version=1), "a claim of nothing")
@@ -234,7 +234,7 @@ class CheckpointStoreSuite(_Suite):
         expect(await _load(store, "c2"), wanted, "the first claim")
 
     async def test_of_many_claims_one_wins(self) -> None:
-        """Also from two processes."""
+        """One of several concurrent claims wins, also from two processes."""
         store = await self.store()
         second = await self.second(store)
         await _save(store, "claims", "a", PENDING)
@@ -249,7 +249,7 @@ class CheckpointStoreSuite(_Suite):
         expect(stored and stored.claim, f"by {number}", "the claim that is stored")
 
     async def test_the_journal_comes_in_its_order(self) -> None:
-        """The entries of a journal come by index, however many there are."""
+        """Journal entries are ordered by index, however many there are."""
         store = await self.store()
         await _save(store, "journal", "a", RUNNING)
         for index in range(130):
@@ -259,7 +259,7 @@ class CheckpointStoreSuite(_Suite):
         expect(stored and stored.journal, wanted, "the journal")
 
     async def test_an_index_is_given_once(self) -> None:
-        """This is what fences a process that was taken for dead."""
+        """A second entry at an index is refused. This fences a process that seemed dead."""
         store = await self.store()
         second = await self.second(store)
         await _save(store, "index", "a", RUNNING)
@@ -274,7 +274,7 @@ class CheckpointStoreSuite(_Suite):
         expect(stored and stored.journal, (f"by {number}",), "the journal")
 
     async def test_a_save_begins_a_new_journal(self) -> None:
-        """It forgets the claim and the old entries, and refuses who writes to the old one."""
+        """A save deletes the claim and the old journal, and refuses late writers to it."""
         store = await self.store()
         await _save(store, "new", "a", PENDING)
         await store.append("new", "old", base=1, index=0)
@@ -288,7 +288,7 @@ class CheckpointStoreSuite(_Suite):
         expect(await _load(store, "new"), wanted, "the new journal")
 
     async def test_checkpoints_do_not_mix(self) -> None:
-        """Also when one id begins like another."""
+        """Checkpoints are separate, also if one id is a prefix of another."""
         store = await self.store()
         names = ("mix", "mix0", "mix/1", "mix#1", "MIX", "mix ")
         for name in names:
@@ -299,7 +299,7 @@ class CheckpointStoreSuite(_Suite):
             expect(await _load(store, name), wanted, f"checkpoint {name!r}")
 
     async def test_what_is_closed_keeps_nothing(self) -> None:
-        """No document, no claim, no journal; closing may be repeated."""
+        """A closed checkpoint has no document, claim or journal; closing may be repeated."""
         store = await self.store()
         await _save(store, "end", "a", PENDING)
         await store.append("end", "entry", base=1, index=0)
@@ -313,7 +313,7 @@ class CheckpointStoreSuite(_Suite):
         expect(found, ("", "", CLOSED, ()), "a closed checkpoint")
 
     async def test_what_is_closed_stays_closed(self) -> None:
-        """Whatever version somebody expects."""
+        """A closed checkpoint refuses writes with any expected version."""
         store = await self.store()
         await _save(store, "closed", "a", PENDING)
         await store.append("closed", "entry", base=1, index=0)
@@ -329,7 +329,7 @@ class CheckpointStoreSuite(_Suite):
         expect(stored and (stored.data, stored.status), ("", CLOSED), "a closed checkpoint")
 
     async def test_nobody_closes_what_another_one_saved(self) -> None:
-        """A close wants the version it knows."""
+        """A close with another than the stored version is refused."""
         store = await self.store()
         await _save(store, "open", "a", RUNNING)
         await _save(store, "open", "b", PENDING, version=1)
@@ -343,20 +343,20 @@ class CheckpointStoreSuite(_Suite):
 
 
 class MessageLogSuite(_Suite):
-    """The contract of `MessageLog`.
+    """The contract tests of `MessageLog`.
 
     Attributes:
-        writers: How many try at once where one may win.
+        writers: Number of concurrent writers.
     """
 
     writers = 20
 
     async def log(self) -> MessageLog:
-        """Make the log to test, opened; new for each test, or the same for all."""
+        """Return the opened log to test; new for each test, or shared."""
         raise NotImplementedError("say how to make the log: `async def log(self)`")
 
     async def test_turns_come_in_their_order(self) -> None:
-        """The turns come by number, not by time or by the letters of their number."""
+        """Turns are ordered by number, not by time and not alphabetically."""
         log = await self.log()
         for turn in (2, 1, 10, 9):
             await log.append("order", turn, f"turn {turn}")
@@ -368,20 +368,20 @@ class MessageLogSuite(_Suite):
         expect(list(await log.load("absent", before_turn=9)), [], "turns of nobody")
 
     async def test_a_turn_is_kept_once(self) -> None:
-        """The first messages of a turn stay."""
+        """The first messages of a turn are kept."""
         log = await self.log()
         await log.append("once", 1, "first")
         await log.append("once", 1, "again")
         expect(list(await log.load("once", before_turn=2)), ["first"], "a turn")
 
     async def test_of_many_at_once_one_is_kept(self) -> None:
-        """None of them fails."""
+        """Concurrent appends of a turn all succeed, and one is kept."""
         log = await self.log()
         await asyncio.gather(*(log.append("many", 1, f"by {n}") for n in range(self.writers)))
         expect(len(await log.load("many", before_turn=2)), 1, "how often a turn is kept")
 
     async def test_texts_come_back_as_they_were(self) -> None:
-        """Whatever letters are in them, and however long they are."""
+        """Texts with any letters and of any length are read back unchanged."""
         log = await self.log()
         texts = [UNICODE, "x" * 300_000]
         for turn, text in enumerate(texts, start=1):

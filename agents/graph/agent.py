@@ -96,7 +96,7 @@ class GraphAgent:
             text, action = error.told, Exit()
         except NotAnsweredError as error:
             text, action = f"Stopped: {error.outcome}. This is not a rejection.", Exit()
-        # otherwise an agent in a node has already emitted this text
+        # Otherwise an agent in a node has already emitted this text
         if not text or text != heard.text:
             yield make_message(text)
         publish(ModelResponse(parts=[TextPart(text)]))

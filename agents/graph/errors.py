@@ -2,30 +2,30 @@
 
 AgentError
   AgentConfigError
-    GraphBuildError              the graph makes no sense: nothing was run
+    GraphBuildError              the graph is built wrongly: nothing ran
     OutsideRunError
       OutsideNodeError           a function for nodes was called elsewhere
     NoCheckpointStoreError
-      NoCheckpointerError          a graph without a store, or a call without a thread id
+      NoCheckpointerError        a graph without a store, or a call without a thread id
   CheckpointError
     CheckpointBusyError
-      ThreadBusyError            somebody works on the thread, or died doing so
+      ThreadBusyError            another run uses the thread, or its process died
   ResumeError
     AgentChangedError
-      GraphMismatchError            the thread is of a graph of another name
-      StateChangedError          what is stored does not fit the schema of the state
+      GraphMismatchError         the thread belongs to a graph with another name
+      StateChangedError          the stored state does not fit its schema
     UnknownInterruptError
-      AlreadyAnsweredError       somebody answered before
+      AlreadyAnsweredError       the question was answered before
     AmbiguousTargetError
       SeveralPendingError        one value, but several questions
-    QuestionChangedError         a node asks something else than people answered
+    QuestionChangedError         a node asks another question than the answered one
   ToolError
-    NodeRefusedError             people did not let a node run, or nobody answered
-    NodeFailedError              a node that people let run has failed before: it does not run again
+    NodeRefusedError             people refused a node, or its question expired
+    NodeFailedError              an approved node has failed before and is not run again
   StateUpdateError               an unknown key, a wrong type, two writers
-  GotoError                      there is no such node to go to
+  GotoError                      the target is not a node
   StepLimitError
-    GraphStepLimitError          the graph goes round and round
+    GraphStepLimitError          too many steps in one call
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -
     journal, at = node_run.run.journal, str(node_run.address)
     if isinstance(error, _UNDECIDED) or journal.has_failed:
         return
-    # the model was unavailable; the node is retried
+    # The model was unavailable; the node is retried
     if not is_gated and isinstance(error, ModelError):
         await journal.release(at)
         return

@@ -30,7 +30,7 @@ Tell = Callable[[str, object], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadWork:
-    """What to do with a thread now.
+    """The answers and options of one run of a thread.
 
     Attributes:
         answers: By interrupt id.
