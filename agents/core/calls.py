@@ -133,11 +133,7 @@ def _size(file: File) -> int:
 
 
 def dump_files(files: tuple[File, ...]) -> Json:
-    """Write files as JSON data. Stored: version 1, must stay readable.
-
-    Raises:
-        UnstorableValueError: The files could not be read again.
-    """
+    """Write files as JSON data. Stored: version 1, must stay readable."""
     try:
         data = cast("Json", _FILES.dump_python(list(files), mode="json", exclude_none=True))
         load_files(data)
@@ -147,11 +143,7 @@ def dump_files(files: tuple[File, ...]) -> Json:
 
 
 def load_files(data: Json) -> tuple[File, ...]:
-    """Read what `dump_files` wrote.
-
-    Raises:
-        CheckpointDecodeError: The data is damaged.
-    """
+    """Read what `dump_files` wrote."""
     try:
         return tuple(_FILES.validate_python(data))
     except pydantic.ValidationError as error:

@@ -323,11 +323,7 @@ def decode(data: Json) -> object:
 
 
 def to_text(data: Mapping[str, Json]) -> str:
-    """Write JSON data as compact text for a store.
-
-    Raises:
-        UnstorableValueError: The data is not JSON data.
-    """
+    """Write JSON data as compact text for a store."""
     text = _dumped(data, is_ascii=False)
     try:
         text.encode()
@@ -337,11 +333,7 @@ def to_text(data: Mapping[str, Json]) -> str:
 
 
 def read_back(text: str, read: Callable[[str], T]) -> T:
-    """Check that a text can be read before it is stored, and return what was read.
-
-    Raises:
-        UnstorableValueError: The text cannot be read.
-    """
+    """Check that a text can be read before it is stored, and return what was read."""
     try:
         return read(text)
     except CheckpointError as error:
@@ -349,11 +341,7 @@ def read_back(text: str, read: Callable[[str], T]) -> T:
 
 
 def from_text(text: str) -> dict[str, Json]:
-    """Parse an object that `to_text` wrote.
-
-    Raises:
-        CheckpointDecodeError: The text is damaged or not an object.
-    """
+    """Parse an object that `to_text` wrote."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -364,11 +352,7 @@ def from_text(text: str) -> dict[str, Json]:
 
 
 def check_version(data: Mapping[str, Json], known: int) -> None:
-    """Refuse a document with an unknown version.
-
-    Raises:
-        CheckpointVersionError: The version is newer or missing.
-    """
+    """Refuse a document with an unknown version."""
     version = data.get("schema")
     if type(version) is not int or not 1 <= version <= known:
         raise CheckpointVersionError(version, known)

@@ -110,20 +110,12 @@ class Journal:
         return self._started.get(at)
 
     async def release(self, at: str) -> None:
-        """Withdraw this process's start entry: the call failed and may be retried.
-
-        Raises:
-            CheckpointConflictError: See `append`.
-        """
+        """Withdraw this process's start entry: the call failed and may be retried."""
         if self._started.pop(at, None) is not None:
             await self.append(RELEASED, at)
 
     async def release_answered(self) -> None:
-        """Withdraw the start entries of agents and hooks with an answer; see `release`.
-
-        Raises:
-            CheckpointConflictError: See `append`.
-        """
+        """Withdraw the start entries of agents and hooks with an answer; see `release`."""
         for at in [at for at, entry in self._started.items() if "answered" in entry]:
             await self.release(at)
 
@@ -246,11 +238,7 @@ def _is_below(address: str, other: str) -> bool:
 
 
 def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotice]:
-    """Read the notices about calls and nodes from a dead process's journal, in order.
-
-    Raises:
-        CheckpointDecodeError: An entry is damaged.
-    """
+    """Read the notices about calls and nodes from a dead process's journal, in order."""
     texts = map(from_text, entries)
     found = (_notice_of(checkpoint_id, entry, is_news=False) for entry in texts)
     return (notice for notice in found if notice is not None)

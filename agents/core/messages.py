@@ -50,11 +50,7 @@ class PlannedCall:
 
 
 def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Write messages as compact JSON data, without empty fields.
-
-    Raises:
-        UnstorableValueError: A part of them has no JSON form.
-    """
+    """Write messages as compact JSON data, without empty fields."""
     if not messages:
         return []
     try:
@@ -68,11 +64,7 @@ def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
 
 
 def dump_new(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Write new messages as JSON data, and check that they can be read back.
-
-    Raises:
-        UnstorableValueError: The messages could not be read again.
-    """
+    """Write new messages as JSON data, and check that they can be read back."""
     data = dump_messages(messages)
     try:
         load_messages(data)
@@ -82,11 +74,7 @@ def dump_new(messages: Sequence[ModelMessage]) -> list[Json]:
 
 
 def load_messages(data: Json) -> list[ModelMessage]:
-    """Read what `dump_messages` wrote.
-
-    Raises:
-        CheckpointDecodeError: The data is damaged.
-    """
+    """Read what `dump_messages` wrote."""
     if data == []:
         return []
     try:
@@ -215,10 +203,6 @@ def repaired(response: ModelResponse, taken: Iterable[str]) -> ModelResponse:
 
     Each tool call gets a unique id and a JSON object as arguments. Halves of surrogate pairs are
     repaired in all texts.
-
-    Args:
-        response: The model's answer.
-        taken: Ids of earlier calls.
     """
     ids = set(taken)
     parts = [_repaired(part, ids) for part in response.parts]

@@ -66,11 +66,7 @@ Observer: TypeAlias = Callable[[RunEvent], object]
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Calls all observers of a run.
-
-    Attributes:
-        all: In the order in which they are called.
-    """
+    """Calls all observers of a run."""
 
     all: Sequence[Observer] = field(default=())
 

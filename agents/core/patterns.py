@@ -103,11 +103,7 @@ def _readable(text: str) -> str:
 
 
 def _compile(text: str, *, dot_is_all: bool) -> _Compiled:
-    """Compile a regular expression.
-
-    Raises:
-        PatternError: It is malformed, too large, or not supported by RE2.
-    """
+    """Compile a regular expression."""
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = dot_is_all

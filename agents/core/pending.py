@@ -41,11 +41,7 @@ class Unanswerable:
     __slots__ = ()
 
     def check_answer(self, answer: object) -> None:
-        """Refuse any answer.
-
-        Raises:
-            ResumeDataError: Always.
-        """
+        """Refuse any answer."""
         raise ResumeDataError(
             f"“{self}” asks nothing itself, and got a {type(answer).__name__}; answer what waits "
             "in it, by its own id"
@@ -124,11 +120,7 @@ class InterruptNode:
         return self._json if self._json is not None else self._written(self.children)
 
     def with_info(self, written: Json) -> InterruptNode:
-        """Return a copy that stores an already encoded info.
-
-        Args:
-            written: The info as `encode` returned it.
-        """
+        """Return a copy that stores an already encoded info."""
         object.__setattr__(self, "_info", written)
         return self
 
@@ -159,11 +151,7 @@ class InterruptNode:
 
     @classmethod
     def from_json(cls, data: Json) -> InterruptNode:
-        """Read what `to_json` wrote.
-
-        Raises:
-            CheckpointDecodeError: The data is damaged.
-        """
+        """Read what `to_json` wrote."""
         try:
             fields = cast("dict[str, Json]", data)
             point = cls(

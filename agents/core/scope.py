@@ -322,14 +322,7 @@ _scope: ContextVar[Scope] = ContextVar("agents_scope")
 
 
 def current_scope(what: str) -> Scope:
-    """Return the scope of the current code. For internal parts of the runtime.
-
-    Args:
-        what: The caller's name, for the error.
-
-    Raises:
-        OutsideRunError: No run is in progress here.
-    """
+    """Return the scope of the current code. For internal parts of the runtime."""
     try:
         return _scope.get()
     except LookupError:

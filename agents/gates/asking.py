@@ -87,10 +87,7 @@ class AskingGate(BoundGate):
     async def judge(self, arguments: dict[str, Json]) -> Judgement:
         """Return what the policy requires if the pending call has these arguments.
 
-        Nothing runs and nothing is stored.
-
-        Args:
-            arguments: Edited arguments, validated and with defaults filled in.
+        Nothing runs and nothing is stored. The arguments must be validated.
         """
         with state_slot(self.slot):
             _, _, state = get_interrupt_state(GateState)
@@ -183,10 +180,7 @@ class AskingGate(BoundGate):
     ) -> CallInfo:
         """Build the approval request for a policy decision.
 
-        Args:
-            ask: The policy's decision to ask.
-            arguments: Validated arguments with defaults filled in.
-            asked: The gate's own request. Approvers can do no more than it permits.
+        Approvers can do no more than the gate's own request (`asked`) permits.
         """
         if isinstance(asked, CallInfo):
             # Offer an edit only if the gate and the policy both permit it.
@@ -273,11 +267,7 @@ class AskingGate(BoundGate):
         return self._approved(info, replace(lapsed, allow=self._leave(demanded)))
 
     def _leave(self, demanded: Demands) -> Allow | None:
-        """Return the policy's permission for a call that needs no approval.
-
-        Raises:
-            ToolError: No rule allows the call.
-        """
+        """Return the policy's permission for a call that needs no approval."""
         if current_house() is not None and demanded.allow is None:
             raise ToolError(f"no rule lets this call of {self._name!r} run; it did not run")
         return demanded.allow

@@ -26,11 +26,7 @@ from agents.tools.texts import open_schema, words_of
 
 @dataclass(frozen=True, slots=True)
 class BoundGate(ABC):
-    """A wrapper of a tool, with the digest that its decisions are bound to.
-
-    Attributes:
-        tool: The wrapped tool.
-    """
+    """A wrapper of a tool, with the digest that its decisions are bound to."""
 
     tool: Tool
     _definition: tuple[ToolSpec, ToolSpec] | None = field(

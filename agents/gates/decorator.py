@@ -162,11 +162,7 @@ def _with_risk(spec: ToolSpec, risk: Risk) -> ToolSpec:
 def _with_masks(
     base: FunctionTool, *, secret: Collection[object], shown: Collection[object]
 ) -> ToolSpec:
-    """Return the definition with its lists of secret and shown arguments.
-
-    Raises:
-        AgentConfigError: A name is not an argument, or is both secret and shown.
-    """
+    """Return the definition with its lists of secret and shown arguments."""
     spec, arguments = base.definition, base.parameters.names
     for what, names in (("secret", secret), ("shown", shown)):
         # A text instead of a list would declare each of its letters.

@@ -71,11 +71,7 @@ class HouseGate(DecisionGate):
 
 
 def house(policy: ApplicationPolicy) -> House:
-    """Prepare an application's policy for a run.
-
-    Args:
-        policy: The application's policy.
-    """
+    """Prepare an application's policy for a run."""
 
     def guard(tool: object, in_code: bool) -> object:  # noqa: FBT001 - see `House`
         has_gates = any(True for _ in gates_in(tool))

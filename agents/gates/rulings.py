@@ -104,12 +104,7 @@ Demand: TypeAlias = tuple[str, CallInfo]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
-    """What all gates of a call require.
-
-    Attributes:
-        left: Missing approvals.
-        allow: The policy's ruling if it allows the call.
-    """
+    """What all gates of a call require."""
 
     left: list[Demand]
     allow: Allow | None = None
@@ -157,11 +152,7 @@ class Judgement:
 
 
 class DeniedError(Exception):
-    """A gate denies the call with these arguments, regardless of approvals.
-
-    Attributes:
-        denied: Ruling of the gate.
-    """
+    """A gate denies the call with these arguments, regardless of approvals."""
 
     def __init__(self, denied: Deny) -> None:
         super().__init__(denied.reason)

@@ -54,9 +54,6 @@ class NamesArguments(Protocol):
     def check_tool(self, tool: KnownTool) -> None:
         """Refuse rules about an argument or a tag that the tool does not have.
 
-        Args:
-            tool: A tool that the policy applies to.
-
         Raises:
             AgentConfigError: A rule can never match.
         """
@@ -69,9 +66,6 @@ class NamesTags(Protocol):
 
     def check_tags(self, known: Collection[str]) -> None:
         """Refuse tags that no tool has.
-
-        Args:
-            known: Tags of all tools that the policy applies to.
 
         Raises:
             AgentConfigError: A tag is unknown.
@@ -115,9 +109,6 @@ def rule_names(policies: Iterable[object]) -> tuple[str, ...]:
 
 def check_rule_names(names: Sequence[str]) -> None:
     """Refuse duplicate names: a decision and its audit must identify one rule.
-
-    Args:
-        names: Names of all rules of one policy, including defaults.
 
     Raises:
         AgentConfigError: Two names are equal.

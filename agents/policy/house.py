@@ -143,13 +143,7 @@ class House:
     async def last_word(
         self, call: PolicyCall, code: Ruling | None, decisions: Sequence[str]
     ) -> Ruling:
-        """Evaluate the policy right before an approved call starts; retry while it fails.
-
-        Args:
-            call: The call.
-            code: The ruling of code.
-            decisions: Ids of the interrupts whose answers approved the call.
-        """
+        """Evaluate the policy right before an approved call starts; retry while it fails."""
         tries = 0
         while True:
             ruling = await self.ruling(call, code, inside=False)

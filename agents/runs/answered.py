@@ -45,11 +45,7 @@ class HookAnswers:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Sequence[object]]) -> HookAnswers:
-        """Read what `to_json` returned.
-
-        Raises:
-            CheckpointDecodeError: The data is damaged.
-        """
+        """Read what `to_json` returned."""
         read = cls()
         try:
             for slot, found in data.items():

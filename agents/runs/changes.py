@@ -32,11 +32,7 @@ def difference(before: Json, after: Json) -> Change | None:
 
 
 def changed(data: Json, change: Json) -> Json:
-    """Apply a change and return the new value. The old value is not modified.
-
-    Raises:
-        CheckpointDecodeError: The change is damaged or belongs to other data.
-    """
+    """Apply a change and return the new value. The old value is not modified."""
     try:
         return _changed(data, cast("Change", change))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:

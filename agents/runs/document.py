@@ -107,9 +107,6 @@ class RunDocument:
 
         Args:
             before: The previous document. Messages that both contain are not encoded again.
-
-        Raises:
-            UnstorableValueError: A value in it cannot be stored.
         """
         eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
         known = before.data if before is not None and before.has_messages(self.messages) else {}
@@ -128,21 +125,12 @@ class RunDocument:
         }
 
     def to_text(self) -> str:
-        """Write the document as text.
-
-        Raises:
-            UnstorableValueError: A value in it cannot be stored.
-        """
+        """Write the document as text."""
         return to_text(self.to_json())
 
     @classmethod
     def from_text(cls, text: str) -> RunDocument:
-        """Read what `to_text` wrote.
-
-        Raises:
-            CheckpointDecodeError: The text is damaged.
-            CheckpointVersionError: The version is unknown.
-        """
+        """Read what `to_text` wrote."""
         return cls.from_json(from_text(text))
 
     @classmethod
@@ -154,10 +142,6 @@ class RunDocument:
         Args:
             data: The document as JSON data.
             waiting: The pending interrupts, if they have been read already.
-
-        Raises:
-            CheckpointDecodeError: The data is damaged.
-            CheckpointVersionError: The version is unknown.
         """
         data = migrated(data)
         try:
@@ -186,11 +170,7 @@ MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
 
 
 def migrated(data: dict[str, Json]) -> dict[str, Json]:
-    """Convert a stored document to the current version.
-
-    Raises:
-        CheckpointVersionError: The version is unknown.
-    """
+    """Convert a stored document to the current version."""
     check_version(data, SCHEMA_VERSION)
     for version in range(cast("int", data["schema"]), SCHEMA_VERSION):
         data = {**MIGRATIONS[version](data), "schema": version + 1}
@@ -302,11 +282,7 @@ class Claim:
     era: str = ""
 
     def to_text(self) -> str:
-        """Write the claim as text.
-
-        Raises:
-            UnstorableValueError: A value in it cannot be stored.
-        """
+        """Write the claim as text."""
         data: dict[str, Json] = {
             "schema": CLAIM_VERSION,
             "answers": encode(dict(self.answers)),
@@ -317,12 +293,7 @@ class Claim:
 
     @classmethod
     def from_text(cls, text: str) -> Claim:
-        """Read what `to_text` wrote. An empty text is a claim without answers.
-
-        Raises:
-            CheckpointDecodeError: The text is damaged.
-            CheckpointVersionError: The version is unknown.
-        """
+        """Read what `to_text` wrote. An empty text is a claim without answers."""
         if not text:
             return cls()
         data = from_text(text)
@@ -344,11 +315,7 @@ class Claim:
 
 
 def check_targets(targets: object) -> None:
-    """Check that targets are answers by id or address.
-
-    Raises:
-        AgentConfigError: They have another type.
-    """
+    """Check that targets are answers by id or address."""
     if not isinstance(targets, Mapping):
         raise AgentConfigError(
             "the answers of a resume are a dict by interrupt id, or a list of ids, not a "
@@ -365,13 +332,6 @@ def check_targets(targets: object) -> None:
 def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
     """Match answers to interrupts and check that they fit.
 
-    Args:
-        waiting: The tree of pending interrupts.
-        targets: See `ResumeParams`.
-
-    Returns:
-        Answers by interrupt id.
-
     Raises:
         ResumeError: A target is unknown or ambiguous, or an answer does not fit.
         AgentConfigError: The targets are not answers by id or address.
@@ -387,10 +347,6 @@ def take_answers(
     Returns:
         The tree, with a fresh info for each answered interrupt, against which the answers were
         checked; and the answers by interrupt id.
-
-    Raises:
-        ResumeError: See `find_answers`.
-        AgentConfigError: See `find_answers`.
     """
     check_targets(targets)
     points = {point.id: point for point in waiting.walk() if not point.is_hidden}

@@ -36,13 +36,7 @@ async def judge(
 ) -> Judgement | None:
     """Return what the policy requires of a pending call with other arguments.
 
-    Args:
-        agent: The root agent.
-        document: The stored document of the run.
-        checkpoint_id: Id of the run.
-        interrupt_id: Id of the pending interrupt.
-        arguments: All arguments, validated or not.
-        house: The application's policy.
+    The arguments may be validated or not.
 
     Returns:
         None if the interrupt is not about a call, or if its gate cannot be found because a

@@ -341,12 +341,7 @@ class RunSession:
 
 
 def check_free(checkpoint_id: str, stored: StoredCheckpoint) -> None:
-    """Check that a run has not ended and is not in progress.
-
-    Raises:
-        CheckpointClosedError: The run has ended.
-        CheckpointBusyError: The run is in progress.
-    """
+    """Check that a run has not ended and is not in progress."""
     if stored.status is CheckpointStatus.CLOSED:
         raise CheckpointClosedError(checkpoint_id)
     if stored.status is CheckpointStatus.RUNNING:

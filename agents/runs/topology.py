@@ -109,11 +109,6 @@ def _text(way: tuple[Key, ...]) -> str:
 def check_topology(agent: Agent, waiting: InterruptNode, was: Mapping[str, str]) -> None:
     """Refuse a resume if a component above any pending interrupt has changed.
 
-    Args:
-        agent: The root agent, as declared now.
-        waiting: The tree of pending interrupts.
-        was: Result of `topology` at the time of the interrupt.
-
     Raises:
         AgentChangedError: An agent, a tool or its gates changed or were removed.
     """

@@ -32,10 +32,6 @@ class ToolBatch:
         results: Finished results by call id. New results are added.
         why: The model's text beside the calls.
         is_sequential: Whether the calls run one after the other.
-
-    Attributes:
-        results: By call id.
-        signals: Interrupts by call id.
     """
 
     def __init__(

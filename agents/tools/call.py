@@ -131,8 +131,6 @@ def _go_on(run: RunContext, address: Address) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
-    """One call in execution."""
-
     call: ToolCall
     scope: Scope
     grace: timedelta
@@ -258,9 +256,6 @@ class _Execution:
 
         Defaults and validators may have changed since. Arguments that people have not seen must not
         replace the ones that they saw.
-
-        Raises:
-            InvalidArgumentsError: The arguments are new and do not fit.
         """
         run, address = self.scope.run, self.scope.address
         started = run.journal.find(STARTED, self.at)
@@ -327,11 +322,7 @@ class _Execution:
         return has_started or not is_let
 
     async def _until_stopped(self, tool: Tool, arguments: dict[str, Json]) -> object:
-        """Call a tool in a task of its own, to tell its own cancellation from the run's.
-
-        Raises:
-            _StoppedError: The run was cancelled.
-        """
+        """Call a tool in a task of its own, to tell its own cancellation from the run's."""
         cancel = self.scope.run.cancel
         call, ended = asyncio.create_task(_begin(tool, arguments)), asyncio.Event()
         call.add_done_callback(lambda _: ended.set())

@@ -36,10 +36,6 @@ class DoubtState:
     """State of a request for the outcome of a call.
 
     Stored: version 1, must stay readable.
-
-    Attributes:
-        arguments: See `Started`.
-        held: See `Started`.
     """
 
     arguments: dict[str, Json]
@@ -76,10 +72,6 @@ class Started:
 
 async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | None:
     """Resolve a call that was running in a crash: ask people or apply their answer.
-
-    Args:
-        tool: The tool.
-        call: The call in execution.
 
     Returns:
         A result, or the start to run again, or None if the call is not in doubt.
@@ -130,16 +122,7 @@ async def _again(tool: Tool, call: ToolCall, before: Started) -> Started:
 
 
 async def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
-    """Ask people for the outcome of a call that was just cancelled.
-
-    Args:
-        tool: The tool.
-        call: The call.
-        started: Its start.
-
-    Raises:
-        InterruptSignal: Always.
-    """
+    """Ask people for the outcome of a call that was just cancelled."""
     with state_slot(_DOUBT):
         await _ask(tool, call, started)
 

@@ -146,11 +146,7 @@ def _result(result: object) -> str | ToolReturn:
 
 
 async def _joined(pieces: _Pieces) -> str | ToolReturn:
-    """Stream parts and join them. An error is reported after the parts before it.
-
-    Raises:
-        InterruptSignal: The tool asks people; the parts so far are dropped.
-    """
+    """Stream parts and join them. An error is reported after the parts before it."""
     texts: list[str] = []
     try:
         async with aclosing(pieces):

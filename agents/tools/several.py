@@ -63,22 +63,13 @@ def describer_in(tool: object) -> DescribesSeveral | None:
 
 @dataclass(frozen=True, slots=True)
 class BatchWording:
-    """The author's description of several calls of a tool.
-
-    Attributes:
-        title: See `BatchTitle`; may be empty.
-        key: See `BatchKey`; may be empty.
-    """
+    """The author's description of several calls of a tool."""
 
     title: BatchTitle = ""
     key: BatchKey = ""
 
     def check(self, tool_name: str, names: Sequence[str]) -> None:
-        """Refuse a template or key that names an unknown argument.
-
-        Raises:
-            AgentConfigError: An argument is unknown. The text lists the known ones.
-        """
+        """Refuse a template or key that names an unknown argument."""
         known = ", ".join(names) or "it has none"
         if isinstance(self.key, str) and self.key and self.key not in names:
             raise AgentConfigError(
@@ -144,11 +135,7 @@ NO_WORDING = BatchWording()
 
 
 def _filled(template: str, calls: Sequence[Mapping[str, Json]]) -> str:
-    """Fill in a template.
-
-    Raises:
-        ValueError: A field has different values in the calls, or a sum is not of numbers.
-    """
+    """Fill in a template."""
     parts: list[str] = []
     for words, field, form, _ in string.Formatter().parse(template):
         parts.append(words)
@@ -170,11 +157,7 @@ def _common(values: Sequence[Json]) -> str:
 
 
 def _number(value: object) -> Decimal:
-    """Return a number, including one that is written as text.
-
-    Raises:
-        ValueError: The value is not a finite number.
-    """
+    """Return a number, including one that is written as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise ValueError("it is no number")  # noqa: TRY004 - the value comes from a model
     try:

@@ -13,12 +13,7 @@ from agents.tools.base import CallText, Tool, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class TaggedTool:
-    """A tool with tags.
-
-    Attributes:
-        tool: The tagged tool.
-        tags: Kinds of tools, for policies.
-    """
+    """A tool with tags."""
 
     tool: Tool
     tags: tuple[str, ...]

@@ -226,11 +226,7 @@ def without_outcomes(kind: object) -> object:
 
 
 def check_bools(record: object, *names: str) -> None:
-    """Refuse a record if one of the named fields is not exactly True or False.
-
-    Raises:
-        TypeError: A field has another type.
-    """
+    """Refuse a record if one of the named fields is not exactly True or False."""
     # Stored answers are read without type checks, and the text "no" is true in Python.
     for name in names:
         if not isinstance(getattr(record, name), bool):
@@ -239,10 +235,6 @@ def check_bools(record: object, *names: str) -> None:
 
 def check_voters(voters: object, name: str = "voters") -> None:
     """Refuse voters without a name: an unknown voter could vote twice.
-
-    Args:
-        voters: The value to check.
-        name: Name of the field, for the error.
 
     Raises:
         TypeError: The value is not a tuple of non-empty texts.
@@ -253,11 +245,7 @@ def check_voters(voters: object, name: str = "voters") -> None:
 
 
 def check_texts(record: object, *names: str, optional: bool = False) -> None:
-    """Refuse a record if one of the named fields is not text (or None, if `optional`).
-
-    Raises:
-        TypeError: A field has another type.
-    """
+    """Refuse a record if one of the named fields is not text (or None, if `optional`)."""
     for name in names:
         value = getattr(record, name)
         if not isinstance(value, str) and not (optional and value is None):

@@ -119,11 +119,7 @@ class CallInfo:
             raise ResumeDataError(f"{self.tool_name!r} cannot run with these: {error}") from error
 
     def check_digest(self, given: str | None, expected: str) -> None:
-        """Refuse a decision without this digest.
-
-        Raises:
-            ResumeDataError: The digest is missing or different.
-        """
+        """Refuse a decision without this digest."""
         if not given or given != expected:
             raise ResumeDataError(
                 f"the decision about {self.tool_name!r} is not bound to what was shown: "

@@ -55,7 +55,6 @@ async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Call a function in a thread and contain its exceptions; see `contained`.
 
     Raises:
-        ProcessExitError: See `contained`.
         RuntimeError: The function raised `StopIteration`, which a future cannot carry.
     """
 

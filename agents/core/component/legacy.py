@@ -64,11 +64,7 @@ def wrap_interrupt_and_rerun_if_needed(segment: Segment, error: BaseException) -
 
 @contextmanager
 def old_interrupts() -> Iterator[None]:
-    """Turn old interrupts that leave the block into interrupts at the current address.
-
-    Raises:
-        InterruptSignal: The block raised an old interrupt.
-    """
+    """Turn old interrupts that leave the block into interrupts at the current address."""
     try:
         yield
     except InterruptAndRerunError as error:
