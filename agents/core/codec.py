@@ -256,6 +256,7 @@ class TypeRegistry:
             raise AgentConfigError(f"the stored name {name!r} is taken; choose another")
 
     def _encode_dict(self, value: dict[object, object]) -> Json:
+        # JSON would turn other keys into text.
         for key in value:
             if type(key) is not str:
                 raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
@@ -273,6 +274,7 @@ class TypeRegistry:
             return {key: self._decode(item) for key, item in value.items()}
         if name == _TUPLE and isinstance(value, list):
             return tuple([self._decode(item) for item in value])
+        # JSON has neither infinity nor NaN.
         if name == _FLOAT and value in {"inf", "-inf", "nan"}:
             return float(str(value))
         entry = self._by_name.get(name)

@@ -90,6 +90,7 @@ def _raise(
     info: object, state: object, signals: tuple[InterruptSignal, ...], *, is_hidden: bool
 ) -> NoReturn:
     scope = current_scope("interrupt()")
+    # First: an info that cannot be stored must not create an interrupt.
     written = encode(info)
     misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None
     if scope.point is not None and misfit is not None and not scope.point.children and not signals:
@@ -159,6 +160,7 @@ def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
     try:
         scope = current_scope("a tool")
     except OutsideRunError:
+        # Called directly, without a run: no answer can be lost.
         return
     known, last = {*known, *(f"gate{at}" for at in range(gates))}, scope.address.segments[-1:]
     is_call = any(segment.type == "tool" for segment in last)
@@ -182,6 +184,7 @@ def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
     """
     signals, rest = group.split(InterruptSignal)
     if signals is not None and rest is None:
+        # The component did not catch these signals, so its stored state stays the same.
         point = current_scope("a task group").point
         kept = decode(point.state) if point is not None else None
         composite_interrupt("several questions", kept, *_leaves(signals))

@@ -63,6 +63,7 @@ class Journal:
         every_step: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
+        # Entries belong to a version of the document, so they need one.
         self._store = store if base else None
         self._recorder = recorder
         self._checkpoint_id = checkpoint_id
@@ -98,7 +99,7 @@ class Journal:
 
     @property
     def knows_work(self) -> bool:
-        """Whether an earlier process stored an entry about completed work."""
+        """Whether an earlier process stored an entry about its work."""
         return any(kind != RECOVERED for kind, _ in self._known)
 
     def has_started(self, at: str) -> bool:
@@ -176,6 +177,7 @@ class Journal:
             async with self._lock:
                 self.raise_failure()
                 await self._keep_entry(entry)
+        # Only after the write: a start that is not stored must not count.
         if kind == STARTED:
             self._started[at] = data or {}
 
@@ -185,7 +187,7 @@ class Journal:
             doubt = WorkInDoubt(checkpoint_id=self._checkpoint_id, address=at)
             try:
                 await self._recorder.noted(doubt)
-            except Exception as error:  # must not replace the error that caused the doubt
+            except Exception as error:
                 self._failure = error
                 raise
 
@@ -198,12 +200,14 @@ class Journal:
         try:
             return await work
         except Exception as error:
+            # Remembered, because code of a tool or agent may catch the error.
             self._failure = error
             raise
 
     async def _keep_entry(self, entry: dict[str, Json]) -> None:
         if self._is_unsure:
             raise CheckpointConflictError(self._checkpoint_id, "an entry was cut off")
+        # Stays set if a cancellation interrupts the write: the entry may or may not exist.
         self._is_unsure = True
         try:
             await self._write(entry)
@@ -214,12 +218,14 @@ class Journal:
 
     async def _write(self, entry: dict[str, Json]) -> None:
         recorder = self._recorder
+        # The recorder comes first: work that it cannot record must not start.
         if recorder is not None and entry["kind"] == STARTED:
             await recorder.starting(_start_of(self._checkpoint_id, entry, self._base))
         if self._store is not None:
             text = to_text(entry)
             await self._store.append(self._checkpoint_id, text, base=self._base, index=self._index)
             self._index += 1
+        # After the write: a crash in between repeats the notice on recovery and does not lose it.
         notice = _notice_of(self._checkpoint_id, entry, is_news=True)
         if recorder is not None and notice is not None:
             await recorder.noted(notice)
@@ -227,6 +233,7 @@ class Journal:
     def _learn(self, entry: dict[str, Json]) -> None:
         self._index += 1
         kind, at = cast("str", entry.get("kind")), cast("str", entry.get("at"))
+        # A withdrawn start must not put the call in doubt.
         if kind == RELEASED:
             self._known.pop((STARTED, at), None)
         else:
@@ -234,6 +241,7 @@ class Journal:
 
 
 def _is_below(address: str, other: str) -> bool:
+    # With the separator: `tool:pay:c1` must not match `tool:pay:c10`.
     return address.startswith(f"{other};")
 
 
@@ -276,6 +284,7 @@ def _result_of(checkpoint_id: str, at: str, entry: dict[str, Json]) -> CallFinis
     except ValueError:
         raise CheckpointDecodeError(f"the result of {at} has no known outcome") from None
     text = str(entry.get("said") or entry.get("text", ""))
+    # The prefix is for the model; the recorder gets the outcome separately.
     if outcome is ToolOutcome.FAILED:
         text = text.removeprefix(FAILURE)
     return CallFinished(checkpoint_id=checkpoint_id, address=at, outcome=outcome, text=text)

@@ -58,6 +58,7 @@ def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
     except (TypeError, ValueError) as error:
         raise _unstorable(error) from error
     for message in data:
+        # Most usage fields are zero, and every answer of a model has all of them.
         if "usage" in message:
             message["usage"] = {key: value for key, value in message["usage"].items() if value}
     return cast("list[Json]", data)
@@ -107,6 +108,7 @@ def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:
     with _lock:
         known = _logs.get(log_id, _Log())
     size = min(len(entries), len(known.entries))
+    # A log can be deleted and begun again, so the cached entries may be outdated.
     if tuple(entries[:size]) != known.entries[:size]:
         size = 0
     turns = known.turns[:size] + tuple(_parsed(entries[size:]))
@@ -144,6 +146,7 @@ def _parsed(entries: Sequence[str]) -> list[tuple[ModelMessage, ...]]:
     """Return the messages of each entry. Well-formed entries are parsed in one call."""
     start = f'{{"schema":{LOG_VERSION},"messages":'
     if entries and all(one.startswith(start) and one.endswith("}") for one in entries):
+        # Joined as text: one call of the parser is much faster than one per entry.
         joined = ",".join(one[len(start) : -1] for one in entries)
         # On any fault, parse one by one, which raises an error about the right entry.
         with contextlib.suppress(ValidationError):
@@ -240,6 +243,7 @@ def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
     part = _readable(part)
     if not isinstance(part, ToolCallPart):
         return part
+    # Models may repeat ids or send none, but results are matched by id.
     base = part.tool_call_id or "call"
     name, number = base, 1
     while name in ids:
@@ -276,6 +280,7 @@ def _well_formed(value: Json) -> Json:
 def _arguments(args: object) -> dict[str, Json]:
     try:
         text = args if isinstance(args, str) else json.dumps(args or {}, allow_nan=False)
+        # Python's parser accepts NaN and Infinity, which are not JSON.
         found = json.loads(text or "{}", parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError):
         return {_INVALID: _told(args)}

@@ -100,6 +100,7 @@ class InterruptNode:
     def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
         """Yield the root causes in this tree, in order, with their parents."""
         if self.is_hidden:
+            # The children appear under the nearest visible parent.
             for child in self.children:
                 yield from child.contexts(parent)
             return
@@ -120,7 +121,8 @@ class InterruptNode:
         return self._json if self._json is not None else self._written(self.children)
 
     def with_info(self, written: Json) -> InterruptNode:
-        """Return a copy that stores an already encoded info."""
+        """Set the encoded form of the info, so that it is not encoded again; return self."""
+        # Safe although the class is frozen: no other code has this interrupt yet.
         object.__setattr__(self, "_info", written)
         return self
 
@@ -137,6 +139,7 @@ class InterruptNode:
         Callers may have changed the info objects of this tree. The component that asked must not
         see such changes.
         """
+        # Never stored, or a leaf that needs no fresh info.
         if self._json is None or not (self.children or self.id in ids):
             return self
         children = tuple([child.renewed(ids) for child in self.children])

@@ -182,6 +182,7 @@ class RunContext:
 
     def __post_init__(self) -> None:
         self._index = PointIndex(self.waiting, self.answers)
+        # Now, because `forget_starts` may remove entries later.
         self._has_past = self.journal.is_from_before
 
     def topmost(self, address: Address) -> InterruptNode | None:
@@ -242,6 +243,7 @@ class RunContext:
         # A crashed process may have read them: the journal records actions, not reads.
         if self.waiting is None or self._has_past:
             return []
+        # The pending ones were refused, with errors of their own.
         still = {point.id for point in waiting.walk()} if waiting else set()
         return [
             self.misfits.get(point.id) or UnusedAnswerError(str(point.address), target=point.id)
@@ -250,6 +252,7 @@ class RunContext:
         ]
 
     def _is_used(self, point: InterruptNode) -> bool:
+        # A cancellation needs no answer, so an answer to it is never unused.
         if point.id in self.read or isinstance(point.info, CancelInfo):
             return True
         if point.children or point.id in self.misfits:

@@ -121,8 +121,10 @@ class AskingGate(BoundGate):
         if state is None or info is None or not isinstance(info, Answerable):
             raise ToolError(f"the gate of {self._name!r} has lost what it asked; nothing ran")
         is_target, _, answer = get_resume_context(ANY_OUTCOME)
+        # Another interrupt of the run was answered: keep this one unchanged.
         if not is_target:
             stateful_interrupt(info, state)
+        # Answers that an earlier process received were not checked in this resume.
         if not is_checked(info):
             check_answer(info, answer)
         return await self._verdict(replace(state, info=info), info, answer)
@@ -135,6 +137,7 @@ class AskingGate(BoundGate):
             # A grant could come from an approver of an outer gate, who must not count twice.
             granted = None if inside else await self._granted(arguments, asked)
             if granted is None:
+                # Voters of outer gates must not decide here as well.
                 if around:
                     asked = replace(asked, counted=deciders(around))
                 stateful_interrupt(asked, GateState())
@@ -147,6 +150,7 @@ class AskingGate(BoundGate):
 
     async def _granted(self, arguments: dict[str, Json], asked: CallInfo) -> Allow | None:
         """Return the standing grant that allows a new call, or None."""
+        # Filling in arguments is not an approval, so a grant cannot replace it.
         house = None if self.fills_in else current_house()
         if house is None:
             return None
@@ -160,6 +164,7 @@ class AskingGate(BoundGate):
         house = None if self.fills_in else current_house()
         if house is None or isinstance(asked, ToolReturn):
             return asked
+        # The policy is applied once per call: by an outer gate, or else by an inner one.
         if asked is None and (inside or self._defers):
             return None
         call = self._policy_call(arguments)
@@ -188,6 +193,7 @@ class AskingGate(BoundGate):
             ask = ask if is_review else replace(ask, kind="approval")
         shown = self._shown(arguments, ask.rule, ask.to_text())
         if isinstance(asked, CallInfo):
+            # The digest covers the policy's terms, also if the gate's own request is shown.
             bound = {name: shown[name] for name in ("digest", "rule", "ruling")}
             info = self._narrowed(replace(asked, **bound), ask)
         else:
@@ -195,6 +201,7 @@ class AskingGate(BoundGate):
         return replace(
             info,
             title=ask.title or info.title,
+            # A title of the policy need not contain these arguments.
             named=info.named if ask.title in {"", info.title} else (),
             reason=ask.reason,
             approvers=ask.approvers,
@@ -229,6 +236,7 @@ class AskingGate(BoundGate):
                 return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
             case _:
                 pass
+        # The gate that asked reads the answer: the type of answers depends on the gate.
         owner = self._owner(state)
         declined = owner._declined(info, answer)  # noqa: SLF001 - a gate like this one
         if declined is not None:
@@ -243,6 +251,7 @@ class AskingGate(BoundGate):
 
     def _check_taken(self, info: CallInfo, shown: dict[str, Json]) -> None:
         """Check that a tool whose schema changed still accepts exactly the shown arguments."""
+        # With the same schema, the tool accepts what it accepted before.
         if self.fills_in or info.schema == dict(self.tool.definition.schema):
             return
         try:
@@ -287,6 +296,7 @@ class AskingGate(BoundGate):
         is_asked = not vote.edits and vote.ruling == info.ruling
         asked_first = is_asked and state.arguments is None
         before = changed(state, wanted) if vote.edits else state
+        # All other votes are counted by `Vote.cast` below.
         is_counted = asked_first or (self.fills_in and not state.asking)
         after = replace(
             before,
@@ -303,6 +313,7 @@ class AskingGate(BoundGate):
         try:
             demanded = await demands(self, after)
         except DeniedError as error:
+            # Refused instead of denied, so that the approver can correct the edit.
             self._refuse(str(error))
         after, left = vote.cast(replace(after, allow=demanded.allow), demanded.left)
         if left:
@@ -367,6 +378,7 @@ class AskingGate(BoundGate):
             asked_again=asked_again,
         )
         asking = "" if slot == self.slot else slot
+        # The interrupt stores the info; the state must not store it twice.
         stateful_interrupt(info, replace(state, info=None, approved=False, asking=asking))
 
     def _owner(self, state: GateState) -> AskingGate:

@@ -67,6 +67,7 @@ class CallGate(AskingGate):
             if granted is None:
                 decided = await self._decide(arguments)
             else:
+                # People have just decided about the doubt, so the gate does not ask again.
                 decided = self._approved(None, GateState(arguments=granted))
         if isinstance(decided, ToolReturn):
             return decided
@@ -79,6 +80,7 @@ class CallGate(AskingGate):
     async def _run(self, state: GateState, scope: Scope) -> ToolReturn:
         """Run exactly the approved call."""
         arguments, info = state.arguments, state.info
+        # Checked again, because the state may come from the store.
         if (
             not state.approved
             or arguments is None
@@ -87,6 +89,7 @@ class CallGate(AskingGate):
             raise ToolError(f"nobody agreed to this call of {self._name!r}; it did not run")
         passed = Around(address=scope.address, gate=self, state=state)
         tool = self._guarded(state)
+        # Only the innermost gate records the start: an inner gate may still interrupt.
         if tool is self.tool and not tool.definition.gates:
             with entered(scope):
                 refused = await self._start(state, arguments)
@@ -98,6 +101,7 @@ class CallGate(AskingGate):
         except InterruptSignal as signal:
             with entered(scope):
                 if info is None:
+                    # A gate without a request of its own stays invisible to people.
                     pass_on(state, signal)
                 composite_interrupt(info, replace(state, info=None), signal)
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
@@ -113,6 +117,7 @@ class CallGate(AskingGate):
             return self.tool
         passed = [*((one.gate, one.state) for one in gates_around()), (self, state)]
         if any(agreed(gate, one) or one.allow for gate, one in passed):
+            # This gate or an outer one has already applied the policy.
             return self.tool
         return house.guarded(self.tool, in_code=any(not gate.fills_in for gate, _ in passed))
 
@@ -126,6 +131,7 @@ class CallGate(AskingGate):
         decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
         _, _, before = get_interrupt_state(GateState)
         goes_on = before is not None and before.approved
+        # A call that resumes has already acted; a denial now would leave it half done.
         word = None if goes_on else await self._last_word(state, arguments, decisions)
         if isinstance(word, ToolReturn):
             return word
@@ -152,6 +158,7 @@ class CallGate(AskingGate):
         """
         house, scope = current_house(), current_scope("a gate")
         begun = scope.run.journal.find(STARTED, str(scope.address))
+        # Without a policy there is nothing to ask; a start before a crash was already allowed.
         if house is None or begun is not None:
             return None
         around, is_granted = counting(state), scope.granted is not None
@@ -162,6 +169,7 @@ class CallGate(AskingGate):
         if is_free and all(gate.fills_in for gate, _ in passed):
             return None  # people filled in arguments, and no approval was needed
         call, code = self._policy_call(arguments), self._code(None)
+        # A new call was evaluated just now. A decision of people may be old, so evaluate again.
         if decisions or is_granted or not allows:
             ruling = await house.last_word(call, code, decisions)
             if isinstance(ruling, Deny):

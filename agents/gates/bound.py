@@ -54,6 +54,7 @@ class BoundGate(ABC):
     def definition(self) -> ToolSpec:
         """Return the tool's definition with this gate added."""
         inner, cached = self.tool.definition, self._definition
+        # Cached for the same inner definition, which each call reads several times.
         if cached is None or cached[0] is not inner:
             schema = open_schema(inner.schema, self.left_out) if self.left_out else inner.schema
             cached = inner, replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
@@ -97,6 +98,7 @@ class BoundGate(ABC):
     @property
     def slot(self) -> str:
         """Return a slot that is unique among the nested gates; see `Demanding`."""
+        # Counted from the inside: a new outer gate does not change the slots of pending calls.
         return f"gate{len(self.tool.definition.gates)}"
 
     def _rule_of(self, info: CallInfo | None) -> str:
@@ -112,6 +114,7 @@ class BoundGate(ABC):
         ruling = ruling or self._own_ruling(rule)
         spec, address = self.tool.definition, current_address()
         is_new = current_scope("a gate").point is None
+        # A failing description refuses a new call, but must not block a pending request.
         words = self.describe(arguments) if is_new else words_of(self, arguments)
         return {
             "tool_name": spec.name,
@@ -137,6 +140,7 @@ class BoundGate(ABC):
         spec, address = self.tool.definition, current_address()
         return PolicyCall(
             tool=spec.name,
+            # A copy: the policy is code of the application and may modify it.
             arguments=copy.deepcopy(arguments),
             call_id=address.segments[-1].sub_id,
             address=str(address),

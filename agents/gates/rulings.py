@@ -179,6 +179,7 @@ def inside(*gates: Around) -> Iterator[None]:
 def gates_around() -> tuple[Around, ...]:
     """Return the outer gates of the current gate, outermost first."""
     here = current_address()
+    # Gates around an outer call do not belong to this call.
     return tuple(one for one in _around.get() if one.address == here)
 
 
@@ -252,14 +253,17 @@ async def demands(own: Demanding, state: GateState) -> Demands:
     bearer = _bearer(own, state)
     settled = {one.gate.slot for one in counting(state)}
     for gate, before in [(own, state), *((one.gate, one.state) for one in gates_around())]:
+        # Only the bearer applies the policy; all other gates add their own requirement.
         demand = await gate.demand(wanted, before, inside=gate is not bearer)
         if isinstance(demand, Deny):
             raise DeniedError(demand)
         if isinstance(demand, Allow):
             allow = demand if gate is bearer else allow
             continue
+        # The exact terms were approved before.
         if demand is None or state.agreed.get(gate.slot) == demand.ruling:
             continue
+        # An outer gate keeps its approval if it covers the same call under the same terms.
         was = before.agreed.get(gate.slot) or (before.info.ruling if before.info else None)
         if gate is own or gate.slot not in settled or was != demand.ruling:
             left.append((gate.slot, demand))
@@ -292,6 +296,7 @@ class Vote:
             return False
         if self.editor:
             own = {self.editor, *self.editors}
+            # An unknown voter may be the editor.
             is_own = not self.voters or not own.isdisjoint(self.voters)
         else:
             is_own = self.edits
@@ -303,6 +308,8 @@ class Vote:
         Returns:
             The new state, and the missing approvals.
         """
+        # The gate that asked comes first; the answer may also fit another gate with the same
+        # terms.
         in_order = sorted(left, key=lambda demand: demand[0] != self.slot)
         choice = next((one for one in in_order if self.counts_for(one[1])), None)
         if choice is None:

@@ -237,6 +237,7 @@ async def in_time(
     except InterruptSignal:
         return _failed("the policy tried to ask people itself; it has to return `Ask`")
     except Exception as error:  # noqa: BLE001 - after any failure, the call must not run
+        # Only `expired` tells our timeout from a `TimeoutError` of the policy.
         if limit.expired():
             return _failed(f"the policy did not answer within {time_limit:g} seconds")
         kind = type(error).__name__

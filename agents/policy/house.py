@@ -137,6 +137,7 @@ class House:
             call.tool,
             time_limit=self.time_limit,
         )
+        # The policy's own denial takes precedence over that of code, unless it is a failure.
         is_lost = isinstance(ruling, Deny) and not ruling.failed
         return code if isinstance(code, Deny) and not is_lost else ruling
 
@@ -153,6 +154,7 @@ class House:
             tries += 1
 
     async def _waits(self, decisions: Sequence[str], tries: int) -> bool:
+        # Only approved calls wait; a new call is denied at once.
         if not decisions or not isinstance(self.policy, PatientPolicy):
             return False
         journal = current_scope("a house").run.journal

@@ -95,6 +95,7 @@ class RunDocument:
         if era == self.era:
             return self
         eras = dict(self.eras)
+        # A pending call may have used its idempotency key already, so the key must not change.
         for point in self.waiting.walk() if self.waiting else ():
             place: Address | None = point.address
             while place is not None:
@@ -109,6 +110,7 @@ class RunDocument:
             before: The previous document. Messages that both contain are not encoded again.
         """
         eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
+        # The messages of the turn never change and are the largest part.
         known = before.data if before is not None and before.has_messages(self.messages) else {}
         return {
             "schema": SCHEMA_VERSION,

@@ -111,10 +111,12 @@ class Setup:
         """
         data = document.to_json()
         text = to_text(data)
+        # An unreadable document must fail now, not at the resume.
         read_back(text, RunDocument.from_text)
         version, status = 0, CheckpointStatus.RUNNING
         if self.store is not None and run_id:
             if not self.every_step:
+                # The first interrupt writes the checkpoint, and finds any conflict then.
                 await self._check_new(self.store, run_id)
             else:
                 version = await self._take(self.store, run_id, text)
@@ -174,6 +176,7 @@ class Setup:
             session=_session(document, claim),
             waiting=document.waiting,
             answers=claim.answers,
+            # A claim that an earlier process stored was not checked in this process.
             checked=frozenset(claim.answers) if was_claimed else frozenset(),
             untargeted=claim.untargeted,
             counts=dict(document.counts),
@@ -200,6 +203,7 @@ class Setup:
 def _session(document: RunDocument, claim: Claim) -> SessionValues:
     """Return the session values of a run, without changes."""
     values = SessionValues({**document.session, **claim.session})
+    # These values are in the document or the claim, so they are not new changes.
     values.take_changes()
     return values
 
@@ -248,6 +252,7 @@ class RunSession:
     async def keep(self, waiting: InterruptNode) -> Kept:
         """Store the pending interrupts and return them as read back, for people to see."""
         with self._failures():
+            # People see the interrupts as a later process will read them.
             waiting = waiting.stored()
             version = await self._keep(waiting)
         # A cancelled run may have other pending interrupts, too.
@@ -276,6 +281,8 @@ class RunSession:
     async def finish(self) -> None:
         """Append the turn to its log, then close the checkpoint. Both are idempotent."""
         with self._failures():
+            # The log first: after a crash in between, both are repeated and the log ignores the
+            # second append.
             message_log, store = self.setup.message_log, self.setup.store
             if self.document.log is not None and message_log is not None:
                 log_id, turn = self.document.log
@@ -286,6 +293,7 @@ class RunSession:
         self.run.observers.tell(RunFinished(checkpoint_id=self.run.checkpoint_id))
 
     async def _keep(self, waiting: InterruptNode) -> int:
+        # Fails for unstorable messages before anything is written.
         dump_new(self.run.transcript[len(self.document.transcript) :])
         document = replace(
             self.document,
@@ -303,6 +311,7 @@ class RunSession:
         if store is None or not self.checkpoint_id:
             return 0
         data, pending = document.to_json(self.opened), CheckpointStatus.PENDING
+        # `amend` requires a running checkpoint.
         running = before.status is CheckpointStatus.RUNNING and bool(before.version)
         change = self.opened.change_to(data) if running and amending is not None else ""
         text, changes = before.data, (*before.changes, change)
@@ -324,6 +333,7 @@ class RunSession:
             journal=(),
             changes=changes,
         )
+        # The next resume in this process then needs no read.
         saved = replace(self.opened, stored=stored, document=document, data=data)
         self.setup.fresh[self.checkpoint_id] = saved
         return version

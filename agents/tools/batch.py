@@ -77,6 +77,7 @@ class ToolBatch:
                 continue
             address = scope.address.child(Segment("tool", call.name, call.id))
             untouched = scope.run.untouched(address)
+            # Nothing in this call was answered: keep its interrupt without running its code.
             if untouched is not None:
                 self.signals[call.id] = InterruptSignal(untouched)
             else:
@@ -101,6 +102,7 @@ class ToolBatch:
                 if tasks[item].id in self.results:
                     yield self._event(tasks[item])
         finally:
+            # If the reader stops early, running calls must not outlive the batch.
             await stop(*tasks)
         if fatal:
             # An exception that ends the process takes precedence over one that only ends the run.
@@ -122,6 +124,7 @@ class ToolBatch:
         if error is None:
             self.results[call.id] = task.result()
         elif isinstance(error, InterruptSignal):
+            # A traceback would keep all frames of the call in memory.
             self.signals[call.id] = error.with_traceback(None)
         else:
             return [error]
@@ -151,6 +154,7 @@ def _sink(call: ToolCall, items: asyncio.Queue[_Item]) -> Callable[[str], None]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
+            # A tool's own thread has no event loop.
             loop.call_soon_threadsafe(items.put_nowait, item)
         else:
             items.put_nowait(item)

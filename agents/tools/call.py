@@ -98,6 +98,7 @@ async def execute(
     """
     call, outer = planned.call, current_scope("execute()")
     address = outer.address.child(Segment("tool", call.name, call.id))
+    # Before `enter`, which looks up the interrupts that this restores.
     _go_on(outer.run, address)
     scope = replace(
         outer,
@@ -105,6 +106,7 @@ async def execute(
         slot="",
         point=outer.run.enter(address, ""),
         watch=Watch(),
+        # An outer call's approval must not cover a nested call.
         granted=None,
         why=why,
         sink=sink,
@@ -138,10 +140,12 @@ class _Execution:
     async def run(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         """Return the result from the journal, or execute the call."""
         try:
+            # The journal of a crashed process first, then the memory of this one.
             before = self.scope.run.journal.find(FINISHED, self.at)
             done = self._known(before) if before else self._kept()
             return await self._new(planned, tools) if done is None else done
         except ResumeError as error:
+            # The answer was refused: keep the interrupts pending and report the error.
             point = self.scope.run.topmost(self.scope.address)
             if point is None:
                 raise
@@ -171,12 +175,14 @@ class _Execution:
     async def _new(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         tool, journal = tools.get(self.call.name), self.scope.run.journal
         was_answered = self.scope.run.is_answered(self.scope.address)
+        # A call that has started is in doubt: "no such tool" would be a wrong result.
         if tool is None and journal.find(STARTED, self.at) is not None:
             raise AgentChangedError(self.at, "a tool that has started", "no such tool")
         if tool is None or planned.problem:
             result = _refused(planned, tools)
         else:
             result = await self._run(tool)
+        # No store and no model accepts half of a surrogate pair.
         result = replace(result, text=well_formed(result.text))
         # A call that acted on an answer must not receive an answer a second time.
         has_acted = was_answered and result.outcome in _ACTED
@@ -196,6 +202,7 @@ class _Execution:
         note: dict[str, Json] = {
             "text": result.text,
             "outcome": str(result.outcome),
+            # Together with the result, so that a recovered run has both or neither.
             "session": run.session.take_changes(),
         }
         if result.said:
@@ -205,6 +212,7 @@ class _Execution:
         if result.files:
             note["files"] = dump_files(result.files)
         await run.journal.append(FINISHED, self.at, note)
+        # A retry in this process must not run a gated call again.
         if run.journal.has_started(self.at):
             run.journal.keep(FINISHED, self.at, (self.call, result))
 
@@ -275,6 +283,8 @@ class _Execution:
         try:
             returned = await self._until_stopped(tool, arguments)
         except _StoppedError:
+            # After a failed write, another process may own this run: stop it instead of
+            # interrupting.
             scope.run.journal.raise_failure()
             await self._stand(tool, arguments)
         except Exception as error:
@@ -282,8 +292,11 @@ class _Execution:
                 raise
             failed = self._unanswered(error) or _failed(error)
         except BaseExceptionGroup as group:
+            # From the tool's own task group: pass its interrupts on as one.
             return _failed(unpack_group(group))
+        # The tool may have caught the error of a failed write.
         scope.run.journal.raise_failure()
+        # The tool caught an interrupt signal: people were not asked, so the result is void.
         if scope.watch.raised:
             return _failed(SwallowedInterruptError(self.at))
         if failed is not None:
@@ -342,7 +355,9 @@ class _Execution:
 
     async def _stop(self, call: asyncio.Task[object]) -> None:
         if self._has_agents():
+            # Nested agents get time to reach a safe point, so that they repeat no work on resume.
             await asyncio.wait({call}, timeout=self.grace.total_seconds())
+        # A cancelled write would leave unknown whether its entry exists.
         async with self.scope.run.journal.quiet():
             call.cancel()
 
@@ -360,6 +375,7 @@ class _Execution:
             cut = Started.read(started) if started else Started(arguments=arguments)
             await ask_doubt(tool, self.call, cut)
         before, held = run.topmost(address), HeldAnswers.at(run, address)
+        # The interrupt stores these answers, so they count as used.
         run.read.update(held.answers)
         point = InterruptNode(
             id=run.new_id(),

@@ -36,6 +36,7 @@ def is_frozen(tool: str, arguments: Mapping[str, Json]) -> bool:
     try:
         scope = current_scope("a tool")
     except OutsideRunError:
+        # Called directly, without a run: no gate is involved.
         return False
     last = scope.address.segments[-1:]
     started = scope.run.journal.started(str(scope.address))
