@@ -1,1 +1,1 @@
-"""The Slack app: Bolt, its listeners, its cards and forms, and the calls to Slack."""
+"""The Slack app: Bolt listeners, cards, modals, and API calls."""

@@ -1,4 +1,4 @@
-"""Joins the use cases and Slack: builds the Bolt app, its listeners, and the tick."""
+"""Build the bot: use cases, Bolt app, listeners, scheduler."""
 
 from __future__ import annotations
 
@@ -59,16 +59,15 @@ def build(
     process: Process,
     policy: Callable[[], InForce] | None = None,
 ) -> Countersign:
-    """Join everything.
+    """Build the bot from its parts.
 
     Args:
-        slack: How Slack is reached.
-        storage: Where records are kept; open.
-        roster: The agents that work in the threads.
-        rules: Who decides, and how long it may take.
-        process: Where all this runs.
-        policy: Gives the policy in force, which judges each call of each tool; None where gates in
-            code alone have people asked.
+        slack: Access to Slack.
+        storage: An open database.
+        roster: The agents.
+        rules: Approvers and time limits of the settings.
+        process: The process.
+        policy: Returns the policy in force; None if only gates in code ask.
 
     Raises:
         SettingsError: The environment would make Slack's library ignore the bot token.
@@ -98,7 +97,7 @@ def build(
 
 
 def directory_of(slack: Slack, process: Process) -> SlackDirectory:
-    """Make the directory of a process."""
+    """Build the directory of a process."""
     client = slack.client(timeout_s=LOOKUP_S, tell=process.tell, session=process.lookups)
     return SlackDirectory(
         client,
@@ -110,7 +109,7 @@ def directory_of(slack: Slack, process: Process) -> SlackDirectory:
 
 
 def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> SlackSide:
-    """Slack as the parts reach it: quick where somebody waits, patient where records are shown."""
+    """Build the Slack clients: quick for waiting people, patient for the rest."""
     clock, team_id = process.clock, slack.identity.team_id
     quick, patient = (
         slack.client(timeout_s=seconds, tell=process.tell) for seconds in (QUICK_S, PATIENT_S)
@@ -135,9 +134,9 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
 
 @contextmanager
 def answering(tasks: Tasks, tell: TellEvent) -> Iterator[None]:
-    """Hold work back until an answer has left, and measure how long somebody waited for it.
+    """Hold work back until a response is sent; measure the time of the response.
 
-    That is told also where it could not leave any more: nothing takes longer.
+    The time is reported even if the response could not be sent.
     """
     begin = steady_clock()
     with tasks.held_back():
@@ -148,7 +147,7 @@ def answering(tasks: Tasks, tell: TellEvent) -> Iterator[None]:
 
 
 def bolt_app(slack: Slack) -> AsyncApp:
-    """Make the Bolt app, without listeners."""
+    """Build the Bolt app without listeners."""
     identity = slack.identity
 
     async def authorize(**_: Any) -> AuthorizeResult:
@@ -162,11 +161,11 @@ def bolt_app(slack: Slack) -> AsyncApp:
 
     app = AsyncApp(
         name="countersign",
-        # Its token comes with each request, from `authorize`.
+        # `authorize` adds the token to each request.
         client=AsyncWebClient(base_url=slack.api_url, timeout=PATIENT_S, retry_handlers=[]),
         signing_secret=slack.signing_secret,
         authorize=authorize,
-        # The listener has recorded before it acknowledges, and the answer leaves at once.
+        # Listeners store before they acknowledge, and the response is sent at once.
         process_before_response=True,
         raise_error_for_unhandled_request=True,
         attaching_conversation_kwargs_enabled=False,
@@ -182,10 +181,10 @@ def bolt_app(slack: Slack) -> AsyncApp:
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind all listeners.
+    """Register all listeners.
 
-    They are few and dispatch by themselves: Bolt asks one after the other at every payload, and has
-    much to prepare each time. So what comes most often is asked first.
+    Bolt tries the listeners in order for every payload, which is slow. Therefore there are few,
+    they dispatch themselves, and the most frequent come first.
     """
     clicks: dict[str, Press] = {}
     forms: dict[str, Submit] = {}
@@ -204,4 +203,4 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
 
 STOP_PATIENCE = timedelta(seconds=4)
-"""The time for work that goes on when the bot has to stop; in all it stops within ten seconds."""
+"""Longest time for running work at shutdown, which takes ten seconds at most."""

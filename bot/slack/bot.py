@@ -1,4 +1,4 @@
-"""The bot as a whole: its parts, joined."""
+"""The assembled bot."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from storage.base import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Countersign:
-    """The bot, joined together.
+    """The assembled bot.
 
     Attributes:
-        bolt: Takes Slack's payloads.
-        storage: Where records are kept.
-        approvals: Decisions.
-        turns: The agents' turns.
+        bolt: Handles Slack's payloads.
+        storage: The database.
+        approvals: Use cases of approvals.
+        turns: Turns of the agents.
         sweep: Finds due work.
-        tasks: Work that runs.
-        answering: Entered until an answer has left for Slack; what it spawns begins then.
-        policy: The policy in force; None where none is judged by.
+        tasks: Background tasks.
+        answering: Context manager that holds work back until a response is sent.
+        policy: The policy in force, if any.
     """
 
     bolt: AsyncApp

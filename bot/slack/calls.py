@@ -1,4 +1,4 @@
-"""Calls to Slack: where messages go, and faults in a few words without secrets."""
+"""Slack API calls: destinations, and errors without secrets."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from bot.layout.blocks import Card
 from storage.records import Approval
 
 BATCH_EVENT = "countersign_batch"
-"""The event type of a card of several calls, in its metadata."""
+"""Event type in the metadata of a batch card."""
 MOST_PATIENCE = timedelta(days=1)
 """Longest wait that the bot accepts from Slack's `Retry-After`."""
 _UNCLEAR = timedelta(minutes=1)
-"""The wait where Slack's word for it is no number of seconds."""
+"""Delay if Slack's `Retry-After` is not a number."""
 
 _PARTLY = frozenset(
     {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "unknown_error"}
 )
-"""Codes with which a call may have taken effect all the same."""
+"""Error codes after which a call may have taken effect."""
 
 
 ANSWER_S = 5
-"""Seconds that an answer to a click may take by its own address."""
+"""Timeout in seconds of a reply through a `response_url`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The check that an answer's address is Slack's: it comes with a payload, and is called."""
+    """Checks that a `response_url` belongs to Slack, because it comes with a payload."""
 
     api_url: str
 
     def are_slacks(self, address: str) -> bool:
-        """Whether an answer may be sent there: to Slack's own host for it, or to the API's."""
+        """Whether a URL is Slack's: its own host for replies, or the API's host."""
         api, other = urlsplit(self.api_url), urlsplit(address)
         try:
             there = (other.scheme, other.hostname, other.port)
             here = (api.scheme, api.hostname, api.port)
-        except ValueError:  # a port that is no number
+        except ValueError:  # invalid port
             return False
         if other.username is not None or other.password is not None:
             return False
@@ -53,10 +53,10 @@ class Addresses:
 
 
 async def post_json(client: AsyncWebClient, address: str, data: object) -> None:
-    """Send JSON data to an address that came with a payload; it is followed nowhere else.
+    """Send JSON to a URL from a payload, without following redirects.
 
     Raises:
-        aiohttp.ClientError: It was not taken; also OSError and TimeoutError.
+        aiohttp.ClientError: The request failed; also OSError and TimeoutError.
     """
     timeout = aiohttp.ClientTimeout(total=ANSWER_S)
     async with (
@@ -72,9 +72,9 @@ async def post_json(client: AsyncWebClient, address: str, data: object) -> None:
 
 
 def slack_fault(error: BaseException) -> str:
-    """Slack's error code, or the kind of the network fault."""
+    """Return Slack's error code, or the kind of network error."""
     if isinstance(error, SlackApiError):
-        # With an answer that is not JSON the response is not Slack's, and has no fields.
+        # A response that is not JSON is not Slack's, and has no fields.
         read = getattr(error.response, "get", None)
         code = read("error") if callable(read) else None
         return str(code or "unknown_error")
@@ -86,7 +86,7 @@ def slack_fault(error: BaseException) -> str:
 
 
 def took_no_effect(error: BaseException) -> bool:
-    """Whether Slack said that it refuses; only then is it certain that nothing was done."""
+    """Whether Slack refused the call, so that certainly nothing was done."""
     if isinstance(error, aiohttp.ClientConnectorError):
         return True
     if not isinstance(error, SlackApiError) or _status(error) >= 500:
@@ -95,7 +95,7 @@ def took_no_effect(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same call may succeed in a moment; a call that took too long already is not."""
+    """Whether the same call may soon succeed. After a timeout it is not repeated."""
     if isinstance(error, SlackApiError):
         is_busy = _status(error) >= 500 or slack_fault(error) in _PARTLY
         return is_busy or retry_after(error) is not None
@@ -103,10 +103,9 @@ def may_pass(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> timedelta | None:
-    """Return the time that Slack asks us to wait; None when it does not.
+    """Return Slack's retry delay, or None.
 
-    Source:
-        https://docs.slack.dev/apis/web-api/rate-limits (429 and Retry-After, in seconds)
+    Source: https://docs.slack.dev/apis/web-api/rate-limits (429 and Retry-After, in seconds)
     """
     if not isinstance(error, SlackApiError):
         return None
@@ -129,18 +128,18 @@ def _status(error: SlackApiError) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Putting:
-    """A message that is no card and no text of the agent: where it stands, and how it is found.
+    """Place and identity of a message that is neither a card nor an agent's text.
 
     Attributes:
-        event: The kind of it, in its metadata.
-        record_id: Its record, in its metadata.
+        event: Event type in its metadata.
+        record_id: Id of its record, in its metadata.
         channel_id: The channel; a user id for a direct message.
         thread_ts: The thread; empty for the channel itself.
-        ts: Its `ts`, where it is known.
-        mentions: Ids of those whom it is for.
-        looks: Whether it is searched outside of threads, too: it may be there already.
-        is_last: Whether nothing is posted in its place once it is gone.
-        stays: Whether one that is there already stays as it is: others may have changed it since.
+        ts: Its `ts`, if known.
+        mentions: Ids of its recipients.
+        looks: Whether to search for an earlier post outside of threads, too.
+        is_last: Whether a deleted message is not posted again.
+        stays: Whether an existing message stays as it is: others may have changed it.
     """
 
     event: str
@@ -155,12 +154,12 @@ class Putting:
 
 
 class Poster(Protocol):
-    """Shows messages in Slack."""
+    """Posts and updates messages."""
 
     async def put(self, putting: Putting, card: Card) -> str:
-        """Show one over the message at its `ts`, or post it; return the `ts`."""
+        """Update the message at its `ts`, or post it; return the `ts`."""
         ...
 
     async def link(self, approval: Approval) -> str:
-        """The address of a card; empty when Slack does not tell it."""
+        """Return the URL of a card; empty if unknown."""
         ...

@@ -1,4 +1,4 @@
-"""The access to Slack: its client, who the bot is there, and what is looked up in it."""
+"""Connect to Slack: clients and the bot's identity."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from bot.slack.calls import retry_after, slack_fault
 logger = logging.getLogger(__name__)
 
 QUICK_S = 2
-"""Longest time of a Slack call while a person waits for the answer to a click, in seconds."""
+"""Timeout in seconds of a Slack call while a person waits."""
 LOOKUP_S = 5
-"""Longest time of a look-up in Slack, in seconds."""
+"""Timeout in seconds of a look-up in Slack."""
 PATIENT_S = 10
-"""Longest time of any other Slack call, in seconds."""
+"""Timeout in seconds of any other Slack call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The bot's identity, as `auth.test` says.
+    """The bot's identity, from `auth.test`.
 
     Attributes:
         team_id: The workspace where the app is installed.
-        bot_user_id: Its user id, the one that people mention.
-        bot_id: Its bot id.
-        enterprise_id: The organisation on Enterprise Grid; empty without one.
-        team: Name of the workspace; empty where it is not known.
+        bot_user_id: User id that people mention.
+        bot_id: Bot id.
+        enterprise_id: The organization on Enterprise Grid, or empty.
+        team: Name of the workspace; empty if unknown.
     """
 
     team_id: str
@@ -49,13 +49,13 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slack:
-    """The access to Slack.
+    """Access to Slack.
 
     Attributes:
         token: The bot token.
-        signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
-        api_url: Base address of the Web API, with a slash at the end.
-        identity: Who the bot is.
+        signing_secret: Verifies requests in HTTP mode; empty in Socket Mode.
+        api_url: Base URL of the Web API, with a trailing slash.
+        identity: The bot's identity.
     """
 
     token: str
@@ -73,12 +73,12 @@ class Slack:
         tell: TellEvent = nobody,
         session: ClientSession | None = None,
     ) -> AsyncWebClient:
-        """A client that never repeats a call by itself, whatever became of it.
+        """Return a client that never retries by itself.
 
         Args:
-            timeout_s: Seconds that a call may take; the session's own limit holds where it has one.
-            tell: Takes the events of each call.
-            session: Is used for all calls, and closed by whoever opened it.
+            timeout_s: Timeout of a call in seconds; a session's own timeout has priority.
+            tell: Receives the events of each call.
+            session: Used for all calls; the caller closes it.
         """
         made = MeteredClient(
             token=self.token,
@@ -92,7 +92,7 @@ class Slack:
 
 
 def lookup_session() -> ClientSession:
-    """Open a session for what is looked up while a person waits; it keeps no cookies."""
+    """Open a session for look-ups while a person waits; without cookies."""
     return ClientSession(timeout=ClientTimeout(total=LOOKUP_S), cookie_jar=DummyCookieJar())
 
 
@@ -107,14 +107,10 @@ def _not_reached(fault: str) -> SettingsError:
 async def reach_slack(
     settings: Settings, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> Slack:
-    """Ask Slack who the bot is; a rate limit is waited for.
-
-    Args:
-        settings: Token and address.
-        sleep: Waits for some seconds.
+    """Ask Slack for the bot's identity; wait for rate limits.
 
     Raises:
-        SettingsError: The token is not valid, or Slack does not answer.
+        SettingsError: The token is invalid, or Slack does not respond.
     """
     token = settings.slack_bot_token.get_secret_value()
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)

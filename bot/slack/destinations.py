@@ -1,4 +1,4 @@
-"""Where the messages of an approval stand, and whom they name and notify."""
+"""Destinations of an approval's messages, and whom they mention."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from storage.records import UNKNOWN_TS, Approval, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A place in Slack: a thread, or a channel itself.
+    """A place in Slack: a thread or a channel.
 
     Attributes:
         channel_id: Slack channel id.
-        thread_ts: Empty outside of threads.
+        thread_ts: The thread; empty for the channel itself.
     """
 
     channel_id: str
@@ -33,7 +33,7 @@ class Spot:
 
 
 def spot_of(approval: Approval, message: SideMessage) -> Spot:
-    """Where a nudge is to stand: in a direct message, or in the thread of the card."""
+    """Return the destination of a reminder: a direct message, or the card's thread."""
     if message.user:
         return Spot(channel_id=message.channel)
     card = card_of(approval, message)
@@ -43,7 +43,7 @@ def spot_of(approval: Approval, message: SideMessage) -> Spot:
 
 
 def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
-    """The card that a nudge is about, where that is not the first one."""
+    """Return the card that a reminder is about, unless it is the first one."""
     copies = [one for one in read_beside(approval.cards_json) if one.ts not in {"", UNKNOWN_TS}]
     if message.user:
         own = next((one for one in copies if one.user == message.user), None)
@@ -54,12 +54,12 @@ def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickedMessage:
-    """The message that somebody clicked in, as Slack names it.
+    """The message in which a person clicked.
 
     Attributes:
-        channel_id: Slack channel id; empty where the click was in a form or in Home.
-        ts: Empty there, too, and in a private answer.
-        user_id: Who clicked.
+        channel_id: Slack channel id; empty for modals and Home.
+        ts: Empty for modals, Home and ephemeral messages.
+        user_id: The person.
     """
 
     channel_id: str = ""
@@ -67,22 +67,24 @@ class ClickedMessage:
     user_id: str = ""
 
     def is_card_of(self, approval: Approval) -> bool:
-        """Tell whether it is the card of a request, or a copy of that."""
+        """Whether the message is an approval's card or a copy."""
         first = SideMessage(
             key="", kind="", user="", channel=approval.channel_id, ts=approval.card_ts
         )
-        has_first = not approval.place and not approval.is_batched  # else a line is there, or none
+        has_first = (
+            not approval.place and not approval.is_batched
+        )  # batched or elsewhere: no card in the thread
         copies = [one for one in read_beside(approval.cards_json) if one.kind != BATCH]
         return any(map(self._is, [*copies, *([first] if has_first else [])]))
 
     def is_batch_card_of(self, keeper: Approval) -> bool:
-        """Tell whether it is the card of several that a request keeps, or a copy of that."""
+        """Whether the message is the batch card of a keeper or a copy."""
         first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch_ts)
         copies = [one for one in read_beside(keeper.cards_json) if one.kind == BATCH]
         return any(map(self._is, [first, *copies]))
 
     def _is(self, message: SideMessage) -> bool:
-        """Whether it is a message of ours; while its `ts` is not on record yet, by its channel."""
+        """Whether it is this message; compared by channel while its `ts` is not stored."""
         if not self.ts:
             return False
         if message.ts not in {"", UNKNOWN_TS}:
@@ -93,17 +95,17 @@ class ClickedMessage:
 
 
 NO_MESSAGE = ClickedMessage()
-"""Of a click in a form, in Home, or in a private answer."""
+"""Used for clicks in modals, Home and ephemeral messages."""
 
 
 def mentioned_on(approval: Approval) -> tuple[str, ...]:
-    """Ids of those whom the first card notifies: all but who has a card by direct message."""
+    """Return whom the first card mentions: all without a card by direct message."""
     direct = {one.user for one in read_beside(approval.cards_json)}
     return tuple(one for one in mentioned_of(approval) if one not in direct)
 
 
 def is_broadcast(approval: Approval) -> bool:
-    """Whether the card is shown in its channel, too: its members can decide (5.4)."""
+    """Whether the card is also shown in its channel: its members can decide (5.4)."""
     if approval.place or approval.kind is Kind.QUESTION or not approval.terms_json:
         return False
     with suppress(TermsError):
@@ -114,21 +116,21 @@ def is_broadcast(approval: Approval) -> bool:
 
 
 def places_of(approval: Approval) -> tuple[str, ...]:
-    """The people and channels that have the cards, when those are not in the thread."""
+    """Return people and channels that have the cards, unless they are in the thread."""
     return tuple(one.user or one.channel for one in read_beside(approval.cards_json))
 
 
 def approvers_text(approval: Approval) -> str:
-    """Say who may decide, in our own words; the ids come from settings, never from a model."""
+    """Describe who may decide. Ids come from settings, never from a model."""
     if approval.kind is Kind.QUESTION:
         return approvers_words([CHANNEL])
     if approval.terms_json:
         return _asked_text(approval)
-    return approvers_words(approver_names(approval))  # who was asked later stands beside them
+    return approvers_words(approver_names(approval))  # people asked later are listed separately
 
 
 def _asked_text(approval: Approval) -> str:
-    """Say who is asked; a new message mentions only those of them who are to be notified."""
+    """Describe who is asked; mention only people who are to be notified."""
     try:
         terms = terms_of(approval)
         groups = asked_groups(terms, approval.stage)
@@ -143,10 +145,10 @@ def _asked_text(approval: Approval) -> str:
 
 
 def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
-    """Those who were told, of all who are asked first; delegates in the place of who is away.
+    """Return the notified people; delegates replace absent people.
 
-    Who is away, has asked for it, or is told later is not among them. Nobody, where a rule wants
-    nobody to be mentioned.
+    People who are absent, snoozed, or notified later are left out. Empty if the rule forbids
+    mentions.
     """
     known = mentioned_of(approval)
     if not terms.mention or not known:
@@ -160,7 +162,7 @@ def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
 
 
 def mentions_of(approval: Approval) -> Sequence[str]:
-    """Ids that a reminder mentions: of all who were told; for a question, of who asked for it."""
+    """Return whom a reminder mentions: all notified people; for questions, requesters."""
     if approval.kind is Kind.QUESTION:
         return [approval.requester_id]
     asked = decider_names(approval) if approval.escalation_told else approver_names(approval)

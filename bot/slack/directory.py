@@ -1,8 +1,8 @@
-"""The directory: what Slack says of people, user groups and channels, kept for a short time.
+"""Directory: Slack's people, user groups and channels, cached for a short time.
 
-Whatever decides is at most `MAX_AGE` old, and events make the bot forget what has changed. Each
-fact is asked for once, however many wait for it. The calls keep to Slack's rate limits. What cannot
-be looked up is an error: the directory never guesses.
+Decisions use data of at most `MAX_AGE`; Slack events invalidate the cache. Concurrent look-ups
+share one call, and calls respect Slack's rate limits. A failed look-up raises an error; the
+directory never guesses.
 """
 
 from __future__ import annotations
@@ -34,31 +34,30 @@ _FAULTS = (SlackClientError, ClientError, OSError, TimeoutError)
 _UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
 
 MAX_AGE = timedelta(minutes=10)
-"""The oldest that a fact may be which decides."""
+"""Maximum age of data used for decisions."""
 NAME_AGE = timedelta(minutes=1)
-"""The oldest that a channel's name, and whether it is public, may be; also the list by which a
-group is called unknown."""
+"""Maximum age of a channel's name and visibility, and of the list of user groups."""
 LATE = timedelta(seconds=2)
-"""When to ask again for an answer that is still on its way."""
+"""Time after which a slow call is repeated."""
 MAX_KEPT = 10_000
 PAUSES_S = (0.2, 0.4)
-"""The pauses before the second and the third try, unless Slack says how long to wait."""
+"""Delays in seconds before retries, unless Slack sets one."""
 FEW = 3
-"""People who are looked up one by one; for more of them, the list of all people is read first."""
+"""Maximum number of people to look up individually; above it, list all people."""
 PAGE = 1_000
-"""People, or members of a channel, in one answer."""
+"""Number of people or channel members per response."""
 _ALL = ""
-"""The key of a list of all groups, or of all people."""
+"""Cache key of a list of all groups or people."""
 _OF_GROUPS = {"subteam_created", "subteam_updated", "subteam_members_changed"}
 _OF_CHANNELS = {"member_joined_channel", "member_left_channel"}
 
 
 class LookupCache(Generic[T]):
-    """Answers by key: each is asked for once at a time, and again when it is too old.
+    """Cache by key. Loads each key once at a time, and again after its maximum age.
 
     Args:
         clock: The time now.
-        max_age: The oldest that an answer may be, from the moment when it was asked for.
+        max_age: Maximum age of an entry, since its request.
     """
 
     def __init__(self, clock: Clock, max_age: timedelta) -> None:
@@ -68,11 +67,11 @@ class LookupCache(Generic[T]):
         self._asked: dict[str, asyncio.Task[T]] = {}
 
     def known(self, key: str, max_age: timedelta | None = None) -> T | None:
-        """Return the kept answer; None when there is none, or when it is too old."""
+        """Return the cached value; None if there is none or it is too old."""
         kept = self._answers.get(key)
         if kept is None:
             return None
-        age_ms = self._clock() - kept[0]  # negative when the clock was set back
+        age_ms = self._clock() - kept[0]  # negative if the clock was set back
         is_fresh = 0 <= age_ms < milliseconds(self._max_age if max_age is None else max_age)
         return kept[1] if is_fresh else None
 
@@ -82,12 +81,12 @@ class LookupCache(Generic[T]):
         load: Callable[[str], Coroutine[None, None, T]],
         max_age: timedelta | None = None,
     ) -> T:
-        """Return the answer, from Slack if none is kept.
+        """Return the cached value, or load it.
 
-        The call to Slack goes on when its waiters have lost their patience.
+        The load continues when its callers have timed out.
 
         Raises:
-            DirectoryError: It could not be looked up, or not in time.
+            DirectoryError: The look-up failed or timed out.
         """
         known = self.known(key, max_age)
         if known is not None:
@@ -102,13 +101,13 @@ class LookupCache(Generic[T]):
         return task.result()
 
     def put(self, key: str, answer: T, *, asked_ms: int) -> None:
-        """Keep an answer that came in another way, unless a newer one is kept."""
+        """Cache a value from another source, unless a newer one is cached."""
         kept = self._answers.get(key)
         if kept is None or kept[0] <= asked_ms:
             self._answers[key] = (asked_ms, answer)
 
     def drop(self, key: str) -> None:
-        """Forget an answer, also one that is on its way: it may be of the time before a change."""
+        """Invalidate a value, including a running load: it may predate a change."""
         self._answers.pop(key, None)
         self._asked.pop(key, None)
 
@@ -122,7 +121,7 @@ class LookupCache(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Room:
-    """A channel: its name, whether the bot is in it, and whether all members can read it."""
+    """A channel: name, bot's membership, visibility."""
 
     name: str
     is_ours: bool
@@ -130,14 +129,14 @@ class _Room:
 
 
 class SlackDirectory:
-    """The directory of one workspace.
+    """Directory of one workspace.
 
     Args:
         client: Makes the calls.
         team_id: The workspace where the app is installed.
         clock: The time now.
         pacer: Keeps Slack's rate limits.
-        max_age: The oldest that a fact may be which decides.
+        max_age: Maximum age of data used for decisions.
     """
 
     def __init__(
@@ -183,10 +182,10 @@ class SlackDirectory:
         return groups[group_id]
 
     async def admins(self) -> tuple[Person, ...]:
-        """The active admins and owners, as far as the list of all people names them.
+        """Return the active admins and owners, as far as the list of people has them.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: The look-up failed.
         """
         await self._lists.get(_ALL, self._load_people)
         return tuple(
@@ -194,20 +193,20 @@ class SlackDirectory:
         )
 
     async def group_name(self, group_id: str) -> str:
-        """The handle of a user group, with `@`, as people write it.
+        """Return the handle of a user group, with `@`.
 
         Raises:
-            DirectoryError: It could not be looked up, or there is no such group.
+            DirectoryError: The look-up failed, or the group does not exist.
         """
         await self.group_members(group_id)
         handle = self._handles.get(group_id, "")
         return f"@{handle}" if handle else ""
 
     async def channel_name(self, channel_id: str) -> str:
-        """The name of a channel, without `#`; empty for a direct message, which has none.
+        """Return a channel's name, without `#`; empty for a direct message.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: The look-up failed.
         """
         if channel_id.startswith("D"):
             return ""
@@ -219,19 +218,18 @@ class SlackDirectory:
         try:
             return (await self._rooms.get(channel_id, self._load_room)).is_ours
         except DirectoryError as error:
-            if error.detail.endswith("channel_not_found"):  # private, and the bot is not in it
+            if error.detail.endswith("channel_not_found"):  # private, and the bot is not a member
                 return False
             raise
 
     def hear(self, event: Mapping[str, Any]) -> bool:
-        """Forget what an event says has changed.
+        """Invalidate what an event says has changed.
+
+        Source: https://docs.slack.dev/reference/events (user_change, subteam_members_changed,
+        subteam_updated, subteam_created, member_joined_channel, member_left_channel)
 
         Returns:
-            Whether it was an event about people, groups or the members of a channel.
-
-        Source:
-            https://docs.slack.dev/reference/events (user_change, subteam_members_changed,
-            subteam_updated, subteam_created, member_joined_channel, member_left_channel)
+            Whether it was an event about people, groups or channel members.
         """
         match event:
             case {"type": "user_change", "user": {"id": str(user_id)}}:
@@ -246,10 +244,8 @@ class SlackDirectory:
                 return False
         return True
 
-    # ---- people -----------------------------------------------------------------------------
-
     async def _load_person(self, user_id: str) -> Person:
-        """Look up one person; when many are looked up, by the list of all people."""
+        """Look up one person; load the list of all people if many are looked up."""
         now = self._clock()
         since = now - milliseconds(MAX_AGE)
         self._one_by_one = [at_ms for at_ms in self._one_by_one if since < at_ms <= now]
@@ -263,14 +259,14 @@ class SlackDirectory:
             wanted = {"user": user_id, "include_locale": "true"}
             answer = await self._call("users.info", wanted)
         except DirectoryError as error:
-            if error.detail.endswith(_UNKNOWN):  # will never be known: nobody of ours
+            if error.detail.endswith(_UNKNOWN):  # unknown for good: not a person of this workspace
                 return Person(user_id=user_id, team_id="", name=user_id, is_external=True)
             raise
         with _well_formed("users.info"):
             return self._person(user_id, answer["user"])
 
     async def _load_people(self, _: str) -> int:
-        """Keep the people of the first page of the list; of a larger workspace, the rest is not."""
+        """Cache the people of the first page of the list; larger workspaces are cut."""
         asked_ms = self._clock()
         changed = self._changed = set()
         try:
@@ -306,8 +302,6 @@ class SlackDirectory:
             is_admin=bool(user.get("is_admin") or user.get("is_owner")),
         )
 
-    # ---- groups and channels ----------------------------------------------------------------
-
     async def _load_groups(self, _: str) -> Mapping[str, frozenset[str]]:
         answer = await self._call("usergroups.list", {"include_users": "true"})
         with _well_formed("usergroups.list"):
@@ -332,21 +326,19 @@ class SlackDirectory:
         with _well_formed("conversations.info"):
             channel = answer["channel"]
             name = "" if channel.get("is_im") else str(channel["name"])
-            # Slack leaves `is_member` out of direct messages, which only members can look up.
+            # Direct messages have no `is_member`; only members can look them up.
             return _Room(
                 name=name,
                 is_ours=bool(channel.get("is_member", True)),
                 is_public=channel.get("is_channel") is True and channel.get("is_private") is False,
             )
 
-    # ---- calls ------------------------------------------------------------------------------
-
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        with _well_formed(method):  # slack_sdk itself stumbles over answers that are not JSON
+        with _well_formed(method):  # slack_sdk fails on responses that are not JSON
             return await self._try_call(method, params)
 
     async def _try_call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Make a call when Slack allows it; again, while somebody waits, if a fault may pass."""
+        """Make a rate-limited call; retry temporary errors while a caller waits."""
         now, patience = self._pacer.clock, milliseconds(LOOKUP_PATIENCE)
         until_ms = now() + patience
         for pause in (*PAUSES_S, None):
@@ -377,7 +369,7 @@ class SlackDirectory:
 
 @contextmanager
 def _well_formed(method: str) -> Iterator[None]:
-    """Refuse an answer that has not Slack's shape, such as one of a proxy on the way."""
+    """Refuse a malformed response, such as one from a proxy."""
     try:
         yield
     except (AttributeError, KeyError, TypeError) as error:
@@ -385,7 +377,7 @@ def _well_formed(method: str) -> Iterator[None]:
 
 
 def _members_of(group: Mapping[str, Any]) -> frozenset[str]:
-    """The members of a listed group; Slack may leave the list out where there are none."""
+    """Return the members of a listed group; Slack may omit an empty list."""
     if "users" not in group and str(group["user_count"]) == "0":
         return frozenset()
     return frozenset(_ids(group["users"]))

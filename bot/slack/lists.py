@@ -1,4 +1,4 @@
-"""The parts that say what waits for somebody: Homes, lists, and the wishes about them."""
+"""Build Homes, lists, digests, and notification preferences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from storage.records import Approval
 
 @dataclass(kw_only=True)
 class ListParts:
-    """The lists of one bot."""
+    """Lists of one bot."""
 
     slack: SlackSide
     storage: Storage
@@ -32,17 +32,17 @@ class ListParts:
     policy: CurrentPolicy
 
     async def sees(self, approval: Approval, user_id: str) -> bool:
-        """Whether somebody may read all of a request now; see `WaitingLook.sees`."""
+        """Whether a person may read the whole request now; see `WaitingLook.sees`."""
         directory, clock = self.slack.directory, self.process.clock
         waits = Waits(directory, self.policy, clock, self.storage.delegations)
         actor = Actor(user_id=user_id, team_id="")
         return await (await waits.look(actor, approval.team_id)).sees(approval)
 
     async def name_of(self, slack_id: str) -> str:
-        """The name of a person, or the handle of a user group.
+        """Return the name of a person, or the handle of a user group.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: The look-up failed.
         """
         directory = self.slack.directory
         if slack_id.startswith("S"):
@@ -50,16 +50,16 @@ class ListParts:
         return (await directory.person(slack_id)).name
 
     async def team_of(self, user_id: str) -> str:
-        """The workspace that Slack says is a person's; empty where it does not say.
+        """Return a person's workspace; empty if Slack does not say.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: The look-up failed.
         """
         return (await self.slack.directory.person(user_id)).own_team_id
 
     @cached_property
     def wishes(self) -> NotificationPreferences:
-        """When people are not to be messaged."""
+        """Notification preferences."""
         return NotificationPreferences(
             storage=self.storage,
             access=Access(self.slack.directory),
@@ -69,7 +69,7 @@ class ListParts:
 
     @cached_property
     def plans(self) -> DigestSchedule:
-        """When people are sent a list."""
+        """Schedule of digests."""
         return DigestSchedule(
             storage=self.storage,
             wishes=self.wishes,
@@ -79,7 +79,7 @@ class ListParts:
 
     @cached_property
     def overviews(self) -> HomeDataReader:
-        """All that somebody has to do with."""
+        """Data of a person's Home."""
         return HomeDataReader(
             storage=self.storage,
             directory=self.slack.directory,
@@ -89,7 +89,7 @@ class ListParts:
 
     @cached_property
     def homes(self) -> HomeViews:
-        """The open Homes, and the lists that people ask for."""
+        """Open Homes, and requested lists."""
         composer = Composer(
             overviews=self.overviews,
             channel_name=self.slack.directory.channel_name,
@@ -103,7 +103,7 @@ class ListParts:
 
     @cached_property
     def digests(self) -> DigestWorker:
-        """Sends people lists of what waits for them."""
+        """Sends digests."""
         return DigestWorker(
             storage=self.storage,
             overviews=self.overviews,

@@ -1,4 +1,4 @@
-"""The surroundings of the bot's parts: the process that it runs in, and Slack."""
+"""Process-wide dependencies of the bot's parts."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from storage.records import Approval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """The process that the bot runs in.
+    """The process that runs the bot.
 
     Attributes:
         owner: Name of this process in leases.
         clock: The time now.
-        tell: Takes the events of its work.
-        pacer: Keeps Slack's rate limits, for all calls that can wait.
+        tell: Receives events for metrics.
+        pacer: Keeps Slack's rate limits for calls that can wait.
         retention: How long threads are kept; None for ever.
-        era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
-        lookups: A session with open connections, for calls that only read: a click waits for
-            them, and a new connection each time costs most of that. None: a session for each call.
-        directory: Where people are looked up; None: a new one.
-        lookup_age: The oldest that a fact of the directory may be which decides.
-        sleep: Waits, in seconds: before a start that could not be checked is tried again, before
-            and between the words of a status, and before a card of several is drawn once more.
-        beat: Waits, in seconds: before the lease of a thread is prolonged.
-        patience: The longest that a click may take in all.
-        policy: The policy in force; None where none is judged by.
-        has_lists: Whether people are sent one list a day of what waits for them.
+        era: Identifies the database since its last restore, by `RestoreStore.era`; empty before
+            any.
+        lookups: Session with open connections for reading calls, which delay clicks. None opens a
+            session for each call.
+        directory: Looks people up; None creates a new one.
+        lookup_age: Maximum age of directory data used for decisions.
+        sleep: Waits for some seconds, for example before retries.
+        beat: Waits for some seconds before a thread's lease is renewed.
+        patience: Longest time to handle a click.
+        policy: The policy in force, if any.
+        has_lists: Whether daily digests are sent.
         model_timeout: How long a model may send nothing; None waits for ever.
     """
 
@@ -74,24 +74,24 @@ class Process:
 
 
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
-"""Asks the tool of some calls for its words for all of them."""
+"""Returns a tool's text for several calls."""
 
 
 class MakeBoard(Protocol):
-    """Makes who shows lists of what waits in direct messages."""
+    """Creates a poster of digests."""
 
     def __call__(self, *, directory: Directory, policy: CurrentPolicy) -> DigestBoard:
-        """Return it."""
+        """Create it."""
         ...
 
 
 class Messenger(Notifier, Poster, SignCalls, Protocol):
-    """The notifier, with what stands beside the cards.
+    """Posts and updates every message of an approval.
 
     Attributes:
-        sees: Whether somebody may read all of a request now.
-        name_of: Looks up the names of people who are spoken of; None leaves mentions of them.
-        team_of: Looks up the workspaces of people; None takes the app's for theirs.
+        sees: Whether a person may read the whole request now.
+        name_of: Looks up names of people who are not recipients; None mentions them.
+        team_of: Looks up people's workspaces; None uses the app's.
     """
 
     sees: Sees
@@ -101,7 +101,7 @@ class Messenger(Notifier, Poster, SignCalls, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackSide:
-    """Slack, as the parts reach it."""
+    """The Slack clients and adapters of the bot."""
 
     team_id: str
     client: AsyncWebClient

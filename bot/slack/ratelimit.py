@@ -1,13 +1,12 @@
-"""Slack's rate limits, kept before Slack has to remind us of them.
+"""Rate limiter for Slack calls.
 
-Each call waits for a slot of its method, and a post also for one of its channel. Slots are given in
-the order in which they are asked for. A slot that is too far away is not waited for: the caller
-learns when to come back, and keeps its work on record until then. What a person waits for (an
-acknowledgement, a modal, an answer by a response_url) never comes through here.
+Each call waits for a slot of its method, and a post also for one of its channel, in order of the
+requests. If the slot is too far away, the caller gets the time to retry and keeps its work stored
+until then. Calls that a person waits for (acknowledgements, modals, responses by `response_url`)
+are not limited.
 
-Source:
-    https://docs.slack.dev/apis/web-api/rate-limits (tiers per method and workspace; posting about
-    once a second in each channel, with short bursts)
+Source: https://docs.slack.dev/apis/web-api/rate-limits (tiers per method and workspace; posting
+about once a second in each channel, with short bursts)
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from bot.clock import milliseconds, steady_clock
 from bot.ports.process import Clock
 
 Key = tuple[str, str]
-"""A method, and a channel or nothing."""
+"""A method, and a channel or an empty text."""
 
 MARGIN = timedelta(milliseconds=100)
-"""Calls that leave far enough from each other can arrive a little closer."""
+"""Added to intervals, because calls may arrive closer together than they were sent."""
 
 _MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit: at most so many calls within some time, wherever that time begins."""
+    """A maximum number of calls within any period of a length."""
 
     most: int
     within: timedelta = timedelta(minutes=1)
@@ -68,11 +67,11 @@ SLACK_LIMITS: Limits = {
     "users.info": (_TIER_4,),
     "users.list": (_TIER_2,),
 }
-"""Slack's limits for one app in one workspace. Methods that are not here are not paced."""
+"""Slack's limits for one app in one workspace. Methods without an entry are not limited."""
 
 
 class TooSoonError(Exception):
-    """The next slot is farther away than the caller can wait. Nothing was sent."""
+    """The next slot is later than the caller can wait. Nothing was sent."""
 
     def __init__(self, wait: timedelta) -> None:
         super().__init__(f"the next slot is {wait.total_seconds():.1f} s away")
@@ -81,10 +80,10 @@ class TooSoonError(Exception):
 
 @dataclass
 class Pacer:
-    """Gives slots for calls.
+    """Assigns slots to calls.
 
     Args:
-        clock: Milliseconds; only differences count, so it should never be set back.
+        clock: Milliseconds; only differences count, so it must not be set back.
         sleep: Waits for some seconds.
         limits: By method.
     """
@@ -96,15 +95,15 @@ class Pacer:
     _held: dict[Key, int] = field(default_factory=dict)
 
     async def slot(self, method: str, channel_id: str, *, patience: timedelta) -> None:
-        """Wait until a call may leave.
+        """Wait until a call may be sent.
 
         Args:
-            method: The Web API method.
-            channel_id: Where it acts; empty when it acts nowhere.
-            patience: The longest wait.
+            method: Web API method.
+            channel_id: Channel of the call; empty without one.
+            patience: Longest wait.
 
         Raises:
-            TooSoonError: It would take longer; no slot was taken.
+            TooSoonError: The wait would be longer; no slot was taken.
         """
         now = self.clock()
         until_ms = now + milliseconds(patience)
@@ -120,18 +119,13 @@ class Pacer:
                 at_ms = self._take(method, channel_id, self.clock(), until_ms)
 
     def hold(self, method: str, channel_id: str, wait: timedelta) -> None:
-        """Stop calls, because Slack asked for it: of this method, and of a post in this channel."""
+        """Pause calls as Slack asked: of this method, and of posts in this channel."""
         key = self._key(method, channel_id)
         until_ms = self.clock() + milliseconds(wait)
         self._held[key] = max(until_ms, self._held.get(key, 0))
 
     def is_free(self, method: str, channel_id: str) -> bool:
-        """Whether a call could leave at once.
-
-        Args:
-            method: The Web API method.
-            channel_id: Where it acts; empty when it acts nowhere.
-        """
+        """Whether a call could be sent at once."""
         now = self.clock()
         return self._next_ms(method, channel_id, now) <= now
 
@@ -146,7 +140,7 @@ class Pacer:
         return at_ms
 
     def _next_ms(self, method: str, channel_id: str, now: int) -> int:
-        """The time of the next slot."""
+        """Return the time of the next slot."""
         at_ms = max(now, self._held_until(method, channel_id))
         for limit in self._of(method):
             window = self._window(method, channel_id, limit, now)
@@ -155,21 +149,21 @@ class Pacer:
         return at_ms
 
     def _give_back(self, method: str, channel_id: str, at_ms: int) -> None:
-        """Free a slot that nobody used."""
+        """Free an unused slot."""
         for limit in self._of(method):
             window = self._window(method, channel_id, limit, self.clock())
             if at_ms in window:
                 window.remove(at_ms)
 
     def _window(self, method: str, channel_id: str, limit: Limit, now: int) -> list[int]:
-        """The slots that count, in their order; the oldest leave as time goes by."""
+        """Return the slots in the limit's current window, in order."""
         key = (method, channel_id if limit.per_channel else "")
         window = self._given.setdefault((key, limit), [])
         del window[: bisect_right(window, now - _whole(limit))]
         return window
 
     def _forget(self, now: int) -> None:
-        """Drop what no longer counts, when there is much of it."""
+        """Remove expired slots if there are many."""
         if len(self._given) > _MANY:
             old = [
                 key

@@ -1,7 +1,7 @@
-"""Shows that an agent works: Slack's status line, else a reaction on the message it answers.
+"""Show that an agent works: Slack's status line, or else a reaction.
 
-Nothing waits for it, and nothing fails by it. What Slack does not take, in a channel or at all,
-is learnt from its answer. Short work shows nothing: a status that flashes helps nobody.
+Optional: other work neither waits for it nor fails with it. Unsupported methods are learned from
+Slack's refusals. Short work shows no status, because it would only flash.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ logger = logging.getLogger(__name__)
 
 STATUS = "assistant.threads.setStatus"
 WORKING = "eyes"
-"""The reaction that stands for any status."""
+"""Reaction that replaces any status."""
 BEFORE_FIRST = timedelta(milliseconds=400)
-"""Work that is over sooner shows nothing."""
+"""Minimum duration of work with a status."""
 BETWEEN = timedelta(seconds=1)
 FRESH = timedelta(seconds=60)
-"""Slack takes a status down after two minutes."""
+"""Interval at which a status is sent again: Slack removes it after two minutes."""
 CLEAR_PATIENCE = timedelta(milliseconds=500)
-"""The longest that a card waits for a status to go."""
+"""Longest time that a card waits for a status to be removed."""
 _TRIES = 3
 _MOST_WAIT = timedelta(seconds=10)
 
 
 class Way(Enum):
-    """How people are shown that the agent works."""
+    """How a working agent is shown."""
 
     STATUS = auto()
     REACTION = auto()
@@ -47,19 +47,19 @@ class Way(Enum):
 
 @dataclass(slots=True)
 class _Line:
-    """The status of one thread.
+    """Status of one thread.
 
     Attributes:
-        thread: Where it is.
-        wanted: Writes the text that is to be shown; None for none.
-        shown: The text that Slack has, as far as is known.
+        thread: The thread.
+        wanted: Returns the text to show; None for none.
+        shown: The text that Slack shows, as far as known.
         since_ms: When it was sent.
-        message_ts: The message that has the reaction.
-        title: What the thread is about; empty where nobody said.
-        is_stoppable: Whether Slack offers to stop the agent, as far as is known.
-        is_watched: Whether somebody sends what is wanted.
-        pause: Until they look again; it ends where nothing is wanted any more.
-        sending: Held while something is sent: so what is sent last is what was wanted last.
+        message_ts: Message with the reaction.
+        title: Title of the thread; empty if unknown.
+        is_stoppable: Whether Slack shows a stop button, as far as known.
+        is_watched: Whether a task sends the wanted text.
+        pause: Wait until the next check; ends if no text is wanted.
+        sending: Held while sending, so that the last text sent is the last one wanted.
     """
 
     thread: Thread
@@ -76,14 +76,14 @@ class _Line:
 
 @dataclass(slots=True)
 class SlackPresence:
-    """The statuses of one workspace; see `bot.ports.threads.Presence`.
+    """Statuses of one workspace; see `bot.ports.threads.Presence`.
 
     Args:
-        call: Makes calls, at Slack's pace.
+        call: Makes rate-limited calls.
         clock: The time now.
-        spawn: Starts the sending.
+        spawn: Starts a sending task.
         sleep: Waits for some seconds.
-        sessions: Offer to stop the agent, where the workspace has Slack's agent view.
+        sessions: Show stop buttons, if the workspace has Slack's agent view.
     """
 
     call: TryCall
@@ -100,7 +100,7 @@ class SlackPresence:
         }
 
     def way(self, channel_id: str) -> Way:
-        """How people in a channel are shown that the agent works."""
+        """Return how a working agent is shown in a channel."""
         ways = (way for way, one in self._unsupported.items() if not one.covers(channel_id))
         return next(ways, Way.NONE)
 
@@ -163,7 +163,7 @@ class SlackPresence:
             self._forget(line)
 
     async def _pause(self, line: _Line, time: timedelta) -> None:
-        """Wait, until the work is over at most; once more where other work has begun since."""
+        """Wait, at most until the work ends; again if other work has begun meanwhile."""
         while True:
             pause = line.pause = asyncio.ensure_future(self.sleep(time.total_seconds()))
             try:
@@ -200,14 +200,14 @@ class SlackPresence:
         line.is_stoppable = False
 
     def _forget(self, line: _Line) -> None:
-        """Forget a thread in which nothing is shown, or wanted."""
+        """Forget a thread without a displayed or wanted status."""
         name = line.thread.thread_id
         is_over = not (line.wanted or line.shown or line.is_watched)
         if is_over and self._lines.get(name) is line:
             del self._lines[name]
 
     async def _send(self, line: _Line, text: str) -> None:
-        """Send a text; one that Slack does not take now is left, but for an empty one."""
+        """Send a text; ignore temporary errors, except for the removal."""
         for _ in range(_TRIES):
             try:
                 await self._ask(line, text)

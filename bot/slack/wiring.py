@@ -1,7 +1,4 @@
-"""The parts of the bot: the use cases, and what people see of them, joined.
-
-Each is made when it is first asked for, of the others that it needs: so they may need each other.
-"""
+"""Wire the bot: create use cases and adapters on first use."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ from storage.base import Storage
 from storage.records import Approval
 
 QUICK_CALL = timedelta(milliseconds=300)
-"""The length of a call up to which cards say only what came of it."""
+"""Duration up to which a card shows only the result of a call."""
 
 
 @dataclass(kw_only=True)
@@ -67,13 +64,13 @@ class Wiring:
     """The parts of one bot.
 
     Args:
-        slack: Slack, as they reach it.
-        storage: Where records are kept; open.
-        roster: The agents that work in the threads.
-        rules: Who decides, and how long it may take.
-        process: Where all this runs.
-        tasks: Work that runs.
-        policy: Gives the policy in force; None where none is judged by.
+        slack: The Slack clients and adapters.
+        storage: An open database.
+        roster: The agents.
+        rules: Approvers and time limits of the settings.
+        process: The process.
+        tasks: Background tasks.
+        policy: Returns the policy in force; None without a policy.
     """
 
     slack: SlackSide
@@ -84,11 +81,9 @@ class Wiring:
     tasks: Tasks
     policy: Callable[[], InForce] | None = None
 
-    # What all of them share.
-
     @cached_property
     def policy_now(self) -> CurrentPolicy:
-        """The policy in force, as cards and votes ask it."""
+        """The policy in force, for cards and votes."""
         return policy_of_cards(self.policy, self._judge)
 
     async def _judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
@@ -96,7 +91,7 @@ class Wiring:
 
     @cached_property
     def outbox(self) -> Outbox:
-        """The agents' texts, and private answers."""
+        """Agents' texts and ephemeral messages."""
         return Outbox(
             storage=self.storage,
             notifier=self.slack.notifier,
@@ -105,11 +100,9 @@ class Wiring:
             spawn=self.tasks.spawn,
         )
 
-    # Approvals.
-
     @cached_property
     def attendance(self) -> ApprovalWorker:
-        """All that is due for an approval."""
+        """Processes approvals."""
         storage, clock = self.storage, self.process.clock
         self.slack.notifier.sees = self.lists.sees
         self.slack.notifier.name_of = self.lists.name_of
@@ -139,7 +132,7 @@ class Wiring:
 
     @cached_property
     def agent_answers(self) -> AgentAnswers:
-        """The answers of agents about their calls."""
+        """Answers of agents to questions."""
         return AgentAnswers(
             storage=self.storage,
             clock=self.process.clock,
@@ -155,7 +148,7 @@ class Wiring:
 
     @cached_property
     def approvals(self) -> Approvals:
-        """Decisions."""
+        """Use cases of approvals."""
         return Approvals(
             storage=self.storage,
             access=Access(self.slack.directory),
@@ -193,11 +186,9 @@ class Wiring:
     async def _explainer(self, approval: Approval) -> Explains | None:
         return await self.catalog.explainer(approval)
 
-    # Runs of agents.
-
     @cached_property
     def witness(self) -> ExecutionRecorder:
-        """Keeps approvals true about what they let run."""
+        """Records executions."""
         return ExecutionRecorder(
             self.storage.approvals,
             self.storage.audit,
@@ -208,7 +199,7 @@ class Wiring:
 
     @cached_property
     def starts(self) -> StartCheck:
-        """Whether an approved call may still start."""
+        """Checks before a call starts."""
         return StartCheck(
             storage=self.storage,
             audit=self.storage.audit,
@@ -222,7 +213,7 @@ class Wiring:
 
     @cached_property
     def house(self) -> BotPolicy | None:
-        """Judges each call of each tool; None where no policy is in force."""
+        """Judges calls by the policy; None without a policy."""
         if self.policy is None:
             return None
         return BotPolicy(
@@ -244,7 +235,7 @@ class Wiring:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The agents, each with its runner."""
+        """The agents and their runners."""
         return Catalog(
             self.roster.agents,
             descriptions=self.roster.descriptions,
@@ -269,7 +260,7 @@ class Wiring:
 
     @cached_property
     def turns(self) -> Turns:
-        """The agents' turns."""
+        """Turns of the agents."""
         notifier, process = self.slack.notifier, self.process
         return Turns(
             storage=self.storage,
@@ -293,11 +284,9 @@ class Wiring:
             board=SlackTaskBoard(notifier.try_call),
         )
 
-    # Threads and their messages.
-
     @cached_property
     def inbox(self) -> ThreadInbox:
-        """People's messages."""
+        """Routes messages."""
         return ThreadInbox(
             storage=self.storage,
             access=self.approvals.access,
@@ -310,7 +299,7 @@ class Wiring:
 
     @cached_property
     def threads(self) -> Threads:
-        """The agents' work in threads."""
+        """Processes threads."""
         return Threads(
             storage=self.storage,
             inbox=self.inbox,
@@ -328,14 +317,14 @@ class Wiring:
         self.tasks.spawn(self.threads.work(thread_id))
 
     async def catch_up(self) -> None:
-        """Do what had to wait while Slack refused the app."""
+        """Do what was delayed while Slack refused the app."""
         await self.attendance.catch_up()
         for thread_id in await self.threads.catch_up():
             self.wake(thread_id)
 
     @cached_property
     def lists(self) -> ListParts:
-        """The lists of what waits."""
+        """Lists and Homes."""
         return ListParts(
             slack=self.slack,
             storage=self.storage,
@@ -344,11 +333,9 @@ class Wiring:
             policy=self.policy_now,
         )
 
-    # What begins work: payloads, and the tick.
-
     @cached_property
     def desk(self) -> ListenerContext:
-        """The use cases behind the listeners."""
+        """Context of the listeners."""
         return ListenerContext(
             storage=self.storage,
             approvals=self.approvals,

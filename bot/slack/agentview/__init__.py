@@ -1,1 +1,1 @@
-"""Slack's surface for agents: prompts to begin with, a title, a stop button. All of it may lack."""
+"""Slack's agent view: prompts, title, stop button. All optional."""

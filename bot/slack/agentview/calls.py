@@ -1,4 +1,4 @@
-"""Calls that the app can do without: what Slack does not have is not called again for a while."""
+"""Optional Slack methods: after a refusal they are skipped for a while."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ NOT_HERE = frozenset(
         "feature_not_enabled",
     }
 )
-"""Slack's words for what this workspace, or this app, does not have."""
+"""Slack error codes for features missing in this workspace or app."""
 NOT_IN_CHANNEL = frozenset({"method_not_supported_for_channel_type", "channel_type_not_supported"})
-"""Slack's words for what one channel does not have."""
+"""Slack error codes for features missing in one channel."""
 REST = timedelta(hours=1)
-"""After this, what was refused is tried again."""
+"""Time after which a refused method is tried again."""
 _EVERYWHERE = ""
 
 
 @dataclass(slots=True)
 class Unsupported:
-    """Where Slack has refused something: in one channel, or in the whole workspace."""
+    """Remembers refusals: for a channel or the whole workspace."""
 
     reasons: frozenset[str] = NOT_HERE
     clock: Clock = steady_clock
     _until_ms: dict[str, int] = field(default_factory=dict)
 
     def covers(self, channel_id: str = _EVERYWHERE) -> bool:
-        """Whether it was refused in a channel, or in the whole workspace, not long ago."""
+        """Whether the method was recently refused in the channel or the workspace."""
         now = self.clock()
         return any(self._until_ms.get(one, now) > now for one in (_EVERYWHERE, channel_id))
 
     def learn(self, reason: str, channel_id: str) -> bool:
-        """Remember a refusal; return whether it is one that lasts."""
+        """Remember a refusal; return whether it is a lasting one."""
         if reason not in self.reasons | NOT_IN_CHANNEL:
             return False
         now = self.clock()
@@ -55,25 +55,25 @@ class Unsupported:
 
 
 class TryCall(Protocol):
-    """Calls a method that the app can do without."""
+    """Calls an optional method."""
 
     async def __call__(
         self, method: str, channel_id: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return Slack's answer; raises `DeliveryError`."""
+        """Call the method and return Slack's response; raises `DeliveryError`."""
         ...
 
 
 @dataclass(slots=True)
 class OptionalMethod:
-    """A method that is not called for a while where Slack says that there is none."""
+    """An optional method that is skipped for a while after a refusal."""
 
     call: TryCall
     name: str
     unsupported: Unsupported = field(default_factory=Unsupported)
 
     async def __call__(self, channel_id: str, arguments: Mapping[str, Any]) -> DeliveryError | None:
-        """Call it; return why it took no effect, where that may pass."""
+        """Call the method; return a temporary error, or None."""
         if self.unsupported.covers(channel_id):
             return None
         try:

@@ -1,8 +1,7 @@
-"""Things to begin with: offered as buttons to whoever opens the conversation with the bot.
+"""Suggested prompts of a direct message with the bot.
 
-Source:
-    https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts (in the agent
-    view without a thread: the call has no effect with one)
+Source: https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts (in the agent
+view without a thread: the call has no effect with one)
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from bot.words import say
 
 PROMPTS = "assistant.threads.setSuggestedPrompts"
 WHO_ARE_YOU = "who are you?"
-"""Answered in private, by any agent."""
+"""Prompt that every agent answers with an ephemeral message."""
 
 
 @dataclass(slots=True)
 class SuggestedPrompts:
-    """The prompts of one workspace."""
+    """Suggested prompts of one workspace."""
 
     call: TryCall
     prompts: Sequence[Prompt]
@@ -32,7 +31,7 @@ class SuggestedPrompts:
         self._method = OptionalMethod(self.call, PROMPTS)
 
     async def offer(self, channel_id: str) -> None:
-        """Offer them in a conversation, in the language that is spoken here."""
+        """Offer prompts in a direct message, in the current language."""
         known = Prompt(title=say("message.prompt_who"), message=WHO_ARE_YOU)
         prompts = [*self.prompts, known][:MOST_PROMPTS]
         shown = [{"title": one.title, "message": one.message} for one in prompts]

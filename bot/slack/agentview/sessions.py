@@ -1,7 +1,6 @@
-"""A thread as a session of Slack's agent view: its title, and a stop button while the agent works.
+"""Sessions of Slack's agent view: a thread's title and stop button.
 
-Source:
-    https://docs.slack.dev/ai/agent-sessions
+Source: https://docs.slack.dev/ai/agent-sessions
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _MOST_TITLE = 200
 
 @dataclass(slots=True)
 class AgentSessions:
-    """The sessions of one workspace."""
+    """Agent sessions of one workspace."""
 
     call: TryCall
     _method: OptionalMethod = field(init=False)
@@ -26,12 +25,12 @@ class AgentSessions:
         self._method = OptionalMethod(self.call, SESSION)
 
     async def begin(self, thread: Thread, *, title: str) -> None:
-        """Offer to stop the agent. The title counts where the thread has none yet."""
+        """Show the stop button; set the title if the thread has none."""
         more = {"title": title[:_MOST_TITLE]} if title else {}
         await self._method(thread.channel_id, {**_place(thread), "status": "processing", **more})
 
     async def end(self, thread: Thread) -> float:
-        """Take the offer down; return the seconds after which to try again, 0 where it is down."""
+        """Remove the stop button; return the retry delay in seconds, 0 if removed."""
         error = await self._method(thread.channel_id, {**_place(thread), "status": "active"})
         if error is None or error.retry_after is None:
             return 0.0

@@ -1,7 +1,6 @@
-"""The tools of a turn as tasks of Slack's timeline: one message, while they run.
+"""Show the running tools of a turn as tasks in one Slack message.
 
-Source:
-    https://docs.slack.dev/reference/methods/chat.appendStream (chunks: task_update)
+Source: https://docs.slack.dev/reference/methods/chat.appendStream (chunks: task_update)
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MOST_TITLE = 150
 
 @dataclass(slots=True)
 class SlackTaskBoard:
-    """The boards of one workspace; see `bot.ports.threads.TaskBoard`."""
+    """Task messages of one workspace; see `bot.ports.threads.TaskBoard`."""
 
     call: TryCall
     unsupported: Unsupported = field(
@@ -33,11 +32,11 @@ class SlackTaskBoard:
 
     @property
     def is_there(self) -> bool:
-        """See `TaskBoard`."""
+        """Whether tasks are supported here."""
         return not self.unsupported.covers()
 
     async def begin(self, thread: Thread, tasks: Sequence[ToolTask]) -> str:
-        """See `TaskBoard`."""
+        """Post a task message; return its `ts`."""
         if self.unsupported.covers(thread.channel_id):
             raise DeliveryError("chat.startStream", "not here", took_no_effect=True)
         where = {
@@ -57,16 +56,16 @@ class SlackTaskBoard:
         return str(answer["ts"])
 
     async def update(self, thread: Thread, ts: str, tasks: Sequence[ToolTask]) -> None:
-        """See `TaskBoard`."""
+        """Update the tasks."""
         place = {"channel": thread.channel_id, "ts": ts}
         await self.call("chat.appendStream", thread.channel_id, {**place, "chunks": _chunks(tasks)})
 
     async def end(self, thread: Thread, ts: str, *, keep: bool) -> None:
-        """See `TaskBoard`."""
+        """Close the message, or remove it."""
         place = {"channel": thread.channel_id, "ts": ts}
         try:
             await self.call("chat.stopStream", thread.channel_id, place)
-        except DeliveryError as error:  # Slack's stop button has ended it, too
+        except DeliveryError as error:  # Slack's stop button closes the stream, too
             logger.info(
                 "task list could not be ended: %s", error, extra={"action": "agent_view_failed"}
             )

@@ -1,1 +1,1 @@
-"""The lists that one person sees alone: their Home, and the answers of the commands."""
+"""Home, lists and settings that only one person sees."""

@@ -1,4 +1,4 @@
-"""The list of what waits for one person, as a direct message that stays true."""
+"""The daily digest as a direct message that is kept up to date."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _WAITS, _OVER = "📥", "✅"
 def waitlist_card(
     shown: Digest, names: ShownNames, reader: TimeReader, links: Mapping[str, str]
 ) -> Card:
-    """Draw a list, in the language that is spoken here.
+    """Render a digest in the current language.
 
     Args:
-        shown: The list.
-        names: Of people and channels.
-        reader: How its reader reads times, on any day.
-        links: Addresses of cards, by the approval's id; what has none is opened by its button.
+        shown: The digest.
+        names: Names of people and channels.
+        reader: The reader's time format; may be read on another day.
+        links: URLs of cards by approval id; an item without one has a button instead.
 
     Returns:
-        The message: its text says how many wait, and until when.
+        The message; its text gives the number of approvals and the earliest expiry.
     """
     if shown.is_replaced:
         words = say("message.digest_newer")
@@ -57,7 +57,7 @@ def _title(shown: Digest) -> str:
 
 
 def _text(shown: Digest, title: str) -> str:
-    """The text for notifications and screen readers."""
+    """Return the text for notifications and screen readers."""
     times = [one.approval.expires_ms for one in shown.items if one.waits]
     if not times:
         return title
@@ -83,7 +83,7 @@ def _item(
 
 
 def _small_print(shown: Digest, reader: TimeReader) -> Iterator[str]:
-    """Say what else waits, and where this can be changed."""
+    """Yield what else is pending, and where to change the settings."""
     rest = shown.total - len(shown.items)
     if shown.last_ms and rest > 0:
         yield say("message.digest_more", n=rest, when=reader.moment(shown.last_ms))
@@ -94,5 +94,5 @@ def _small_print(shown: Digest, reader: TimeReader) -> Iterator[str]:
 
 
 def approvals_of(shown: Digest) -> Iterable[ListItem]:
-    """The lines that are drawn; of a list that was replaced, none."""
+    """Return the displayed items; none if a newer digest replaced it."""
     return () if shown.is_replaced else shown.items

@@ -1,8 +1,8 @@
-"""The Homes that people look at: published when they open, and when something changes, paced.
+"""Publish Home views when opened and when their data changes.
 
-Slack says when somebody opens their Home, and never when they leave it. So a Home counts as open
-for a while; all that is kept of it is here, bounded, and may be lost: it is drawn anew when its
-reader comes back.
+Slack reports when a person opens Home but not when they leave, so a Home counts as open for a
+while. The list of open Homes is bounded and in memory only; it may be lost, because a Home is
+rendered again when it is opened.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ from storage.records import Approval, Kind
 logger = logging.getLogger(__name__)
 
 PACE = timedelta(seconds=5)
-"""A person's Home is published for changes at most once in this time."""
+"""Minimum time between updates of a person's Home for changes."""
 OPEN_FOR = timedelta(minutes=30)
-"""A Home counts as open for so long after its reader was seen there."""
+"""Time after its last use for which a Home counts as open."""
 STALE = timedelta(minutes=1)
-"""An open Home is looked at again: another process may have changed something."""
+"""Age at which an open Home is checked for changes by other processes."""
 MOST_OPEN = 1_000
 AT_A_TIME = 5
-"""Stale Homes that one refresh looks at."""
+"""Maximum number of stale Homes to check per refresh."""
 _MOST_TRIED = 4
 _DISTRIBUTION = "countersign-bot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenHome:
-    """How a Home is looked at.
+    """An open Home.
 
     Attributes:
-        actor: Whose it is.
-        state: What they chose to see.
-        seen_ms: When they were last seen there.
+        actor: Its reader.
+        state: Selected list, filter and page.
+        seen_ms: When the reader last used it.
         published_ms: When it was last published.
-        is_dirty: Whether something may have changed since.
-        mark: A digest of what was published.
+        is_dirty: Whether its data may have changed since.
+        mark: Hash of the published view.
     """
 
     actor: Actor
@@ -77,16 +77,16 @@ class OpenHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composer:
-    """Draws Homes and lists from what is on record.
+    """Renders Homes and lists from records.
 
     Attributes:
-        overviews: Makes overviews.
-        channel_name: The name of a channel, without `#`.
-        name_of: The name of a person, or the handle of a user group.
-        admins: The admins of the workspace, as far as they are known.
-        lists: Whether the form about several requests lists a request.
+        overviews: Collects the data.
+        channel_name: Returns a channel's name, without `#`.
+        name_of: Returns the name of a person or user group.
+        admins: Returns the workspace's admins, as far as known.
+        lists: Whether the batch form lists a request.
         team_id: The workspace where the app is installed.
-        has_slack: Whether Slack takes the bot's calls.
+        has_slack: Whether Slack accepts the bot's calls.
     """
 
     overviews: HomeDataReader
@@ -98,14 +98,14 @@ class Composer:
     has_slack: Callable[[], bool]
 
     async def check(self, actor: Actor) -> Person:
-        """Refuse who has no say here; return who it is. See `HomeDataReader.check`."""
+        """Look up a person; refuse non-members. See `HomeDataReader.check`."""
         return await self.overviews.check(actor, team_id=self.team_id)
 
     async def home(self, actor: Actor, state: HomeState) -> dict[str, Any]:
-        """Draw the Home of somebody; of who has no say here, the reason.
+        """Build a person's Home view, or the view that says why there is none.
 
         Raises:
-            DirectoryError: Who they are could not be looked up.
+            DirectoryError: The person could not be looked up.
             StorageError: The database did not answer.
         """
         try:
@@ -116,16 +116,16 @@ class Composer:
             return home_view(page)
 
     async def overview(self, actor: Actor) -> HomeData:
-        """All that somebody has to do with; see `HomeDataReader.of`."""
+        """Collect a person's data; see `HomeDataReader.of`."""
         return await self.overviews.of(actor, team_id=self.team_id)
 
     async def waiting_items(self, actor: Actor) -> tuple[int, list[dict[str, Any]]]:
-        """Count what waits for somebody, and draw the first page of it; see `page`."""
+        """Count a person's pending approvals, and render their first page; see `page`."""
         page = await self.page(actor, HomeState())
         return len(page.overview.waiting), list_blocks(page)
 
     async def waiting_form(self, actor: Actor) -> Block:
-        """Draw what waits for somebody as a form; or say why there is nothing to be seen.
+        """Render a person's pending approvals as a modal, or why there is none.
 
         Raises:
             StorageError: The database did not answer.
@@ -144,10 +144,10 @@ class Composer:
             return notice_modal(say("home.title"), str(error))
 
     async def page(self, actor: Actor, state: HomeState) -> HomePage:
-        """Collect what the Home of somebody is drawn of; see `home`.
+        """Collect the content of a person's Home; see `home`.
 
         Raises:
-            NotApproverError: They have no say here.
+            NotApproverError: The person is not a member.
         """
         overview = await self.overview(actor)
         if overview.person.is_admin:
@@ -175,7 +175,7 @@ class Composer:
         )
 
     def _batch(self, overview: HomeData) -> str:
-        """Refer to the first card that its reader can decide together with another one."""
+        """Refer to the first card that the reader can decide together with others."""
         groups: dict[tuple[str, str], list[Approval]] = {}
         for one in overview.waiting:
             if one.kind is Kind.APPROVAL and one.terms_json:
@@ -192,7 +192,7 @@ class Composer:
 
 
 class HomeViews:
-    """The open Homes."""
+    """Publishes and updates open Homes."""
 
     def __init__(
         self,
@@ -213,40 +213,40 @@ class HomeViews:
         return len(self._open)
 
     async def opened(self, actor: Actor, state: HomeState) -> None:
-        """Publish the Home that somebody opens; nothing if that was done a moment ago."""
+        """Publish a Home that was opened, unless just published."""
         look, now = self._open.get(actor.user_id), self._now()
         if look is not None and now - look.published_ms < milliseconds(PACE):
-            # It stands there as it was; what changes is published with the next refresh.
+            # Its content is unchanged; changes are published with the next refresh.
             self._keep(replace(look, seen_ms=now, is_dirty=True))
             return
         await self.show(actor, state)
 
     async def show(self, actor: Actor, state: HomeState) -> None:
-        """Publish the Home of somebody who asks for a list, a filter, or another page; at once."""
+        """Publish a Home after a selection, at once."""
         self._keep(OpenHome(actor=actor, state=state, seen_ms=self._now()))
         await self._try_publish(actor.user_id)
 
     async def acted(self, actor: Actor) -> None:
-        """Publish the open Home of somebody who has just changed something; at once."""
+        """Publish the open Home of a person who changed something, at once."""
         if actor.user_id in self._open:
             await self._try_publish(actor.user_id)
 
     def changed(self) -> None:
-        """Something has changed: all open Homes may show what is no longer so."""
+        """Mark all open Homes as possibly outdated."""
         for user_id, look in self._open.items():
             self._open[user_id] = replace(look, is_dirty=True)
         if self._open and not self._is_refreshing:
             self._spawn(self.refresh())
 
     async def refresh(self) -> None:
-        """Publish, one after the other, the open Homes that may have changed, paced."""
+        """Publish open Homes that may have changed, one after the other, rate-limited."""
         if self._is_refreshing:
             return
         self._is_refreshing = True
         try:
             for user_id in self._due():
                 if not await self._try_publish(user_id):
-                    break  # so it is with the others
+                    break  # the others are not due either
         finally:
             self._is_refreshing = False
 
@@ -271,7 +271,7 @@ class HomeViews:
         return [*dirty, *stale[:AT_A_TIME]]
 
     async def _try_publish(self, user_id: str) -> bool:
-        """Publish a Home; what keeps it from that may have passed at the next refresh."""
+        """Publish a Home; after an error, the next refresh retries."""
         try:
             await self._publish(user_id)
         except (DeliveryError, DirectoryError, StorageError) as error:
@@ -286,7 +286,7 @@ class HomeViews:
         look = self._open.get(user_id)
         if look is None:
             return
-        # What changes from here on makes it dirty again.
+        # Later changes mark it dirty again.
         self._open[user_id] = replace(look, is_dirty=False, published_ms=self._now())
         view = await self.composer.home(look.actor, look.state)
         mark = hashlib.sha256(json.dumps(view).encode()).hexdigest()
@@ -297,7 +297,7 @@ class HomeViews:
         except (SlackClientError, ClientError, OSError, TimeoutError) as error:
             raise DeliveryError("views.publish", slack_fault(error)) from error
         newest = self._open.get(user_id)
-        if newest is not None:  # what they chose meanwhile may have been overtaken by this
+        if newest is not None:  # a newer selection may have been overwritten
             is_other = newest.state != look.state
             is_dirty = newest.is_dirty or is_other
             self._open[user_id] = replace(newest, mark="" if is_other else mark, is_dirty=is_dirty)

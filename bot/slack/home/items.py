@@ -1,6 +1,6 @@
-"""One block an item: what it is about, its deadline, its risk, who asked; and one button.
+"""Items of lists: title, expiry, risk, requester, and one button.
 
-Titles and names are untrusted: they stand in plain text alone.
+Titles and names are untrusted and therefore plain text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ENDS: Mapping[Status, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownNames:
-    """The names of people and channels, as somebody reads them; ids where they are not known.
+    """Names of people and channels; ids if unknown.
 
     Attributes:
         people: By Slack user id.
@@ -54,11 +54,11 @@ class ShownNames:
     channels: Mapping[str, str]
 
     def person(self, user_id: str) -> str:
-        """The name of somebody."""
+        """Return a person's name."""
         return clip(self.people.get(user_id, user_id), _NAME)
 
     def channel(self, channel_id: str) -> str:
-        """The name of a channel; empty for a direct message."""
+        """Return a channel's name; empty for a direct message."""
         return clip(self.channels.get(channel_id, channel_id), _NAME)
 
 
@@ -74,10 +74,10 @@ async def names_of(
 
     Args:
         approvals: The items.
-        directory: Where people are looked up; what it says may be a minute old.
-        channel_name: The name of a channel, without `#`.
-        people: Slack user ids of others who are named.
-        places: Ids of other channels that are named.
+        directory: Looks people up; results may be a minute old.
+        channel_name: Returns a channel's name, without `#`.
+        people: Further Slack user ids.
+        places: Further channel ids.
     """
     shown = list(approvals)
     known: dict[str, str] = {}
@@ -99,7 +99,7 @@ async def names_of(
 
 
 def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
-    """An item that waits for its reader."""
+    """Render an approval that waits for the reader."""
     parts = [
         say("home.expires", when=reader.moment(approval.expires_ms)),
         _risk(approval),
@@ -114,13 +114,13 @@ def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> B
 def own_item(
     approval: Approval, names: ShownNames, reader: TimeReader, *, is_withheld: bool = False
 ) -> Block:
-    """An item that its reader asked for, and that waits.
+    """Render the reader's own pending request.
 
     Args:
-        approval: The item.
-        names: Of people and channels.
-        reader: Who reads it.
-        is_withheld: Whether they may not see it any more, and can only take it back.
+        approval: The request.
+        names: Names of people and channels.
+        reader: The reader's time format.
+        is_withheld: Whether they may not see it any more, but can withdraw it.
     """
     if is_withheld:
         name = short_id(approval.approval_id)
@@ -138,13 +138,13 @@ def own_item(
 
 
 def ended_item(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> Block:
-    """An item that has ended."""
+    """Render an ended approval."""
     words = ended_words(approval, names, reader, by=by)
     return item(approval, [words], say("button.open"), ActionId.DETAILS)
 
 
 def ended_words(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> str:
-    """How an item ended: a sign, the word, who, and when."""
+    """Describe how an approval ended: sign, status, person, and time."""
     decision = approval.decision
     sign, key = _ENDS.get(approval.status, ("⏹️", "home.ended"))
     when = reader.moment(decision.at_ms) if decision is not None else ""
@@ -155,12 +155,12 @@ def ended_words(approval: Approval, names: ShownNames, reader: TimeReader, *, by
 
 
 def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = None) -> Block:
-    """A standing grant; its button ends it.
+    """Render a standing grant with a button that revokes it.
 
     Args:
         given: The grant.
-        reader: Who reads it.
-        number: Its number in the list; None without.
+        reader: The reader's time format.
+        number: Its number in the list, or None.
     """
     grant = given.grant
     title = title_of(given.approval) if given.approval is not None else grant.tool
@@ -189,7 +189,7 @@ def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = 
 
 
 def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> Block:
-    """A section with the title, the small print, and one button."""
+    """Render a section with a title, details, and one button."""
     title = title_of(what_runs(approval))
     small = _SEPARATOR.join(part for part in parts if part)
     value = encode(approval.approval_id, approval.digest)
@@ -201,7 +201,7 @@ def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> B
 
 
 def health_lines(vitals: HealthSummary, reader: TimeReader) -> list[str]:
-    """How the bot is: one line for each part of it."""
+    """Describe the bot's health, one line per part."""
     good, bad = "✅", "⚠️"
     lines = [
         f"{good} {say('home.slack_good')}" if vitals.has_slack else f"{bad} {say('home.slack_bad')}"
@@ -218,7 +218,7 @@ def health_lines(vitals: HealthSummary, reader: TimeReader) -> list[str]:
 
 
 def is_risky(approval: Approval) -> bool:
-    """Whether an item is of high or critical risk."""
+    """Whether an approval's risk is high or critical."""
     return _risk_of(approval) in _RISKS
 
 
@@ -259,10 +259,10 @@ def _counts(approval: Approval) -> list[tuple[int, int]]:
 
 
 def _way(approval: Approval) -> tuple[str, str]:
-    """The label and the action of what an item's reader does with it.
+    """Return label and action of an item's button.
 
-    A question opens its own form; all else, and what is answered by a button alone, opens what
-    shows everything.
+    A question opens its own form. Everything else, including questions answered by buttons, opens
+    the review.
     """
     found = way_in(shown_question(approval))
     return found["text"]["text"], found["action_id"]

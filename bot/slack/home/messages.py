@@ -1,4 +1,4 @@
-"""The form of when somebody gets direct messages, and whether cards and a list are among them."""
+"""Modal of notification preferences: quiet hours, direct cards, daily digest."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _YES = "yes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePreferences:
-    """The wishes of somebody as they filled them in.
+    """Submitted notification preferences.
 
     Attributes:
-        quiet: From when, and until when, not to message them; two empty texts for never.
-        has_digest: Whether they want one list a day.
-        has_copies: Whether they want the cards that ask them.
+        quiet: Start and end of quiet hours; two empty texts for none.
+        has_digest: Whether they want a daily digest.
+        has_copies: Whether they want cards by direct message.
     """
 
     quiet: tuple[str, str]
@@ -34,7 +34,7 @@ class MessagePreferences:
 
 
 def messages_form(person: PersonRecord) -> Block:
-    """The form, with what holds now."""
+    """Render the modal with the current preferences."""
     copies = _box(say("form.copies_yes"), is_ticked=person.has_copies)
     digest = _box(say("form.list_yes"), is_ticked=person.has_digest)
     return {
@@ -59,10 +59,10 @@ def messages_form(person: PersonRecord) -> Block:
 
 
 def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
-    """Read the form; or what is wrong in it, by input.
+    """Parse the modal; return errors by input if invalid.
 
     Raises:
-        InvalidInputError: It is not what our form sends.
+        InvalidInputError: It was not sent by our modal.
     """
     picked = [read_state(values, one).get("selected_time") or "" for one in (FROM, UNTIL)]
     boxes = [read_state(values, one).get("selected_options") or [] for one in (COPIES, LIST)]

@@ -1,4 +1,4 @@
-"""The form of an absence, and the card that only shows what cards look like."""
+"""Modal of an absence, and the sample card."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """An absence as somebody filled it in.
+    """A submitted absence.
 
     Attributes:
-        until_ms: When it ends: with the day that was chosen.
-        delegate_id: Slack user id of who decides meanwhile; empty for nobody.
-        block: The input where an error about that person stands.
+        until_ms: End: the end of the selected day.
+        delegate_id: Slack user id of the delegate; empty without one.
+        block: Input that shows errors about the delegate.
     """
 
     until_ms: int
@@ -36,7 +36,7 @@ class Absence:
 
 
 def away_form() -> Block:
-    """The form: until when, and who decides meanwhile."""
+    """Render the modal: end and delegate."""
     return {
         "type": "modal",
         "callback_id": AWAY_FORM,
@@ -55,7 +55,7 @@ def away_form() -> Block:
 
 
 def read_away(values: Values, zone: ZoneInfo) -> Absence | dict[str, str]:
-    """Read the form; or what is wrong in it, by input."""
+    """Parse the modal; return errors by input if invalid."""
     picked = read_state(values, UNTIL).get("selected_date")
     who = read_state(values, WHO).get("selected_user") or ""
     try:
@@ -71,7 +71,7 @@ def read_away(values: Values, zone: ZoneInfo) -> Absence | dict[str, str]:
 
 
 def test_card() -> dict[str, Any]:
-    """The text and the blocks of a card about which nothing is on record."""
+    """Render a sample card without a record."""
     buttons = [
         {"type": "button", "action_id": name, "text": plain(say(key))}
         for name, key in ((TEST_YES, "button.approve"), (TEST_NO, "button.test_no"))

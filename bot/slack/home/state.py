@@ -1,4 +1,4 @@
-"""The choice of what a person's Home shows: kept in the view itself, and nowhere else."""
+"""Selection in a person's Home: list, filter, page. Stored in the view only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import Any
 
 PAGE = 20
-"""Items of one page."""
+"""Items per page."""
 _FILTER = re.compile(r"(channel:[CDG][A-Z0-9]{1,30}|risk|today)?")
 _MOST_START = 10_000
 
 
 class Shown(StrEnum):
-    """The list that Home shows first."""
+    """List that Home shows first."""
 
     WAITING = "waiting"
     MINE = "mine"
@@ -25,12 +25,12 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeState:
-    """The choice of one person.
+    """Selection of one person.
 
     Attributes:
-        show: Which list.
-        only: `channel:` and an id, `risk`, `today`, or nothing for all.
-        start: The first item of the page, from 0.
+        show: The list.
+        only: `channel:` and an id, `risk`, `today`, or empty for all.
+        start: First item of the page, from 0.
     """
 
     show: Shown = Shown.WAITING
@@ -38,13 +38,13 @@ class HomeState:
     start: int = 0
 
     def to_text(self) -> str:
-        """Write it for the private metadata of the view."""
+        """Serialize for the view's private metadata."""
         values = {"show": self.show.value, "only": self.only, "start": self.start}
         return json.dumps(values, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: object) -> HomeState:
-        """Read it; what makes no sense is as at the beginning: it decides nothing."""
+        """Parse; invalid values become the defaults, because they decide nothing."""
         try:
             found = json.loads(text) if isinstance(text, str) else {}
             return cls(
@@ -54,11 +54,11 @@ class HomeState:
             return cls()
 
     def turned(self, by: int) -> HomeState:
-        """Another page."""
+        """Return the selection with another page."""
         return replace(self, start=min(max(self.start + by, 0), _MOST_START))
 
     def chosen(self, name: str, value: Any) -> HomeState:
-        """Another list, or another filter, from its first page."""
+        """Return the selection with another list or filter, on the first page."""
         try:
             if name == "show":
                 return HomeState(show=Shown(value))
@@ -68,7 +68,7 @@ class HomeState:
 
 
 def state_of(view: Mapping[str, Any]) -> HomeState:
-    """Read the choice of a view as it comes back from Slack."""
+    """Read the selection from a view that Slack sent back."""
     return HomeState.from_text(view.get("private_metadata"))
 
 

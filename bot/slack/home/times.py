@@ -1,6 +1,6 @@
-"""Times as one person reads them: in their zone and in the manner of their language, as text.
+"""Format times for one person, in their time zone and locale.
 
-Home and private answers belong to one reader, so that no token of Slack's is needed.
+Home and ephemeral messages have one reader, so Slack's date tokens are not needed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from bot.words import say
 
 _ENGLISH = "en_US"
 _UTC = "Etc/UTC"
-_LAST_MS = 253_402_300_799_000 - 86_400_000  # the end of the year 9999, in any zone
+_LAST_MS = 253_402_300_799_000 - 86_400_000  # end of the year 9999, in any time zone
 
 
 @dataclass(frozen=True, slots=True)
 class TimeReader:
-    """Somebody who reads times.
+    """Time format of one reader.
 
     Attributes:
-        zone: Their zone.
+        zone: Their time zone.
         locale: Their language and region.
-        now_ms: The time at which they read.
-        is_lasting: Whether they may read it on another day, too: then no day is “today”.
+        now_ms: The time now.
+        is_lasting: Whether the text may be read on another day, so no day is “today”.
     """
 
     zone: ZoneInfo
@@ -40,17 +40,17 @@ class TimeReader:
 
     @classmethod
     def of(cls, person: Person, now_ms: int, *, zone: str = "") -> TimeReader:
-        """The reader that a person is; what Slack does not say is taken from `zone`, or is UTC.
+        """Return a person's format; missing data comes from `zone`, or is UTC.
 
         Args:
-            person: Who.
+            person: The reader.
             now_ms: The time now.
-            zone: Name of the zone of people without one, such as that of the policy.
+            zone: Name of the default time zone, such as the policy's.
         """
         return cls(zone_for(person, zone), _locale(person.locale), now_ms)
 
     def moment(self, at_ms: int) -> str:
-        """A moment, such as “today 10:00 AM”, “tomorrow 10:00 AM”, or “Fri, Nov 27, 10:00 AM”."""
+        """Format a time: “today 10:00 AM”, “tomorrow 10:00 AM”, “Fri, Nov 27, 10:00 AM”."""
         local, clock = self._local(at_ms), self.clock(at_ms)
         days = (local.date() - self._local(self.now_ms).date()).days
         if self.is_lasting:
@@ -66,15 +66,15 @@ class TimeReader:
                 return say("home.on_day", day=_day(local, days, self.locale), time=clock)
 
     def clock(self, at_ms: int) -> str:
-        """The time of day, such as “10:00 AM”."""
+        """Format the time of day, such as “10:00 AM”."""
         return _plain(format_time(self._local(at_ms), "short", locale=self.locale))
 
     def wall(self, text: str) -> str:
-        """A time of day, such as `22:00`, as they write it."""
+        """Format a time of day such as `22:00` in the reader's locale."""
         return _plain(format_time(time.fromisoformat(text), "short", locale=self.locale))
 
     def is_today(self, at_ms: int) -> bool:
-        """Whether a moment is on the reader's day."""
+        """Whether a time is on the reader's current day."""
         return self._local(at_ms).date() == self._local(self.now_ms).date()
 
     def _local(self, at_ms: int) -> datetime:
@@ -85,7 +85,7 @@ class TimeReader:
 
 
 def zone_for(person: Person, zone: str = "") -> ZoneInfo:
-    """The zone of a person, as Slack knows it; else the given one, else UTC."""
+    """Return a person's time zone from Slack; else the given one, else UTC."""
     for name in (person.timezone, zone):
         try:
             return zone_of(name)
@@ -95,7 +95,7 @@ def zone_for(person: Person, zone: str = "") -> ZoneInfo:
 
 
 def _day(local: datetime, days: int, locale: Locale) -> str:
-    """A day that is so many days away; with its year where it is far."""
+    """Format a day relative to today; with its year if distant."""
     return _skeleton(local, "EEE, MMM d" if abs(days) < 300 else "MMM d, y", locale)
 
 
@@ -113,5 +113,5 @@ def _locale(name: str) -> Locale:
 
 
 def _plain(text: str) -> str:
-    """Write it with usual spaces: some locales have others before AM, which fonts may lack."""
+    """Replace unusual spaces, such as before AM, which some fonts lack."""
     return text.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")

@@ -1,4 +1,4 @@
-"""The Home of one person, drawn: what waits, what they asked for, what ended, their settings."""
+"""Render a person's Home: pending and ended approvals, own requests, settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALL_MINE, ALL_ENDED = "countersign:home_mine", "countersign:home_decided"
 TEST = "countersign:home_test"
 MESSAGES = "countersign:home_messages"
 LIST = "countersign:home_list"
-"""Opens what waits as a form, where its reader is; not Home, which is another place."""
+"""Action that opens the pending approvals as a modal, outside of Home."""
 AWAY, BACK_HERE = "countersign:home_away", "countersign:home_here"
 _MOST_CHANNELS = 50
 _MOST_BESIDE = 5
@@ -45,15 +45,15 @@ _TITLE = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePage:
-    """All that a Home is drawn of.
+    """Content of a Home.
 
     Attributes:
-        overview: What its reader has to do with.
-        state: What they chose to see.
-        names: Of people and channels.
-        reader: How they read times.
-        batch: The encoded reference of a card that can be decided with others; empty for none.
-        version: Of the program, for admins.
+        overview: The reader's data.
+        state: Their selection.
+        names: Names of people and channels.
+        reader: Their time format.
+        batch: Encoded reference of a card that can be decided with others; empty without one.
+        version: Program version, for admins.
     """
 
     overview: HomeData
@@ -65,7 +65,7 @@ class HomePage:
 
     @property
     def listed(self) -> Sequence[Approval]:
-        """The items of the list that was chosen."""
+        """Return the items of the selected list."""
         overview, show = self.overview, self.state.show
         if show is Shown.DECIDED:
             return overview.ended
@@ -74,17 +74,17 @@ class HomePage:
 
     @property
     def start(self) -> int:
-        """The first item of the page that there is."""
+        """Return the first item of the current page, within bounds."""
         return min(self.state.start, max(len(self.listed) - 1, 0) // PAGE * PAGE)
 
     @property
     def page(self) -> Sequence[Approval]:
-        """The items of the page."""
+        """Return the items of the current page."""
         return self.listed[self.start : self.start + PAGE]
 
 
 def fits(approval: Approval, only: str, reader: TimeReader) -> bool:
-    """Whether a filter leaves an item in."""
+    """Whether an approval passes a filter."""
     if only == "risk":
         return is_risky(approval)
     if only == "today":
@@ -93,21 +93,21 @@ def fits(approval: Approval, only: str, reader: TimeReader) -> bool:
 
 
 def shown_of(overview: HomeData, state: HomeState, reader: TimeReader) -> list[Approval]:
-    """The items whose people and channels are named on a Home."""
+    """Return the approvals whose people and channels are named on a Home."""
     nobody = ShownNames(people={}, channels={})
     page = HomePage(overview=overview, state=state, names=nobody, reader=reader)
     return [*page.page, *overview.mine[:_MOST_BESIDE], *overview.ended[:_MOST_ENDED]]
 
 
 def places_of(overview: HomeData, state: HomeState) -> list[str]:
-    """Ids of the channels that its filter offers."""
+    """Return ids of the channels that the filter offers."""
     found = overview.mine if state.show is Shown.MINE else overview.waiting
     seen = [one for one in found if one.approval_id not in overview.withheld]
     return [*dict.fromkeys(one.channel_id for one in seen)][:_MOST_CHANNELS]
 
 
 def home_view(home: HomePage) -> Block:
-    """Draw it, in the language that is spoken here."""
+    """Render the Home in the current language."""
     return {
         "type": "home",
         "callback_id": CALLBACK,
@@ -117,13 +117,13 @@ def home_view(home: HomePage) -> Block:
 
 
 def closed_view(words: str) -> Block:
-    """The Home of somebody who has no say here."""
+    """Render the Home of a person without access."""
     blocks = [{"type": "section", "text": plain(clip(words, 500))}]
     return {"type": "home", "callback_id": CALLBACK, "blocks": blocks}
 
 
 def list_blocks(home: HomePage) -> list[Block]:
-    """The first page of what waits, for a form and for private answers."""
+    """Render the first page of pending approvals, for modals and ephemeral messages."""
     return [waiting_item(one, home.names, home.reader) for one in home.page]
 
 
@@ -148,7 +148,7 @@ def _heading(home: HomePage) -> str:
 
 
 def _lead(home: HomePage) -> list[Block]:
-    """The most urgent in words, where there is more than a page."""
+    """Render a summary of the most urgent, if there are several pages."""
     waiting = home.overview.waiting
     blocks = []
     if home.state.show is Shown.WAITING and len(waiting) > PAGE:
@@ -161,7 +161,7 @@ def _lead(home: HomePage) -> list[Block]:
 
 
 def _empty(home: HomePage) -> list[Block]:
-    """One sentence, and the ways to what there may be."""
+    """Render the text for an empty list, with links to other lists."""
     buttons = [
         _plain_button(say("home.requested_by_me"), ALL_MINE),
         _plain_button(say("home.show_decided"), ALL_ENDED),
@@ -192,7 +192,7 @@ def _item(home: HomePage, approval: Approval) -> Block:
 
 
 def _choices(home: HomePage) -> Block:
-    """The choice of a list and of a filter, and the form for several."""
+    """Render the selection of list and filter, and the batch button."""
     overview = home.overview
     lists = [
         (say("home.show_waiting", n=len(overview.waiting)), Shown.WAITING.value),
@@ -244,7 +244,7 @@ def _filter(home: HomePage) -> Block:
 
 
 def _turning(home: HomePage) -> list[Block]:
-    """The way to other pages; nothing where there is one alone."""
+    """Render the page buttons; empty for a single page."""
     listed, start = home.listed, home.start
     if len(listed) <= PAGE:
         return []
@@ -259,14 +259,14 @@ def _turning(home: HomePage) -> list[Block]:
 
 
 def _beside(home: HomePage) -> list[Block]:
-    """The other lists and the settings, in short, below what waits."""
+    """Render short versions of the other lists and the settings."""
     if home.state.show is not Shown.WAITING or len(home.listed) > PAGE:
         return []
     return [*_own(home), *_ended(home), *_settings(home), *_health(home)]
 
 
 def _own(home: HomePage) -> Iterable[Block]:
-    """The reader's own requests, without those that wait for the reader, which stand above."""
+    """Render the reader's own requests, except those that wait for the reader."""
     above = {one.approval_id for one in home.overview.waiting}
     mine = [one for one in home.overview.mine if one.approval_id not in above]
     if mine:
@@ -278,7 +278,7 @@ def _own(home: HomePage) -> Iterable[Block]:
 
 
 def own_row(home: HomePage, approval: Approval) -> Block:
-    """A request of the reader's own."""
+    """Render one of the reader's own requests."""
     is_withheld = approval.approval_id in home.overview.withheld
     return own_item(approval, home.names, home.reader, is_withheld=is_withheld)
 
@@ -311,7 +311,7 @@ def _settings(home: HomePage) -> Iterable[Block]:
 
 
 def _away(home: HomePage) -> Block:
-    """Whether its reader is here, and who decides for them."""
+    """Render the absence and the delegations."""
     overview = home.overview
     is_away = overview.away_ms > overview.at_ms
     when = home.reader.moment(overview.away_ms)
@@ -333,7 +333,7 @@ def _away(home: HomePage) -> Block:
 
 
 def _messages(home: HomePage) -> Block:
-    """When their reader gets direct messages, and whether cards and a list are among them."""
+    """Render the notification preferences."""
     wishes, reader = home.overview.wishes, home.reader
     words = say("home.messages_any")
     if wishes is not None and wishes.quiet_from:

@@ -1,1 +1,1 @@
-"""The ways in: what Slack sends, over HTTP or a socket, on its way to Bolt."""
+"""Receive Slack's requests over HTTP or Socket Mode, for Bolt."""

@@ -1,8 +1,8 @@
-"""The door of the HTTP server: how many connections there may be, and how long they may take.
+"""Limit connections to the HTTP server, and their duration.
 
-Nothing is known of who knocks before the whole request is there and its signature is checked. Until
-then a connection has a deadline, and gives way to newer ones when there are too many. Once its
-request is complete, it is worked on in peace.
+A sender is unverified until the request is complete and its signature is checked. Before that, a
+connection has a deadline, and is closed in favor of newer ones if there are too many. A complete
+request has no deadline.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from aiohttp.typedefs import Handler, Middleware
 logger = logging.getLogger(__name__)
 
 MOST = 512
-"""Maximum number of open HTTP connections, or half of the files that the system allows."""
+"""Maximum number of open connections, or half of the system's file limit."""
 SILENCE_S = 60.0
-"""Seconds from one line in the log about too many connections to the next."""
+"""Seconds between log lines about too many connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """The most time that connections may take, in seconds."""
+    """Time limits of connections, in seconds."""
 
     request: float = 5.0
     idle: float = 75.0
 
 
 class Door:
-    """Lets connections in, and shows those out that keep others waiting.
+    """Accepts connections, and closes those that block others.
 
     Args:
-        inner: Makes the protocol that reads requests.
-        most: Connections at once; a further one takes the place of the oldest whose request is not
-            complete, and is refused when there is none.
-        patience: How long they may take.
+        inner: Creates the protocol that reads requests.
+        most: Maximum number of connections. A further one replaces the oldest with an incomplete
+            request, or is refused.
+        patience: Time limits.
     """
 
     def __init__(
@@ -53,34 +53,34 @@ class Door:
         self._inner = inner
         self._most = most
         self.patience = patience or Patience()
-        # In the order of their arrival.
+        # In order of arrival.
         self._inside: dict[asyncio.BaseTransport, _Connection] = {}
         self._said: float | None = None
 
     def __call__(self) -> asyncio.Protocol:
-        """Make the protocol of a new connection."""
+        """Create the protocol of a new connection."""
         return _Connection(self, self._inner())
 
     @property
     def inside(self) -> int:
-        """The number of connections."""
+        """Return the number of connections."""
         return len(self._inside)
 
     def complete(self, transport: asyncio.BaseTransport | None) -> None:
-        """A request of this connection is complete, and is worked on."""
+        """Mark a connection's request as complete and being processed."""
         if transport in self._inside:
             self._inside[transport].work()
 
     def done(self, transport: asyncio.BaseTransport | None) -> None:
-        """The request of this connection is answered."""
+        """Mark a connection's request as answered."""
         if transport in self._inside:
             self._inside[transport].rest()
 
     def enter(self, connection: _Connection, transport: asyncio.Transport) -> None:
-        """Let a new connection in; when it is one too many, show another out, or this one."""
+        """Add a connection; above the maximum, close another or refuse this one."""
         if len(self._inside) >= self._most:
             waiting = [one for one in self._inside.values() if not one.is_working]
-            # Who has never said anything goes before who had a request answered.
+            # Connections without any answered request are closed first.
             leaving = min(waiting, key=lambda one: one.answered > 0, default=connection)
             self._complain()
             if leaving is connection:
@@ -90,7 +90,7 @@ class Door:
         self._inside[transport] = connection
 
     def _complain(self) -> None:
-        """Say that there are too many, once in a while: a crowd must not fill the log."""
+        """Log that there are too many, at limited frequency."""
         now = asyncio.get_running_loop().time()
         if self._said is None or now >= self._said + SILENCE_S:
             self._said = now
@@ -101,19 +101,19 @@ class Door:
             )
 
     def forget(self, transport: asyncio.BaseTransport) -> None:
-        """This connection has ended."""
+        """Remove a connection that has ended."""
         self._inside.pop(transport, None)
 
 
 @dataclass(eq=False, slots=True)
 class _Connection(asyncio.Protocol):
-    """Hands everything on, and keeps the time.
+    """Wraps the request protocol with time limits.
 
     Attributes:
-        door: Where it came in.
+        door: Its limits.
         inner: Reads the requests.
-        is_working: Whether a complete request is worked on.
-        answered: How many requests were answered.
+        is_working: Whether a complete request is being processed.
+        answered: Number of answered requests.
     """
 
     door: Door
@@ -153,21 +153,21 @@ class _Connection(asyncio.Protocol):
         self.inner.connection_lost(exc)
 
     def work(self) -> None:
-        """The request is complete: it has all the time it needs."""
+        """Stop the timer: the request is complete."""
         self.is_working = True
         self._is_heard = False
         self._silence()
 
     def rest(self) -> None:
-        """The request is answered: the next one may come."""
+        """Restart the timer: the request is answered."""
         self.is_working = False
         self.answered += 1
         patience = self.door.patience
-        # What came meanwhile is the beginning of the next request.
+        # Data received meanwhile begins the next request.
         self._wait(patience.request if self._is_heard else patience.idle)
 
     def leave(self) -> None:
-        """Close the connection, whatever it wanted to say."""
+        """Close the connection at once."""
         self._silence()
         if self._transport is not None:
             self.door.forget(self._transport)
@@ -185,17 +185,16 @@ class _Connection(asyncio.Protocol):
 
 
 def only_complete(door: Door) -> Middleware:
-    """Make the middleware that lets only complete, plain requests through.
+    """Return middleware that accepts only complete, uncompressed requests.
 
-    A compressed body is refused before a byte of it is read: Slack sends none, and a small one may
-    grow to anything.
+    Compressed bodies are refused unread: Slack sends none, and they could expand without limit.
     """
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         transport = request.transport
         if request.match_info.http_exception is not None:
-            return await handler(request)  # no such path: nothing of it is read
+            return await handler(request)  # unknown path: the body is not read
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
             answer = web.Response(status=415, text="Compressed requests are not read.\n")
             answer.force_close()
@@ -205,7 +204,7 @@ def only_complete(door: Door) -> Middleware:
         except (ConnectionError, RuntimeError):
             if request.protocol.connected:
                 raise
-            return web.Response(status=408)  # nobody is there any more to read it
+            return web.Response(status=408)  # the client is gone
         door.complete(transport)
         try:
             return await handler(request)
@@ -216,10 +215,10 @@ def only_complete(door: Door) -> Middleware:
 
 
 def room_for_connections() -> int:
-    """Return the most connections at once: half of the files that the system allows."""
+    """Return the maximum number of connections: half of the system's file limit."""
     try:
         resource = importlib.import_module("resource")
-    except ImportError:  # not every system has it
+    except ImportError:  # missing on some systems
         return MOST
     soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return max(16, min(MOST, soft // 2)) if soft > 0 else MOST

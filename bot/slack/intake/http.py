@@ -1,4 +1,4 @@
-"""The HTTP server: Slack's requests in HTTP mode, and the probes."""
+"""HTTP server: Slack's requests in HTTP mode, and the health probes."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from bot.tasks import Closings
 logger = logging.getLogger(__name__)
 
 Answering = Callable[[], AbstractContextManager[None]]
-"""Makes what is entered until an answer has left."""
+"""Creates a context manager that is entered until a response is sent."""
 
 SLACK_PATH = "/slack/events"
 
 BACKLOG = 1024
-"""Connections that the system keeps for us until we take them."""
+"""Number of connections that the system queues for us."""
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""The errors that Bolt raises over a body that is not as Slack's are."""
+"""Errors that Bolt raises for malformed bodies."""
 
 LAST_ANSWER_S = 1.25
-"""At the stop: seconds for requests that are being answered, and once more for cutting them off."""
+"""At shutdown: seconds for running responses, and again for cancelling them."""
 
 _STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 
 _LONGEST_STAMP = 20
 _LONGEST_CHECK = 200
-"""Bytes of a form that only checks the certificate."""
+"""Maximum bytes of a certificate check."""
 
 _CHARSETS = ("utf-8", "utf8", "us-ascii")
-"""Others may take minutes to decode, or make texts that no signature can be compared with; and the
-name is not signed."""
+"""Accepted charsets.
+
+Others may be slow to decode, or break the signature, which does not cover the charset.
+"""
 
 
 def web_app(
@@ -53,9 +55,9 @@ def web_app(
     """Build the server's application.
 
     Args:
-        bolt: Takes Slack's requests; None in Socket Mode, where the path does not exist.
-        is_ready: Says what is missing; empty when the bot can work.
-        answering: Entered until a request of Slack is answered.
+        bolt: Handles Slack's requests; None in Socket Mode, without that path.
+        is_ready: Returns what is missing; empty if the bot is ready.
+        answering: Context manager entered until a response is sent.
     """
     app = web.Application()
 
@@ -69,11 +71,11 @@ def web_app(
             return _unreadable(error, status=400)
         with answering():
             response = await _answer(bolt, received)
-            # Written here, as what follows begins at the end of this block.
+            # Send the response here, because held-back work starts after this block.
             try:
                 await response.prepare(request)
                 await response.write_eof()
-            except ConnectionError:  # what was clicked is on record all the same
+            except ConnectionError:  # the click is stored anyway
                 logger.warning(
                     "Slack closed the connection before the response was sent",
                     extra={"action": "hung_up"},
@@ -96,10 +98,10 @@ def web_app(
 
 
 def _has_form_of_proof(request: web.Request) -> bool:
-    """Whether a time and a signature can be compared at all.
+    """Whether the timestamp and signature headers can be compared.
 
-    Slack's library stumbles over others. Bolt would hand that to the error handler, which would act
-    on a payload of which nobody knows who sent it.
+    Slack's library raises on others, and Bolt's error handler would then process an unverified
+    payload.
     """
     stamps = request.headers.getall(_STAMP, ())
     signatures = request.headers.getall(_SIGNATURE, ())
@@ -111,10 +113,9 @@ def _has_form_of_proof(request: web.Request) -> bool:
 
 
 async def _is_ssl_check(request: web.Request) -> bool:
-    """Whether it is Slack's look at the certificate, which is not signed and wants nothing.
+    """Whether it is Slack's certificate check, which is unsigned and needs no action.
 
-    Source:
-        https://docs.slack.dev/interactivity/implementing-slash-commands (ssl_check)
+    Source: https://docs.slack.dev/interactivity/implementing-slash-commands (ssl_check)
     """
     body = await request.read()
     is_form = request.content_type == "application/x-www-form-urlencoded"
@@ -122,10 +123,10 @@ async def _is_ssl_check(request: web.Request) -> bool:
 
 
 async def _read(request: web.Request) -> AsyncBoltRequest:
-    """Read a request.
+    """Parse a request.
 
     Raises:
-        ValueError: It cannot be read; also the others of `UNREADABLE`.
+        ValueError: It is malformed; also the other errors of `UNREADABLE`.
     """
     if (request.charset or "utf-8").lower() not in _CHARSETS:
         raise ValueError("Slack writes UTF-8")
@@ -136,7 +137,7 @@ async def _answer(bolt: AsyncApp, received: AsyncBoltRequest) -> web.Response:
     try:
         return await to_aiohttp_response(await bolt.async_dispatch(received))
     except UNREADABLE as error:
-        # The signature was right. Sent again, it would be no better: it is taken, as over a socket.
+        # Signed but malformed: a repetition would not help, so accept it, as over a socket.
         return _unreadable(error, status=200)
 
 
@@ -159,21 +160,21 @@ async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
     variable: str = "COUNTERSIGN_PORT",
     patience: Patience | None = None,
 ) -> int:
-    """Listen until the stack closes; return the port (a free one when 0 was asked for).
+    """Listen until the stack closes; return the port.
 
     Args:
-        app: What answers.
-        host: Where to listen.
-        port: Where to listen.
+        app: The application.
+        host: Host to listen on.
+        port: Port to listen on; 0 for a free one.
         stack: Stops listening when it closes.
-        intake: Then ends what is being answered, beside other things; the stack does when None.
-        variable: The setting that the port comes from, for the error.
-        patience: How long connections may take; the usual when None.
+        intake: Completes running responses when it closes; None for `stack`.
+        variable: Setting of the port, for the error text.
+        patience: Time limits of connections; None for the default.
 
     Raises:
-        SettingsError: The port is taken, or the host is not an address of this machine.
+        SettingsError: The port is in use, or the host is not an address of this machine.
     """
-    # What is not read within a second of the answer is not read any more.
+    # A response that is not read within a second is dropped.
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -198,7 +199,7 @@ async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
             "stop the program that uses it, or choose another port",
         ) from error
     for listening in server.sockets:
-        # Not by an argument: asyncio would also take so many at once, before it reads from any.
+        # Not an argument, because asyncio would also accept that many at once.
         with listening.dup() as known:
             known.listen(BACKLOG)
     stack.callback(server.close)

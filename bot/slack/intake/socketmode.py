@@ -1,4 +1,4 @@
-"""Socket Mode: Bolt's handler, which answers also what Bolt cannot read."""
+"""Socket Mode: Bolt's handler, which also answers malformed envelopes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bot.slack.intake.http import UNREADABLE, Answering
 logger = logging.getLogger(__name__)
 
 PING_S = 4
-"""Seconds between pings. The client also waits so long before it connects anew after a break."""
+"""Seconds between pings, and before reconnecting."""
 
 
 class SocketMode(AsyncSocketModeHandler):
-    """One connection to Slack."""
+    """A Socket Mode connection."""
 
     def __init__(
         self, bolt: AsyncApp, app_token: str, *, answering: Answering = nullcontext
@@ -33,7 +33,7 @@ class SocketMode(AsyncSocketModeHandler):
         self._app_token = app_token
 
     async def open(self) -> None:
-        """Connect, and try for as long as it takes; a refusal of Slack's is no use to repeat.
+        """Connect, retrying until it succeeds or Slack refuses the token.
 
         Raises:
             SlackApiError: Slack refuses the token.
@@ -50,7 +50,7 @@ class SocketMode(AsyncSocketModeHandler):
     async def handle(  # type: ignore[override] # as in Bolt's own
         self, client: SocketModeClient, req: SocketModeRequest
     ) -> None:
-        """Pass an envelope to Bolt; acknowledge one that nobody can read, or it comes again."""
+        """Pass an envelope to Bolt; acknowledge malformed ones, or they are sent again."""
         with self._answering():
             try:
                 await super().handle(client, req)

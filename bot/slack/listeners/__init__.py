@@ -1,4 +1,4 @@
-"""One function per kind of Slack payload: read it, call a use case, answer. No business here."""
+"""Listeners by kind of Slack payload: parse, call one use case, respond."""
 
 EVENTS = (
     "agent_session_stopped",
@@ -12,4 +12,4 @@ EVENTS = (
     "subteam_updated",
     "user_change",
 )
-"""The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
+"""Events that the app subscribes to, as in manifest.yml (`message.*` by place)."""

@@ -1,4 +1,4 @@
-"""Clicks on cards. A decision is recorded before the click is acknowledged."""
+"""Button clicks on cards. A decision is stored before the click is acknowledged."""
 
 from __future__ import annotations
 
@@ -47,34 +47,34 @@ logger = logging.getLogger(__name__)
 NO_MEANS: Mapping[str, Press] = MappingProxyType({})
 
 OTHERS = (ActionId.EDIT_PAGE, ActionId.STOP_AGENT)
-"""Buttons with a listener of their own, as their values are others; so is all that is in Home."""
+"""Buttons with their own listeners, because their values differ, like Home's."""
 _CARDS = re.compile(rf"^(?!{HOME}|(?:{'|'.join(OTHERS)})\Z)countersign:")
-"""The buttons of cards, and of the forms about them."""
+"""Buttons of cards and their modals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """One click, as far as it can be trusted."""
+    """A validated click."""
 
     action_id: str
     about: Reference
     trigger_id: str
     actor: Actor
     address: str
-    """The address that takes answers without a token; empty when there is none."""
+    """URL for responses without a token; may be empty."""
     channel_id: str = ""
-    """Id of the channel of the card; it may be another than that of its thread."""
+    """Channel of the card; may differ from its thread's channel."""
     ts: str = ""
-    """The message that the button is in; empty for a form."""
+    """`ts` of the message with the button; empty for a modal."""
 
     @property
     def message(self) -> ClickedMessage:
-        """The message that the button is in."""
+        """Return the message with the button."""
         return ClickedMessage(channel_id=self.channel_id, ts=self.ts, user_id=self.actor.user_id)
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
-    """Bind one listener for all buttons of cards, and of the forms about them."""
+    """Register one listener for all buttons of cards and their modals."""
 
     @app.action(_CARDS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -100,10 +100,10 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
 
 
 def click_from(body: dict[str, Any], actor: Actor) -> Click:
-    """Read a click.
+    """Parse a click.
 
     Raises:
-        InvalidInputError: The payload is not one that our cards send.
+        InvalidInputError: Our cards do not send such a payload.
     """
     action = action_of(body)
     name, trigger_id = str(action.get("action_id")), str(body.get("trigger_id"))
@@ -127,10 +127,10 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
 
 
 async def _press(desk: ListenerContext, click: Click, review: Press | None) -> None:
-    """Do what the button of a question does; a yes of more than a click opens the review."""
+    """Handle a button of a question; an approval that needs more opens the review."""
     is_no = click.action_id in _REFUSALS
     if is_no and await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
-        await _withdraw(desk, click)  # the no of one who asked takes it back
+        await _withdraw(desk, click)  # a requester's rejection is a withdrawal
         return
     question = await desk.question(click.about, click.actor, what="this button")
     if question.approval.kind is Kind.QUESTION:
@@ -172,7 +172,7 @@ async def _withdraw(desk: ListenerContext, click: Click) -> None:
 
 
 async def _take_back(desk: ListenerContext, click: Click, page: Press | None) -> None:
-    """Remove the presser's own vote, whatever card they see: nothing runs by it."""
+    """Withdraw the person's vote; an outdated card is accepted, because nothing runs."""
     changed = await desk.approvals.take_back(click.about.approval_id, click.actor)
     desk.spawn(desk.approvals.follow_up(changed))
     if page is not None and desk.window is not None and desk.window.inside:
@@ -181,7 +181,7 @@ async def _take_back(desk: ListenerContext, click: Click, page: Press | None) ->
 
 
 async def _see_alert(desk: ListenerContext, click: Click) -> None:
-    """Note that the presser has seen that a call ran without them, and show it there."""
+    """Store that the person has seen a break-glass alert, and show it."""
     about = click.about
     approval, seen_by = await desk.means.see_alert(
         about.approval_id, click.actor, shown=about.shown
@@ -193,7 +193,7 @@ async def _see_alert(desk: ListenerContext, click: Click) -> None:
 async def _show_seen(
     desk: ListenerContext, click: Click, approval: Approval, seen_by: list[str]
 ) -> None:
-    """Show it until nobody is missing: others may press while it is drawn."""
+    """Update the alert until it names everyone: others may click meanwhile."""
     notices, is_old = desk.grants.notices, True
     while is_old:
         try:
@@ -231,11 +231,11 @@ _FORMS = frozenset(
         ActionId.ASK_ADMIN,
     }
 )
-"""Actions that look people up, and then open a form."""
+"""Actions that look people up and then open a modal."""
 _REFUSALS = frozenset({ActionId.REJECT, ActionId.IGNORE})
 
 _COMMON: dict[str, Callable[[ListenerContext, Click], Awaitable[None]]] = {
     ActionId.WITHDRAW: _withdraw,
     ActionId.SEEN: _see_alert,
 }
-"""Buttons that all cards have; what the others do, the question of the record says."""
+"""Buttons of all cards; the question of a record handles the others."""

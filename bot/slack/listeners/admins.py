@@ -1,4 +1,4 @@
-"""An admin is asked to see to what nobody can decide: the button, its form, and the message."""
+"""Ask an admin about an undecidable approval: button, modal, message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 async def open_admin(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Open the form."""
+    """Open the modal."""
     approval = await desk.means.check_admin(about.approval_id, actor)
     await desk.check_sees(approval, actor)
     admins: Sequence[Person] = ()
@@ -33,7 +33,7 @@ async def open_admin(desk: ListenerContext, about: Reference, actor: Actor, trig
 async def submit_admin(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Read it: who is chosen must be an admin; the message to them is sent after the record."""
+    """Handle the modal: check that the chosen person is an admin; send after storing."""
     to, text = read_admin(values), read_text(values, QUESTION)
     if isinstance(to, dict):
         return to
@@ -46,7 +46,7 @@ async def submit_admin(
 
 
 async def _tell(desk: ListenerContext, approval: Approval, *, to: str, by: str, text: str) -> None:
-    """Send the message; one that does not arrive is told to who asked, and can be tried again."""
+    """Send the message; report a failure to the asking person, who can retry."""
     try:
         await desk.grants.notices.ask_admin(approval, to=to, by=by, text=text)
     except DeliveryError as error:

@@ -1,4 +1,4 @@
-"""Several at once: the buttons and forms of their card, and what became of each."""
+"""Buttons and modals of batch cards, and the result for each approval."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_WORDS = 2_900
 
 
 async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Open the form, for who may approve the card that its button is on."""
+    """Open the batch modal for a possible approver of the card."""
     about = await _waiting_like(desk, about)
     approval = (await desk.question(about, actor, what="this button")).approval
     cards, left = await _batches(desk).find(approval)
@@ -58,10 +58,10 @@ async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trig
 
 
 async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
-    """Approve just what the card listed, each by a vote of its own.
+    """Approve exactly what the card listed, with one vote each.
 
     Raises:
-        UserFacingError: Nothing of it counts, or not all does.
+        UserFacingError: Some or all votes do not count.
     """
     if about.approval_id in {one.approval_id for one in about.others}:
         raise InvalidInputError("this button")
@@ -90,7 +90,7 @@ async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: 
 async def submit_batch(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Vote for each card that is ticked, against the others if so chosen; name what dropped out."""
+    """Approve the selected cards, reject the others if chosen; report dropped ones."""
     desk = _at_once(desk)
     batches, reason = _batches(desk), read_text(values, REASON)
     first = await desk.storage.approvals.get(about.approval_id)
@@ -117,7 +117,7 @@ async def submit_batch(
 
 
 async def open_reject(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Open the form that rejects several; whoever asked for them takes them back instead."""
+    """Open the modal that rejects several; requesters get the withdrawal instead."""
     waiting = await _waiting(desk, about)
     if await desk.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
         await open_withdrawal(desk, about, actor, trigger)
@@ -129,7 +129,7 @@ async def open_reject(desk: ListenerContext, about: Reference, actor: Actor, tri
 async def submit_rejection(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Vote against each card that is ticked; name what dropped out."""
+    """Reject the selected cards; report dropped ones."""
     desk = _at_once(desk)
     batches = _batches(desk)
     first = await _read(desk, about)
@@ -155,7 +155,7 @@ async def submit_rejection(
 async def open_withdrawal(
     desk: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
-    """Open the form that takes several back, for who asked for them."""
+    """Open the modal that withdraws several, for their requesters."""
     waiting = await _waiting(desk, about)
     await desk.approvals.withdrawals.look(waiting[0].approval_id, actor)
     await desk.check_sees(waiting[0], actor)
@@ -165,7 +165,7 @@ async def open_withdrawal(
 async def submit_withdrawal(
     desk: ListenerContext, _: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Take back each card that is ticked; name what dropped out."""
+    """Withdraw the selected cards; report dropped ones."""
     ticked, reason = read_ticked(values), read_text(values, REASON)
     if isinstance(ticked, dict):
         return ticked
@@ -181,7 +181,7 @@ async def submit_withdrawal(
 async def open_question(
     desk: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
-    """Open the form that asks something about one of several."""
+    """Open the modal that asks about one of several."""
     waiting = await _waiting(desk, about)
     first = waiting[0]
     await desk.means.check_question(first.approval_id, actor, shown=first.digest)
@@ -191,7 +191,7 @@ async def open_question(
 async def submit_question_on_one(
     desk: ListenerContext, _: Reference, actor: Actor, values: Values
 ) -> Errors:
-    """Ask about the one that was chosen: by that it gets a card of its own."""
+    """Ask about the selected approval, which then gets its own card."""
     chosen = read_asked(values)
     if isinstance(chosen, dict):
         return chosen
@@ -211,7 +211,7 @@ async def submit_question_on_one(
 
 
 async def show_all(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Show how each of several stands, to people who may see their card."""
+    """Show the state of each approval to people who may see the card."""
     approval = await _read(desk, about)
     await desk.check_sees(approval, actor)
     items = await _items(desk, approval)
@@ -219,7 +219,7 @@ async def show_all(desk: ListenerContext, about: Reference, actor: Actor, trigge
 
 
 async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
-    """Give each that waits a card of its own, for who may decide them or asked for them."""
+    """Give each pending approval its own card, for its approvers and requesters."""
     waiting = await _waiting(desk, about)
     if not await desk.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
         await desk.approvals.check(waiting[0], actor, choice=REJECT)
@@ -231,7 +231,7 @@ async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -
 
 
 async def _told(desk: ListenerContext, head: str, *votes: BatchResult) -> Errors | FormNotice:
-    """Name what dropped out, below what counts; nothing where all of it counts."""
+    """List dropped approvals below the counted ones; None if all count."""
     dropped = [one for each in votes for one in each.dropped]
     if not dropped:
         return {}
@@ -240,7 +240,7 @@ async def _told(desk: ListenerContext, head: str, *votes: BatchResult) -> Errors
 
 
 def _counted(approved: int, rejected: int) -> str:
-    """Say how many were approved and rejected, above the list of those that were skipped."""
+    """Describe how many were approved and rejected."""
     if not approved and not rejected:
         return say("form.skipped_all")
     if not rejected:
@@ -251,7 +251,7 @@ def _counted(approved: int, rejected: int) -> str:
 
 
 async def _left_out(desk: ListenerContext, votes: BatchResult) -> UserFacingError:
-    """The reason why nothing counts, where it is one; else what does not, by name."""
+    """Return the common reason why no vote counts, or the list of reasons."""
     errors = {str(error): error for _, error in votes.dropped}
     if not votes.recorded and len(errors) == 1:
         return next(iter(errors.values()))
@@ -272,14 +272,14 @@ def _follow_up(desk: ListenerContext, *ballots: BatchResult) -> None:
 
 
 async def _followed(desk: ListenerContext, recorded: Sequence[Approval]) -> None:
-    """Tell the thread of all of them at once, then see to each."""
+    """Notify the threads together, then follow up each approval."""
     await desk.approvals.tell(recorded)
     for stored in recorded:
         desk.spawn(desk.approvals.attendance.attend_decided(stored))
 
 
 def _at_once(desk: ListenerContext) -> ListenerContext:
-    """The same desk for one moment: who somebody is is looked up once for all that they decide."""
+    """Return a context that shares one look-up for the whole batch."""
     access = Access(LookupOnce(desk.approvals.access.directory))
     powers = DelegationCache(desk.storage.delegations)
     return replace(desk, approvals=replace(desk.approvals, access=access, powers=powers))
@@ -290,7 +290,7 @@ def _reference(card: Chosen) -> Reference:
 
 
 async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str, Approval]:
-    """All of a turn, by id, in one read: a vote counts for what is on record at its write."""
+    """Read all approvals of a turn at once, by id; each write checks its revision."""
     if count < 2:
         return {}
     turn = await desk.storage.approvals.of_turn(first.checkpoint_id)
@@ -298,7 +298,7 @@ async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str
 
 
 def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage) -> frozenset[str]:
-    """Ids of those that have a line on the card of several that a click is in; else none."""
+    """Return ids of the lines of the clicked batch card, if any."""
     items = [one for one in turn if first.batch and one.batch == first.batch and stays(one)]
     keeper = next((one for one in turn if one.approval_id == first.batch), None)
     if keeper is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(keeper):
@@ -318,10 +318,10 @@ async def _read(desk: ListenerContext, about: Reference) -> Approval:
 
 
 async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
-    """All that is on one card with an approval, or was.
+    """Return the approvals of a card, including former ones.
 
     Raises:
-        InvalidInputError: It never was on such a card.
+        InvalidInputError: The approval was never on a batch card.
     """
     if not approval.batch:
         raise InvalidInputError("this button")
@@ -330,11 +330,11 @@ async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
 
 
 async def _waiting(desk: ListenerContext, about: Reference) -> list[Approval]:
-    """All that waits on the card of an approval, which names it and no more.
+    """Return the pending approvals of a card.
 
     Raises:
-        ApprovalClosedError: Nothing does.
-        InvalidInputError: There is no such card.
+        ApprovalClosedError: None is pending.
+        InvalidInputError: The card does not exist.
     """
     approval = await _read(desk, about)
     items = [one for one in await _items(desk, approval) if stays(one)]
@@ -346,7 +346,7 @@ async def _waiting(desk: ListenerContext, about: Reference) -> list[Approval]:
 
 
 async def _waiting_like(desk: ListenerContext, about: Reference) -> Reference:
-    """The same target; where it is decided, another one that waits on its card."""
+    """Return the reference; if it is decided, one to a pending approval of its card."""
     approval = await _read(desk, about)
     if not stays(approval) or approval.status is Status.PENDING:
         return about

@@ -1,4 +1,4 @@
-"""Break-glass: the form that asks why, and what it does."""
+"""The break-glass modal: open and submit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Subm
 async def open_override(
     desk: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
-    """Open the form, for who may use it and has seen what it is about."""
+    """Open the modal for a person who may break glass and has opened the details."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
     await desk.approvals.check_emergency(approval, actor)
     glass = glass_of(approval)
-    if glass is not None:  # or nobody had passed the check
+    if glass is not None:  # otherwise the check would have failed
         view = override_modal(approval, glass)
         await desk.open_agreeing(approval, actor, trigger, view)
 
@@ -29,7 +29,7 @@ async def open_override(
 async def submit_override(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Let the call run; what is said too shortly is said at its input."""
+    """Run the call by break-glass; show errors of short reasons at their inputs."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
     reasons = read_reasons(values)
     try:

@@ -1,4 +1,4 @@
-"""The slash command: what was typed is read, done, and answered privately."""
+"""The slash command: parse, execute, respond privately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMAND = "/countersign"
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for the command."""
+    """Register the listener of the command."""
 
     @app.command(COMMAND)
     async def on_command(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -34,10 +34,10 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
 
 async def _answer(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> TypedAnswer:
-    """Do what somebody typed.
+    """Execute what a person typed.
 
     Raises:
-        InvalidInputError: The payload is not one of Slack's.
+        InvalidInputError: Slack does not send such a payload.
     """
     team_id, text = body.get("team_id"), body.get("text")
     if not isinstance(team_id, str) or not team_id or not actor.user_id:

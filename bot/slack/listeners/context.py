@@ -1,4 +1,4 @@
-"""The context of listeners: the use cases, and a way to start work that outlives the payload."""
+"""Context of listeners: use cases, responses, background work."""
 
 from __future__ import annotations
 
@@ -54,36 +54,36 @@ from storage.records import Approval, Decision, Grant, Status
 T = TypeVar("T")
 
 Facts = Callable[[str], Awaitable[AgentFacts]]
-"""Tells of the agent that works in a channel."""
+"""Describes the agent of a channel."""
 CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
-"""Takes a call and its new arguments; raises `InvalidArgumentsError` where they do not fit."""
+"""Validates a call's new arguments; raises `InvalidArgumentsError`."""
 
 Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
-"""Takes a call and its new arguments; says what the rules demand of it, when that is known."""
+"""Judges a call with new arguments by the policy, if possible."""
 
 OURS = re.compile(r"^countersign:")
-"""The buttons and modals that are ours."""
+"""Our buttons and modals."""
 HOME = "countersign:home_"
-"""Begins the ids of all that is clicked in Home."""
+"""Prefix of action ids in Home."""
 HOME_OPENED = "app_home_opened"
-"""The event that somebody looks at their Home."""
+"""Event of an opened Home."""
 
 _UTC = "Etc/UTC"
 
 
 def hear_nothing(_: Mapping[str, Any]) -> bool:
-    """Take no event."""
+    """Return False: no event is handled."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormNotice:
-    """Our own words in place of a form that was submitted.
+    """Notice that replaces a submitted modal.
 
     Attributes:
         title: At most 24 characters.
         words: Escaped mrkdwn.
-        view: Another form in place of the words; None for these.
+        view: A modal to show instead of the text, or None.
     """
 
     title: str = ""
@@ -93,31 +93,31 @@ class FormNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerContext:
-    """The use cases behind the listeners.
+    """Use cases and request data of listeners.
 
     Attributes:
-        storage: Where records are kept.
-        approvals: Decisions.
-        inbox: Messages.
-        threads: The agents' work.
-        check_call: Brings edited arguments of a call into their canonical form, and words it.
-        judge: Says what the rules demand of an edited call.
-        edits: What becomes of an edited call.
+        storage: The database.
+        approvals: Use cases of approvals.
+        inbox: Routes messages.
+        threads: Processes threads.
+        check_call: Validates and describes edited arguments.
+        judge: Judges an edited call by the policy.
+        edits: Records edits.
         grants: Standing grants.
-        wishes: When people are not to be messaged.
-        outbox: Private answers.
-        homes: The open Homes, and the lists that people ask for.
-        client: Opens modals; never waits long.
+        wishes: Notification preferences.
+        outbox: Sends ephemeral messages.
+        homes: Open Homes and lists.
+        client: Opens modals, with short timeouts.
         clock: The time now.
-        spawn: Starts work that outlives the payload.
-        window: Of the click that is being answered; None for another payload.
-        clicked: The message that the click is in; an empty one where it is in a form.
-        facts: Tells of the agent of a channel; None where nobody asks for it.
-        prompts: Offered to who opens the conversation with the bot; None for none.
-        explains: Whether the agent of a call can be asked about it.
-        hear: Takes events about people and groups; False for another event.
-        shown_lists: The lists that people typed for, and clicked in.
-        patience: The longest that a click may take in all.
+        spawn: Starts background work.
+        window: Modal of the current click; None for other payloads.
+        clicked: Message of the click; empty for a modal.
+        facts: Describes the agent of a channel, if needed.
+        prompts: Offers suggested prompts, if any.
+        explains: Whether the agent of a call can be asked.
+        hear: Handles events about people and groups; returns False for others.
+        shown_lists: Lists shown by commands.
+        patience: Longest time to handle a click.
     """
 
     storage: Storage
@@ -145,12 +145,12 @@ class ListenerContext:
 
     @property
     def team_id(self) -> str:
-        """The workspace where the app is installed; a payload may come from another one."""
+        """Id of the app's workspace; a payload may come from another one."""
         return self.homes.composer.team_id
 
     @property
     def revisions(self) -> Revisions:
-        """The use case of messages that people edit or delete."""
+        """Use case of edited and deleted messages."""
         return Revisions(
             storage=self.storage,
             receive=self.inbox.receive,
@@ -161,10 +161,10 @@ class ListenerContext:
         )
 
     async def in_time(self, work: Awaitable[T]) -> T:
-        """Wait for the database, but not longer than Slack waits for us.
+        """Wait for the database, at most as long as Slack waits for us.
 
         Raises:
-            NotRecordedError: It took too long; whether the write took place is not known.
+            NotRecordedError: A timeout; the write may have taken place.
         """
         try:
             async with asyncio.timeout(self.patience.total_seconds()):
@@ -173,19 +173,19 @@ class ListenerContext:
             raise NotRecordedError from error
 
     async def speak_to(self, user_id: str, work: Awaitable[T]) -> T:
-        """Do work that answers a person, in their language; in English where it is not known."""
+        """Run work that responds to a person, in their language; English if unknown."""
         with speaking(await self.locale(user_id)):
             return await work
 
     async def locale(self, user_id: str) -> str:
-        """The locale of a person; empty where it makes no difference, or cannot be looked up."""
+        """Return a person's locale; empty if irrelevant or unknown."""
         return await self.inbox.access.locale(user_id) if len(languages()) > 1 else ""
 
     async def sees(self, approval: Approval, actor: Actor) -> bool:
-        """Whether somebody may read all of a request now; see `WaitingLook.sees`.
+        """Whether a person may read the whole request now; see `WaitingLook.sees`.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         approvals = self.approvals
         waits = Waits(
@@ -194,11 +194,11 @@ class ListenerContext:
         return await (await waits.look(actor, approval.team_id)).sees(approval)
 
     async def check_sees(self, approval: Approval, actor: Actor) -> None:
-        """Refuse who may not read a request now; see `sees`.
+        """Refuse a person who may not read a request now; see `sees`.
 
         Raises:
             NotApproverError: They may not.
-            DirectoryError: It could not be looked up.
+            DirectoryError: A look-up failed.
         """
         if not await self.sees(approval, actor):
             raise NotApproverError(say("refuse.withheld"))
@@ -207,7 +207,7 @@ class ListenerContext:
         """Open a modal for the person who clicked.
 
         Raises:
-            DeliveryError: Slack refused, most often because the click is too old.
+            DeliveryError: Slack refused, usually because the click is too old.
         """
         window = self.window or Window(self.client, trigger_id)
         await window.show(view)
@@ -215,16 +215,16 @@ class ListenerContext:
     async def open_agreeing(
         self, approval: Approval, actor: Actor, trigger_id: str, view: dict[str, Any]
     ) -> None:
-        """Open a form that says yes: it shows all of the call, or its reader has opened that.
+        """Open a modal that can approve, if it shows everything or the rest was opened.
 
         Args:
-            approval: What it is about.
-            actor: Who clicked.
-            trigger_id: Of the click.
-            view: The form, without the call.
+            approval: The approval.
+            actor: The person.
+            trigger_id: From the click.
+            view: The modal, without the call.
 
         Raises:
-            NotSeenError: They have to open all of it first.
+            NotSeenError: The person must open the rest first.
             DeliveryError: See `open_view`.
         """
         is_edit = view["callback_id"] == ActionId.EDIT_MODAL
@@ -235,10 +235,10 @@ class ListenerContext:
     async def question(
         self, about: Reference, actor: Actor, *, what: str, known: Approval | None = None
     ) -> DrawnQuestion:
-        """Read the question that a person answers; whether they may is not looked up yet.
+        """Read a question to be answered, without checking the person.
 
         Raises:
-            InvalidInputError: Nobody answers it.
+            InvalidInputError: The approval takes no answers.
             UserFacingError: It has changed or ended; see `Approvals.find`.
         """
         name, shown = about.approval_id, about.shown
@@ -258,19 +258,19 @@ class ListenerContext:
         call: CheckedCall | None = None,
         allowance: GrantRequest | None = None,
     ) -> Approval:
-        """Record a decision; return the approval as decided.
+        """Store a decision or a vote; return the approval.
 
         Args:
-            approval: Pending.
+            approval: A pending approval.
             draft: The decision.
-            actor: Who made it.
-            surface: Where they made it.
-            call: The call that it completes, where that has been checked.
-            allowance: How much more is allowed with it, see `allow`; None for nothing. It is on
-                record with the decision, where the rule lets it be.
+            actor: The person.
+            surface: Where they decided.
+            call: The validated call that it completes, if any.
+            allowance: Standing grant to store with it if the rule permits that, see `allow`; or
+                None.
 
         Raises:
-            InvalidInputError: It agrees to something critical without the form for that.
+            InvalidInputError: A critical request was approved without its form.
             UserFacingError: See `Approvals.decide`.
         """
         if draft.status is Status.APPROVED and not draft.is_confirmed and is_critical(approval):
@@ -293,17 +293,17 @@ class ListenerContext:
     async def _completed(
         self, approval: Approval, arguments: dict[str, object]
     ) -> CheckedCall | None:
-        """The call with what people chose; without words of its tool the choice counts, too."""
+        """Return the call with the chosen values; valid without a description, too."""
         with suppress(AgentError, DirectoryError):
             return await self.check_call(approval, arguments)
         return None
 
     async def allow(self, decided: Approval, allowance: GrantRequest | None) -> Errors | FormNotice:
-        """Give the grant that goes with an approval; the approval counts in any case.
+        """Create the grant of an approval; the approval counts in any case.
 
         Args:
-            decided: As just decided.
-            allowance: How much is allowed; None for nothing.
+            decided: The new approval.
+            allowance: The requested grant, or None.
         """
         granted = await self.grants.give(decided, allowance) if allowance else None
         if isinstance(granted, Grant):
@@ -314,11 +314,11 @@ class ListenerContext:
         return FormNotice(title=say("form.approved_no_grant"), words=words)
 
     async def follow_up(self, approval: Approval, *, address: str, thread_ts: str) -> None:
-        """Do what follows a decision; say so where the card cannot.
+        """Follow up a decision; respond where the card cannot show it.
 
         Args:
             approval: As decided.
-            address: Where the click can be answered without a token; empty when there is none.
+            address: URL for responses without a token; may be empty.
             thread_ts: The thread of the card.
         """
         await self.approvals.follow_up(approval)
@@ -327,7 +327,7 @@ class ListenerContext:
 
     @property
     def delegating(self) -> Delegating:
-        """The use case of delegations and absences; what waits is looked at after them."""
+        """Use case of delegations and absences; changes re-check pending approvals."""
         approvals = self.approvals
         attendance, spawn = approvals.attendance, self.spawn
         return Delegating(
@@ -339,7 +339,7 @@ class ListenerContext:
         )
 
     def asker(self, actor: Actor) -> Asker:
-        """Somebody who has typed a word."""
+        """Return the context of a typed command."""
         return Asker(
             actor=actor,
             team_id=self.team_id,
@@ -352,15 +352,15 @@ class ListenerContext:
         )
 
     async def acted(self, actor: Actor) -> None:
-        """Show somebody at once what they have just changed: in their Home, and in their list."""
+        """Update a person's Home and list after their change, at once."""
         await self.homes.acted(actor)
         await self.shown_lists.redraw(self.asker(actor), self.outbox.respond)
 
     async def zone(self, actor: Actor) -> ZoneInfo:
-        """The zone of a person, as Slack knows it; else that of the policy.
+        """Return a person's time zone from Slack; else the policy's.
 
         Raises:
-            DirectoryError: It could not be looked up.
+            DirectoryError: The look-up failed.
         """
         approvals = self.approvals
         person = await approvals.access.directory.person(actor.user_id)
@@ -371,38 +371,37 @@ class ListenerContext:
 
     @property
     def typed(self) -> Values:
-        """The values typed so far into the form that the click is in; empty for a card."""
+        """Return the values typed into the clicked modal; empty for a card."""
         return self.window.typed if self.window is not None else {}
 
     @property
     def means(self) -> Means:
-        """The means beside a vote."""
+        """Secondary actions."""
         return Means(self.storage, self.approvals, self.clock, self.explains)
 
     @property
     def is_refused(self) -> bool:
-        """Whether Slack refuses the app, so that no card changes now."""
+        """Whether Slack refuses the app, so that no card can be updated now."""
         return self.outbox.notifier.is_refused
 
 
 Press = Callable[[ListenerContext, Reference, Actor, str], Awaitable[None]]
-"""The work of a button: for whom, about what, and with which trigger for a form."""
+"""Handles a button: person, reference, and trigger for a modal."""
 Submit = Callable[[ListenerContext, Reference, Actor, Values], Awaitable[Errors | FormNotice]]
-"""The work of a form: for whom, about what, and with what was filled in."""
+"""Handles a modal: person, reference, and values."""
 
 
 def address_of(body: Mapping[str, Any]) -> str:
-    """Return the address that takes answers to a click for half an hour, without a token; or "".
+    """Return the URL for responses, valid for half an hour without a token; or "".
 
-    Source:
-        https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
+    Source: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
     """
     found = body.get("response_url")
     return found if isinstance(found, str) else ""
 
 
 def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
-    """Return the sender of a payload, as Bolt read it from the verified request."""
+    """Return the sender of a payload, from the verified request."""
     payload = body.get("trigger_id")
     return Actor(
         payload=payload if isinstance(payload, str) else "",
@@ -413,10 +412,10 @@ def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
 
 
 def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str, Any]:
-    """Return the element that somebody used.
+    """Return the element that a person used.
 
     Raises:
-        InvalidInputError: The payload is not one that our cards and forms send.
+        InvalidInputError: Our cards and modals do not send such a payload.
     """
     actions = body.get("actions")
     action = actions[0] if isinstance(actions, list) and actions else None
@@ -426,5 +425,5 @@ def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str
 
 
 def _kept(approval: Approval, allowance: GrantRequest) -> str:
-    """How much is allowed with a decision, as its record keeps it; nothing of what cannot be."""
+    """Serialize a requested grant for the record; empty if impossible."""
     return "" if why_never(approval, allowance) else allowance.to_text()

@@ -1,6 +1,6 @@
-"""A form while it is filled in: its pages, and the choices that people search for.
+"""Multi-page modals: page changes, and external choices.
 
-Who turns a page is looked at as who opened the form was: a form can stay open for hours.
+A person who changes pages is checked again, because a modal can stay open for hours.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_PAGES = 1_000
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind the listeners."""
+    """Register the listeners."""
 
     @app.action(str(ActionId.EDIT_PAGE))
     async def on_page(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -45,13 +45,13 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
             actor = actor_of(context, body)
             work = _search(desk, body, actor)
             options = await desk.in_time(desk.speak_to(actor.user_id, work))
-        except UserFacingError:  # there is no place for words in a list of choices
+        except UserFacingError:  # a list of choices cannot show an error
             options = []
         await ack(options=options)
 
 
 async def _turn(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
-    """Show another page of a form, with what was typed on all; or what is wrong on this one."""
+    """Show another page with all values, or the errors of this page."""
     view, values, about = _form(body)
     question = await _question(desk, about, actor)
     result = agreeing_form(question.approval, question.turn(values, _page(body)))
@@ -72,10 +72,10 @@ async def _search(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) 
 
 
 def _form(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Values, Reference]:
-    """Read a form that is open: its view, what was typed, and what it is about.
+    """Parse an open modal: view, values, and reference.
 
     Raises:
-        InvalidInputError: The payload is not one of our forms.
+        InvalidInputError: It is not one of our modals.
     """
     view = body.get("view")
     if not isinstance(view, dict):
@@ -88,10 +88,10 @@ def _form(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Values, Reference
 
 
 async def _question(desk: ListenerContext, about: Reference, actor: Actor) -> InputsQuestion:
-    """The question of a form, for a person who may fill it in.
+    """Return the question of a modal, for a person who may answer.
 
     Raises:
-        UserFacingError: They may not, or it is over.
+        UserFacingError: They may not, or it has ended.
     """
     question = await desk.question(about, actor, what="this form")
     if not isinstance(question, InputsQuestion):
@@ -104,10 +104,10 @@ async def _question(desk: ListenerContext, about: Reference, actor: Actor) -> In
 
 
 def _page(body: Mapping[str, Any]) -> int:
-    """Read the number of the page that was chosen.
+    """Return the number of the selected page.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: It is no number.
     """
     option = action_of(body, what="this form").get("selected_option")
     value = option.get("value") if isinstance(option, dict) else None

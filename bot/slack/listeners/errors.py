@@ -1,4 +1,4 @@
-"""The one error handler: every click is answered, and nobody ever sees a traceback."""
+"""The error handler: every click gets a response, and no person sees a traceback."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _KEYS: Mapping[type[Exception], str] = {
     StoreUnavailableError: "error.database",
     RecordRefusedError: "error.too_large",
 }
-"""The key of the words for each kind of error; the first that fits."""
+"""Catalog keys by kind of error; the first match applies."""
 
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind the handler."""
+    """Register the handler."""
 
     @app.error
     async def on_error(error: Exception, request: AsyncBoltRequest) -> BoltResponse:
@@ -67,7 +67,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 async def answer(
     desk: ListenerContext, error: Exception, request: AsyncBoltRequest
 ) -> BoltResponse:
-    """Answer a payload whose listener failed; tell the person why."""
+    """Respond to a payload whose listener failed; tell the person why."""
     if isinstance(error, BoltUnhandledRequestError):
         return BoltResponse(status=200)
     body, context = request.body, request.context
@@ -92,7 +92,7 @@ async def answer(
 
 
 async def _answer_in_form(desk: ListenerContext, error: Exception, trigger_id: object) -> None:
-    """Answer a click in Home, where there is no channel to answer in."""
+    """Respond to a click in Home with a modal, because there is no channel."""
     if not isinstance(trigger_id, str) or isinstance(error, DeliveryError):
         return
     with suppress(DeliveryError):
@@ -100,7 +100,7 @@ async def _answer_in_form(desk: ListenerContext, error: Exception, trigger_id: o
 
 
 async def _shown_in_window(error: Exception, telling: Telling) -> bool:
-    """Say it in the form that is open for the click, if there is one; whether that was done."""
+    """Show the error in the open modal of the click; return whether that was possible."""
     window = telling.context.get("window")
     if not isinstance(window, Window) or not window.is_open:
         return False
@@ -112,14 +112,14 @@ async def _shown_in_window(error: Exception, telling: Telling) -> bool:
 
 
 def _in_place(error: Exception, callback_id: str) -> dict[str, Any]:
-    """Our words in place of a form; of one that comes late, who was first and what is not used."""
+    """Return a notice that replaces a modal; a late one learns who decided first."""
     if isinstance(error, ApprovalClosedError):
         return modals.late_modal(error.approval, callback_id)
     return modals.notice_modal(say("form.not_done"), explain(error), level="warning")
 
 
 def _stale_card(error: Exception) -> str:
-    """Id of the approval whose card may show what is no longer so; empty for none."""
+    """Return the id of the approval whose card may be outdated, or empty."""
     match error:
         case ApprovalClosedError():
             return error.approval.approval_id
@@ -130,7 +130,7 @@ def _stale_card(error: Exception) -> str:
 
 
 def _log(error: Exception, kind: object, user_id: str | None) -> None:
-    """Say in the log what happened; what a person may read is no fault."""
+    """Log an error; refusals that people can read are no faults."""
     if isinstance(error, StoreBrokenError | RecordFormatError):
         logger.error(
             "a %s failed: %s",
@@ -139,7 +139,7 @@ def _log(error: Exception, kind: object, user_id: str | None) -> None:
             extra={"action": "listener_failed", "user_id": user_id},
         )
     elif isinstance(error, StoreUnavailableError | DeliveryError):
-        # A database that is away, a refusal of Slack's: the trace would say nothing.
+        # A database outage or a refusal of Slack: no traceback needed.
         logger.warning(
             "a %s failed: %s",
             kind,
@@ -158,14 +158,14 @@ def _log(error: Exception, kind: object, user_id: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """The payload of a private answer."""
+    """A payload that gets an error response."""
 
     body: dict[str, Any]
     context: AsyncBoltContext
 
     @property
     def thread_ts(self) -> str:
-        """The thread of the card, or of the message; empty without one."""
+        """Return the thread of the card or message; empty without one."""
         for name in ("container", "event"):
             part = self.body.get(name)
             found = part.get("thread_ts") if isinstance(part, dict) else None
@@ -175,22 +175,22 @@ class Telling:
 
     @property
     def callback_id(self) -> str:
-        """The name of the form; empty for anything else."""
+        """Return the name of the modal, or empty."""
         view = self.body.get("view")
         return str(view.get("callback_id")) if isinstance(view, dict) else ""
 
     @property
     def key(self) -> str:
-        """The same for a payload that is sent twice."""
+        """Return a key that is equal for repeated deliveries."""
         names = ("trigger_id", "event_id")
         found = [self.body.get(name) for name in names]
         return next((value for value in found if isinstance(value, str) and value), "?")
 
 
 async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: Telling) -> None:
-    """Put on record what was refused before any approval was looked at, or for its form.
+    """Record a refusal from before an approval was checked, or about its form.
 
-    A database that does not answer keeps nobody from the answer: nothing was done.
+    Without a database the person still gets the response: nothing was done.
     """
     context, now = telling.context, desk.clock()
     place = (desk.team_id, context.channel_id, telling.thread_ts)
@@ -209,14 +209,14 @@ async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: 
 async def _answer_event(
     desk: ListenerContext, error: Exception, telling: Telling, request: AsyncBoltRequest
 ) -> BoltResponse:
-    """An event that is not stored is not acknowledged, so that Slack sends it again.
+    """Do not acknowledge an event that could not be stored: Slack sends it again.
 
-    What can never be stored is said at once; what could not be stored so far, with the last try.
+    Events that can never be stored are reported at once; others after the last delivery.
     """
     if isinstance(error, RecordRefusedError):
         await _answer_privately(desk, error, telling, explain(error))
         return BoltResponse(status=200)
-    if not _is_event(telling.body):  # sent again, it would be no better
+    if not _is_event(telling.body):  # a repetition would not help
         return BoltResponse(status=200)
     if _is_last_try(request):
         await _answer_privately(desk, error, telling, _explain_message(error))
@@ -224,7 +224,7 @@ async def _answer_event(
 
 
 def _is_event(body: dict[str, Any]) -> bool:
-    """Whether a payload holds an event in the form that Slack documents."""
+    """Whether a payload holds an event as documented by Slack."""
     event = body.get("event")
     names = ("type", "subtype", "user", "channel", "ts", "thread_ts", "text")
     return isinstance(event, dict) and all(
@@ -235,18 +235,17 @@ def _is_event(body: dict[str, Any]) -> bool:
 def _is_last_try(request: AsyncBoltRequest) -> bool:
     """Whether Slack will not send this event again.
 
-    Source:
-        https://docs.slack.dev/apis/events-api (three retries: at once, after 1 and 5 minutes)
+    Source: https://docs.slack.dev/apis/events-api (three retries: at once, after 1 and 5 minutes)
     """
     number = (request.headers.get("x-slack-retry-num") or [""])[0]
     return number.isdigit() and int(number) >= LAST_RETRY
 
 
 def _explain_message(error: Exception) -> str:
-    """Explain to the writer of a message that it was never acknowledged.
+    """Explain to the author that a message was never acknowledged.
 
-    Only a message whose storing never began is surely not kept: the database's answer may have been
-    lost on its way, and the message be on record.
+    Only if storing never began is the message certainly lost: otherwise the write may have
+    succeeded without a response.
     """
     if isinstance(error, RecordFormatError):
         return say("error.unread")

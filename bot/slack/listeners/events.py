@@ -1,4 +1,4 @@
-"""Events: messages, mentions, and what people change about them. Acknowledged when stored."""
+"""Events: messages, mentions, edits, deletions. Acknowledged once stored."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bot.words import say
 logger = logging.getLogger(__name__)
 
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
-"""Subtypes of messages that people write."""
+"""Subtypes of messages written by people."""
 STOPPED = "agent_session_stopped"
 _GONE = "tombstone"
-"""Subtype of what stands in place of a deleted message that has replies."""
+"""Subtype of a deleted message with replies."""
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for all other events: one without a listener would be sent again."""
+    """Register one listener for all other events: unhandled ones would be sent again."""
 
     @app.event(re.compile(rf"^(?!{HOME_OPENED}\Z)"))
     async def on_event(
@@ -45,7 +45,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 async def _take(
     desk: ListenerContext, body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
 ) -> str | None:
-    """Record what people wrote; return the thread that has work now."""
+    """Store a message; return the thread that is due."""
     if (stop := stop_from(event, context)) is not None:
         return await desk.in_time(desk.speak_to(stop.user_id, desk.inbox.stop_thread(stop)))
     if (change := changed_from(event, context)) is not None:
@@ -63,10 +63,9 @@ async def _take(
 
 
 def _is_for_organisation(body: Mapping[str, Any]) -> bool:
-    """Whether an event comes by an installation for a whole organisation: it names no workspace.
+    """Whether an event comes from an organization-wide installation.
 
-    Source:
-        https://docs.slack.dev/enterprise/developing-for-enterprise-orgs (authorizations)
+    Source: https://docs.slack.dev/enterprise/developing-for-enterprise-orgs (authorizations)
     """
     found = body.get("authorizations")
     first = found[0] if isinstance(found, list) and found else None
@@ -74,7 +73,7 @@ def _is_for_organisation(body: Mapping[str, Any]) -> bool:
 
 
 async def _refuse_organisation(desk: ListenerContext, incoming: Incoming) -> None:
-    """Say in the log, and to the one who speaks to the bot, that it cannot work so."""
+    """Log, and tell the author, that organization-wide installations are unsupported."""
     if not (incoming.is_direct or incoming.is_mention):
         return
     logger.warning(
@@ -91,9 +90,9 @@ async def _refuse_organisation(desk: ListenerContext, incoming: Incoming) -> Non
 
 
 def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:
-    """Whether a message says a word of ours, which is answered here; no agent gets it."""
+    """Handle a command in a message, hidden from agents; return whether it was one."""
     if typed := word_of(incoming):
-        # In a channel it comes twice: as a mention, and as a message.
+        # In a channel Slack sends it twice: as a mention and as a message.
         if kind == "app_mention" or incoming.is_direct:
             asker = desk.asker(actor)
             desk.spawn(answer_word(desk.client, asker, incoming, typed))
@@ -107,11 +106,11 @@ def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedMessage:
-    """A message that its writer edited or deleted.
+    """An edited or deleted message.
 
     Attributes:
-        incoming: As it is now; as it was, when it is gone.
-        before: Its text as it was.
+        incoming: The current message; the former one if deleted.
+        before: The former text.
         edit: Id of the edit.
         is_gone: Whether it was deleted.
     """
@@ -128,7 +127,7 @@ def _asks_who(incoming: Incoming) -> bool:
 
 
 async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) -> None:
-    """Tell whoever asks who the agent is, once however often Slack sends the message."""
+    """Describe the agent to the author, once per message."""
     try:
         found = await facts(incoming.channel_id)
     except DirectoryError as error:
@@ -155,7 +154,7 @@ async def _revise(desk: ListenerContext, change: ChangedMessage) -> str | None:
 
 
 def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | None:
-    """Read a message of a person; None for all else (apps, edits, joins, hidden, odd shapes)."""
+    """Parse a person's message; None for apps, edits, joins, hidden or odd ones."""
     if event.get("type") not in {"app_mention", "message"} or event.get("subtype") not in _SPOKEN:
         return None
     if any(event.get(key) for key in ("bot_id", "bot_profile", "app_id", "hidden")):
@@ -180,10 +179,9 @@ def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming 
 
 
 def stop_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | None:
-    """Read a click on Slack's own stop button as the word that it stands for; None for all else.
+    """Parse a click on Slack's stop button as a stop message; None for other events.
 
-    Source:
-        https://docs.slack.dev/reference/events/agent_session_stopped
+    Source: https://docs.slack.dev/reference/events/agent_session_stopped
     """
     if event.get("type") != STOPPED:
         return None
@@ -192,10 +190,9 @@ def stop_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | No
 
 
 def changed_from(event: dict[str, Any], context: AsyncBoltContext) -> ChangedMessage | None:
-    """Read the edit or the deletion of a person's message; None for everything else.
+    """Parse a person's edit or deletion; None for other events.
 
-    Source:
-        https://docs.slack.dev/reference/events/message (message_changed, message_deleted)
+    Source: https://docs.slack.dev/reference/events/message (message_changed, message_deleted)
     """
     kind = event.get("subtype")
     if event.get("type") != "message" or kind not in {"message_changed", "message_deleted"}:

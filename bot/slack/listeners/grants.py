@@ -1,4 +1,4 @@
-"""Standing grants: the form that gives one, and the button that ends one."""
+"""Standing grants: the modal that creates one, and the revoke button."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from storage.records import Kind
 
 
 async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Open the form that approves, and allows later calls, too."""
+    """Open the modal that approves and creates a grant."""
     approval = (await _question(desk, about, actor, what="this button")).approval
     await desk.approvals.check(approval, actor, choice=APPROVE)
     limits = limits_for(approval)
@@ -32,7 +32,7 @@ async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trig
 async def submit_grant(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Approve; and give the grant, where the rule lets the person."""
+    """Approve, and create the grant if the rule permits it."""
     question = await _question(desk, about, actor, what="this form")
     allowance = read_allowance(question.approval, values)
     if isinstance(allowance, dict):
@@ -46,20 +46,20 @@ async def submit_grant(
 
 
 async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
-    """End a grant."""
+    """Revoke a grant."""
     ended = await desk.grants.revoke(about.approval_id, actor)
     desk.spawn(desk.grants.show_later(ended.grant_id))
 
 
 async def open_stop(desk: ListenerContext, about: Reference, _: Actor, trigger: str) -> None:
-    """Open the form that ends a grant; who may is looked up when it is submitted."""
+    """Open the modal that revokes a grant; the person is checked at submission."""
     await desk.open_view(trigger, stop_modal(await desk.grants.given_with(about.approval_id)))
 
 
 async def submit_stop(
     desk: ListenerContext, about: Reference, actor: Actor, _: Values
 ) -> Errors | FormNotice:
-    """End a grant."""
+    """Revoke a grant."""
     await revoke(desk, about, actor, "")
     return {}
 
@@ -67,10 +67,10 @@ async def submit_stop(
 async def _question(
     desk: ListenerContext, about: Reference, actor: Actor, *, what: str
 ) -> DrawnQuestion:
-    """Read a call that waits for approval; nothing else is ever allowed for a while.
+    """Read a pending call; only calls can have grants.
 
     Raises:
-        UserFacingError: It is something else, has changed, or has ended.
+        UserFacingError: It is no call, has changed, or has ended.
     """
     question = await desk.question(about, actor, what=what)
     if question.approval.kind is not Kind.APPROVAL or not question.approval.tool:

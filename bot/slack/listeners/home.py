@@ -1,4 +1,4 @@
-"""The Home of each person: opened, turned over, filtered; and what is set there."""
+"""Home: open, change page or filter, settings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _Submit = Callable[[ListenerContext, Mapping[str, Any], Actor], Awaitable[dict[s
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for the event, one for all that is clicked in Home, one for each form."""
+    """Register listeners: the event, all Home actions, each modal."""
 
     @app.event(HOME_OPENED)
     async def on_opened(
@@ -68,7 +68,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
 
 def _on_form(desk: ListenerContext, submit: _Submit) -> Callable[..., Awaitable[None]]:
-    """A listener of a form of Home, which shows there what is wrong in it."""
+    """Return a listener of a Home modal that shows input errors there."""
 
     async def on_form(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
@@ -79,7 +79,7 @@ def _on_form(desk: ListenerContext, submit: _Submit) -> Callable[..., Awaitable[
 
 
 def _offer_prompts(desk: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
-    """Offer something to begin with to whoever opened the conversation with the bot."""
+    """Offer suggested prompts to a person who opened the direct message."""
     channel_id = event.get("channel")
     is_opened = event.get("tab") == "messages" and isinstance(channel_id, str) and channel_id
     if desk.prompts is not None and is_opened:
@@ -111,10 +111,10 @@ async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -
 
 
 def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
-    """The choice after a click.
+    """Return the selection after a click.
 
     Raises:
-        InvalidInputError: It is none that our Home has.
+        InvalidInputError: Our Home does not send such a value.
     """
     option = action.get("selected_option")
     value = option.get("value") if isinstance(option, dict) else None
@@ -136,10 +136,10 @@ def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
 
 
 async def _send_test(desk: ListenerContext, actor: Actor) -> None:
-    """Send somebody a card about which nothing is on record.
+    """Send a sample card without a record.
 
     Raises:
-        DeliveryError: Slack did not take it.
+        DeliveryError: Slack refused the message.
     """
     await desk.homes.composer.check(actor)
     try:
@@ -149,7 +149,7 @@ async def _send_test(desk: ListenerContext, actor: Actor) -> None:
 
 
 async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> dict[str, str]:
-    """Do what the form says: be away, and hand one's right on; return what is wrong in it."""
+    """Store an absence with its delegation; return input errors."""
     person = await desk.homes.composer.check(actor)
     zone = zone_for(person, desk.approvals.policy.timezone)
     chosen = read_away(_values(body), zone)
@@ -171,7 +171,7 @@ async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor)
 async def _set_messages(
     desk: ListenerContext, body: Mapping[str, Any], actor: Actor
 ) -> dict[str, str]:
-    """Keep what the form says; return what is wrong in it."""
+    """Store notification preferences; return input errors."""
     chosen = read_messages(_values(body))
     if isinstance(chosen, dict):
         return chosen

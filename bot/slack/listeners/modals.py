@@ -1,4 +1,4 @@
-"""The window of a click: the one form that it opens, at once or a moment later."""
+"""The modal of a click: opened at once or after a loading view."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from bot.slack.calls import slack_fault
 T = TypeVar("T")
 
 PATIENCE_S = 0.25
-"""So long somebody waits for a form without a sign: most are ready by then, and one call is less.
-Slack opens nothing three seconds after a click, however good the form."""
+"""Seconds to wait before a loading view is opened: most modals are ready by then.
+
+Slack opens no modal three seconds after a click.
+"""
 
 
 @dataclass(slots=True)
 class Window:
-    """Opens a form for the person who clicked; once it is open, fills it.
+    """Opens a modal for the person who clicked, and updates it later.
 
     Args:
         client: Opens views.
-        trigger_id: Of the click.
-        inside: Id of the form that the click was in; empty for a card or Home.
-        typed: What was typed into that form so far.
+        trigger_id: From the click.
+        inside: Id of the modal with the click; empty for a card or Home.
+        typed: Values typed into that modal.
         patience_s: See `PATIENCE_S`.
     """
 
@@ -41,36 +43,36 @@ class Window:
     typed: Mapping[str, Any] = field(default_factory=dict)
     patience_s: float = PATIENCE_S
     view_id: str = ""
-    """Id of the form that was opened; empty before."""
+    """Id of the opened modal; empty before."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a form of this click, or around it, in which something can be said."""
+        """Whether this click has an open modal that can show a message."""
         return bool(self.view_id or self.inside)
 
     async def while_doing(self, work: Awaitable[T]) -> T:
-        """Wait for the work that makes the form; if that takes a while, say so in the form."""
+        """Wait for work that builds a modal; open a loading view if it is slow."""
         task = asyncio.ensure_future(work)
         try:
             done, _ = await asyncio.wait({task}, timeout=self.patience_s)
             if not done:
-                with suppress(DeliveryError):  # whoever shows the form finds out, too
+                with suppress(DeliveryError):  # the error recurs when the modal is shown
                     await self._show(loading_modal(), unless_open=True)
             return await task
         finally:
             task.cancel()
 
     async def show(self, view: dict[str, Any]) -> None:
-        """Show a form: in the window that is open, or in a new one.
+        """Show a modal: replace the loading view or open a new one.
 
         Raises:
-            DeliveryError: Slack refused, most often because the click is too old.
+            DeliveryError: Slack refused, usually because the click is too old.
         """
         await self._show(view)
 
     async def replace(self, view: dict[str, Any]) -> None:
-        """Show a form in place of the one that the click was in; see `show`."""
+        """Replace the modal that contained the click; see `show`."""
         self.view_id = self.inside
         await self._show(view)
 
@@ -95,7 +97,7 @@ class Window:
 
 
 def window_of(client: AsyncWebClient, body: Mapping[str, Any]) -> Window:
-    """The window of a click, wherever the click was."""
+    """Return the modal handler of a click."""
     trigger_id, view = str(body.get("trigger_id")), body.get("view")
     if not isinstance(view, Mapping) or view.get("type") != "modal":
         return Window(client, trigger_id)

@@ -1,4 +1,4 @@
-"""The form about a card: opens it, turns its pages, and takes its yes."""
+"""The review modal: open it, change pages, approve."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ from bot.words.mrkdwn import clock, mention
 from storage.records import Approval, Kind, Status
 
 MOST_ENTRIES = 500
-"""Entries of a thread from which a history is made."""
+"""Maximum entries of a thread to read for a history."""
 
 
 async def open_review(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Open the form: whoever sees the card may read it."""
+    """Open the review for a person who sees the card."""
     approval = await _found(desk, about, actor)
     view = review_modal(approval, await reader_of(desk, approval, actor))
     await desk.open_view(trigger, view)
@@ -63,7 +63,7 @@ async def open_review(desk: ListenerContext, about: Reference, actor: Actor, tri
 
 
 async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Show another page in the same form; what was typed stays."""
+    """Show another page in the same modal; values are kept."""
     approval = await _found(desk, about, actor)
     if not approval.digest.startswith(about.shown):
         raise OutdatedCardError(approval.approval_id)
@@ -77,7 +77,7 @@ async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigg
 
 
 async def reveal(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
-    """Everything in full and in clear, but for declared secrets; for who may decide it alone."""
+    """Reveal everything except declared secrets, to a possible approver."""
     approval = await desk.approvals.look(about.approval_id, actor, shown=about.shown)
     question = await desk.question(about, actor, what="this button")
     reader = await reader_of(desk, approval, actor)
@@ -93,12 +93,12 @@ async def reveal(desk: ListenerContext, about: Reference, actor: Actor, trigger:
 async def submit_review(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Approve; or show the page that has to be read first, whatever the form believed."""
+    """Approve, or show the next page that must be read first."""
     question = await desk.question(about, actor, what="this form")
     approval = question.approval
     if approval.kind is not Kind.APPROVAL or not _has_yes(question):
         raise InvalidInputError("this form")
-    # Its first page shows all of it, where there are no more of them.
+    # The first page shows everything if it is the only one.
     is_whole = about.page == REQUEST and not count_pages(approval)
     surface = Surface.REVIEW if is_whole else Surface.ELSEWHERE
     unread = desk.approvals.unseen(approval, actor.user_id, surface)
@@ -122,7 +122,7 @@ async def submit_review(
 async def _next_page(
     desk: ListenerContext, approval: Approval, actor: Actor, values: Values
 ) -> FormNotice:
-    """Show the first page of the full text that somebody has not read; with the last, the yes."""
+    """Show the first unread page of the full text; the last can approve."""
     number, of = pages_read(approval, actor.user_id) + 1, count_pages(approval)
     page = text_page(number) if of else REQUEST
     view = await _page(desk, approval, actor, page, values)
@@ -133,7 +133,7 @@ async def _next_page(
 async def _without_reason(
     desk: ListenerContext, approval: Approval, actor: Actor, errors: Errors
 ) -> Errors:
-    """Put on record that a yes lacked the reason that it needs; return what the form says."""
+    """Record an approval without its required reason; return the input errors."""
     if REASON not in errors:
         return errors
     code = RefusalCode.REASON_REQUIRED
@@ -144,7 +144,7 @@ async def _without_reason(
 
 
 async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> FormReader:
-    """Find out what a person can do with an approval at this moment; nothing is put on record."""
+    """Return what a person can do with an approval now; records nothing."""
     if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
         return FormReader()
     user_id, votes = actor.user_id, desk.approvals.votes
@@ -171,7 +171,7 @@ async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> 
 
 
 def why_you(approval: Approval, vote: CastVote) -> str:
-    """Say why somebody can decide; escaped mrkdwn, empty where it goes without saying."""
+    """Return why a person can decide, as escaped mrkdwn; empty if obvious."""
     if vote.on_behalf_of:
         return say("line.why_you_delegate", who=mention(vote.on_behalf_of))
     try:
@@ -195,7 +195,7 @@ def _by_group(approval: Approval, group: Group, user_id: str) -> str:
 
 
 def _why_not(approval: Approval, error: UserFacingError) -> str:
-    """Why somebody cannot decide, in one or two sentences."""
+    """Return why a person cannot decide, in one or two sentences."""
     if isinstance(error, DirectoryError):
         return say("refuse.lookup")
     if error.code == RefusalCode.OWN_REQUEST:
@@ -207,7 +207,7 @@ def _why_not(approval: Approval, error: UserFacingError) -> str:
 
 
 def _backup_ms(approval: Approval) -> int:
-    """When the only backups are asked; 0 where it is not known who is asked when."""
+    """Return when only the backups are asked; 0 if unknown."""
     try:
         terms = terms_of(approval)
     except TermsError:
@@ -217,7 +217,7 @@ def _backup_ms(approval: Approval) -> int:
 
 
 async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
-    """Whether a no of somebody counts whose yes does not."""
+    """Whether a person can reject although they cannot approve."""
     try:
         await desk.approvals.votes.check(approval, actor)
     except UserFacingError:
@@ -226,7 +226,7 @@ async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -
 
 
 async def _can_override(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
-    """Whether the rule lets somebody run it alone; no, where that could not be looked up."""
+    """Whether the person may break glass; False if a look-up fails."""
     try:
         if glass_of(approval) is None:
             return False
@@ -236,7 +236,7 @@ async def _can_override(desk: ListenerContext, approval: Approval, actor: Actor)
 
 
 def _has_yes(question: object) -> bool:
-    """Whether a plain yes is an answer to it."""
+    """Whether plain approval is an answer."""
     return isinstance(question, CallQuestion) and any(
         one["action_id"] == ActionId.APPROVE for one in question.yes()
     )
@@ -276,7 +276,7 @@ def _is_of(detail: Mapping[str, object], here: Mapping[str, str]) -> bool:
 
 
 async def _note_shown(desk: ListenerContext, approval: Approval, actor: Actor, page: str) -> None:
-    """Put on record that somebody was shown a page: all of it, where it has no others."""
+    """Store that a person was shown a page; a single page is everything."""
     number, of = page_number(page), count_pages(approval)
     if number:
         await desk.approvals.note_page(approval, actor.user_id, number, of=of)
@@ -291,6 +291,6 @@ CLICKS: Mapping[str, Press] = {
     ActionId.PAGE_BACK: turn_page,
     ActionId.PAGE_NEXT: turn_page,
 }
-"""Its buttons."""
+"""Buttons of the review."""
 FORMS: Mapping[str, Submit] = {ActionId.REVIEW_MODAL: submit_review}
-"""The form itself."""
+"""The review modal."""

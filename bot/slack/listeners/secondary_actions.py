@@ -1,4 +1,4 @@
-"""Buttons and forms beside a vote: claim, let go, snooze, ask back, hand over."""
+"""Buttons and modals of secondary actions: claim, release, snooze, ask, delegate."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _TITLE = 150
 
 
 async def claim(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
-    """Note that somebody sees to it."""
+    """Claim an approval."""
     kept = await desk.means.claim(about.approval_id, actor, shown=about.shown)
     desk.spawn(desk.approvals.follow_up(kept))
 
 
 async def let_go(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
-    """End one's claim."""
+    """Release the person's claim."""
     kept = await desk.means.let_go(about.approval_id, actor, shown=about.shown)
     desk.spawn(desk.approvals.follow_up(kept))
 
@@ -57,7 +57,7 @@ async def let_go(desk: ListenerContext, about: Reference, actor: Actor, _: str) 
 async def open_snooze(
     desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
-    """Open the form of a snooze."""
+    """Open the snooze modal."""
     approval = await desk.means.check_snooze(about.approval_id, actor, shown=about.shown)
     await desk.open_view(trigger_id, snooze_modal(approval, await _here(desk, actor)))
 
@@ -65,7 +65,7 @@ async def open_snooze(
 async def submit_snooze(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors:
-    """Read that form."""
+    """Handle the snooze modal."""
     for_s = read_snooze(values, now_ms=desk.clock())
     if not isinstance(for_s, int):
         return for_s
@@ -82,7 +82,7 @@ async def submit_snooze(
 async def open_question(
     desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
-    """Open the form of a question."""
+    """Open the question modal."""
     approval = await desk.means.check_question(about.approval_id, actor, shown=about.shown)
     has_agent = await desk.explains(approval)
     await desk.open_view(trigger_id, question_modal(approval, has_agent=has_agent))
@@ -91,7 +91,7 @@ async def open_question(
 async def submit_question(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors:
-    """Read that form."""
+    """Handle the question modal."""
     asked = read_question(values)
     if isinstance(asked, dict):
         return asked
@@ -109,7 +109,7 @@ async def submit_question(
 async def open_hand_over(
     desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
-    """Open the form that hands a right to decide over, for who has it."""
+    """Open the delegation modal for a possible approver."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
     vote = await desk.approvals.votes.right_of(approval, actor)
     known = desk.approvals.policy.groups() or {}
@@ -129,7 +129,7 @@ async def open_hand_over(
 
 
 async def _called(desk: ListenerContext, group: Group) -> str:
-    """The name of a group in plain words: its title, or the names of who is in it."""
+    """Return a group's title, or the names of its members."""
     if group.title:
         return group.title
     composer, names = desk.homes.composer, list[str]()
@@ -148,7 +148,7 @@ _MOST_CALLED = 3
 async def _own_right(
     desk: ListenerContext, actor: Actor, waiting: Sequence[Approval]
 ) -> list[Approval]:
-    """Those of some requests that somebody decides by a right of their own, and may hand over."""
+    """Return the requests that a person decides by their own right."""
     decided = desk.approvals.votes
     look = WaitingLook(
         decided.census.directory, replace(decided.census, delegations=None), actor, (), desk.clock()
@@ -160,7 +160,7 @@ async def _own_right(
 async def submit_hand_over(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
-    """Read that form: one's own right is handed over, and nobody else's."""
+    """Delegate the person's own right for the request."""
     approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
     longest = desk.clock() + LONGEST_MS
     handing = read_handing(
@@ -193,7 +193,7 @@ async def submit_hand_over(
 
 
 def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_ms: int) -> Errors:
-    """The errors of a delegation form, by input."""
+    """Return input errors of the delegation modal."""
     if handing.to == actor.user_id:
         return {TO: say("refuse.delegate_self")}
     if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
@@ -202,7 +202,7 @@ def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_m
 
 
 def _handed(approval: Approval, who: str, when: str, others: str, handing: Handing) -> str:
-    """Say who can decide what now."""
+    """Describe who can now decide what."""
     if handing.is_this:
         return say("form.handed_this", who=who, title=clip_mrkdwn(title_of(approval), _TITLE))
     if others:
@@ -221,10 +221,10 @@ CLICKS: Mapping[str, Press] = {
     ActionId.ASK_BACK: open_question,
     ActionId.HAND_OVER: open_hand_over,
 }
-"""Their buttons."""
+"""Buttons of secondary actions."""
 FORMS: Mapping[str, Submit] = {
     ActionId.SNOOZE_MODAL: submit_snooze,
     ActionId.ASK_BACK_MODAL: submit_question,
     ActionId.HAND_OVER_MODAL: submit_hand_over,
 }
-"""Their forms."""
+"""Modals of secondary actions."""

@@ -1,4 +1,4 @@
-"""The shortcuts: one's approvals in a form, and an agent that is asked about a message."""
+"""Shortcuts: a person's pending approvals, and asking an agent about a message."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from bot.words.mrkdwn import mention
 MY_APPROVALS = "countersign:my_approvals"
 ASK_ABOUT = "countersign:ask_about"
 CALLBACKS: Mapping[str, str] = {MY_APPROVALS: "global", ASK_ABOUT: "message"}
-"""The shortcuts that have listeners, and their types; manifest.yml names the same."""
+"""Shortcuts and their types, as in manifest.yml."""
 _UNKNOWN_PLACE = ("channel_not_found", "not_in_channel")
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for each."""
+    """Register one listener per shortcut."""
 
     @app.shortcut({"type": "shortcut", "callback_id": MY_APPROVALS})
     async def on_list(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -42,10 +42,10 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
 
 async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBoltContext) -> None:
-    """Have an agent look at a message, in its thread, where all can see who asked.
+    """Ask an agent about a message, visibly in its thread.
 
     Raises:
-        UserFacingError: It was not done, and why.
+        UserFacingError: It was not done, with the reason.
     """
     quoted, actor = quoted_from(body, desk.team_id), actor_of(context, body)
     about, bot_user_id = AskingAbout(desk.inbox), context.bot_user_id or ""
@@ -72,10 +72,10 @@ async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBol
 
 
 def quoted_from(body: Mapping[str, Any], team_id: str) -> QuotedMessage:
-    """Read the message that somebody chose, in the workspace where the app is installed.
+    """Parse the selected message, in the app's workspace.
 
     Raises:
-        InvalidInputError: The payload is not one of Slack's.
+        InvalidInputError: Slack does not send such a payload.
     """
     channel, message = body.get("channel"), body.get("message")
     if not isinstance(channel, dict) or not isinstance(message, dict):

@@ -1,4 +1,4 @@
-"""The button that stops an agent: the word *stop*, said for the presser in its thread."""
+"""The stop button: sends *stop* to the agent's thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<t
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind the button."""
+    """Register the button."""
 
     @app.action(str(ActionId.STOP_AGENT))
     async def on_stop(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -41,7 +41,7 @@ async def _stop(desk: ListenerContext, stop: Incoming, actor: Actor, address: st
 
 
 async def _follow_up(desk: ListenerContext, thread_id: str, actor: Actor) -> None:
-    """Stop the agent, and take the thread off the list in which the button was."""
+    """Stop the agent, and update the list with the button."""
     await desk.threads.work(thread_id)
     await desk.acted(actor)
 
@@ -51,10 +51,10 @@ async def _respond(desk: ListenerContext, address: str, words: str) -> None:
 
 
 def stop_of(body: Mapping[str, Any], context: AsyncBoltContext, team_id: str) -> Incoming:
-    """Read a click as the word that it stands for, in the thread that the button names.
+    """Parse a click as a stop message in the button's thread.
 
     Raises:
-        InvalidInputError: The payload is not one that our button sends.
+        InvalidInputError: Our button does not send such a payload.
     """
     action = action_of(body)
     place = _THREAD.fullmatch(str(action.get("value")))

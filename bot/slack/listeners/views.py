@@ -1,4 +1,4 @@
-"""Submitted modals. Who submits is checked again: a modal can stay open for hours."""
+"""Submitted modals. The person is checked again: a modal can stay open for hours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One submitted modal, as far as it can be trusted."""
+    """A validated submission."""
 
     modal_id: str
     about: Reference
@@ -47,7 +47,7 @@ class Submission:
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] = NO_MEANS) -> None:
-    """Bind one listener for all our modals."""
+    """Register one listener for all our modals."""
 
     @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
@@ -61,25 +61,25 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
             await ack(response_action="update", view=view)
         elif answer:
             await ack(response_action="errors", errors=answer)
-        elif desk.is_refused:  # the card cannot say it, the form can
+        elif desk.is_refused:  # without the card, the modal shows the result
             view = notice_modal(say("form.recorded"), say("form.recorded_words"))
             await ack(response_action="update", view=view)
-        elif _lies_on_another(body):  # which is about what is over now
+        elif _lies_on_another(body):  # the modal below shows an ended request
             await ack(response_action="clear")
         else:
             await ack()
 
 
 def _lies_on_another(body: dict[str, Any]) -> bool:
-    """Whether a form was opened from another one."""
+    """Whether a modal was opened from another one."""
     return bool(body["view"].get("previous_view_id"))
 
 
 def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
-    """Read a submission.
+    """Parse a submission.
 
     Raises:
-        InvalidInputError: The payload is not one that our modals send.
+        InvalidInputError: Our modals do not send such a payload.
     """
     view = body.get("view")
     if not isinstance(view, dict):
@@ -99,7 +99,7 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
 async def _answer(
     desk: ListenerContext, submission: Submission, means: Submit | None
 ) -> Errors | FormNotice:
-    """Do what a form does: one of the further means, a withdrawal, or that of a question."""
+    """Handle a modal: secondary action, withdrawal, or question."""
     if means is not None:
         return await means(desk, submission.about, submission.actor, submission.values)
     is_withdrawal = submission.modal_id == ActionId.WITHDRAW_MODAL
@@ -107,7 +107,7 @@ async def _answer(
 
 
 async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
-    """Do what the form of a question does."""
+    """Handle the modal of a question."""
     about, actor = submission.about, submission.actor
     is_no = submission.modal_id == ActionId.REJECT_MODAL
     if is_no and await desk.approvals.withdrawals.is_own(about.approval_id, actor):
@@ -135,7 +135,7 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
 async def _propose(
     desk: ListenerContext, question: DrawnQuestion, proposal: Proposal, actor: Actor
 ) -> Errors:
-    """Give a call other arguments, where its tool takes them, and the rules do."""
+    """Record edited arguments if the tool and the policy accept them."""
     approval = question.approval
     try:
         call = await desk.check_call(approval, proposal.arguments)
@@ -167,7 +167,7 @@ async def _propose(
 
 
 async def _tell_editor(desk: ListenerContext, edited: Approval, actor: Actor) -> None:
-    """Tell an editor privately that the edited call still needs approvals of others."""
+    """Tell an editor privately that the edited call still needs approvals."""
     tallies = progress_of(edited).tallies
     have, need = sum(one.have for one in tallies), sum(one.need for one in tallies)
     words = say("message.edit_part", have=have, need=need) if have else say("message.edit_others")

@@ -1,1 +1,1 @@
-"""Messages in Slack: cards and what stands beside them, the agents' texts, private words."""
+"""Messages in Slack: cards, reminders, agents' texts, ephemeral messages."""

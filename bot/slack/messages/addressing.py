@@ -1,8 +1,8 @@
-"""Makes a new message call exactly the people whom it is for.
+"""Limit the mentions of a new message to its recipients.
 
-Slack notifies everybody whom a new message mentions, wherever in it. So of people who are only
-spoken of, such as requesters, it has the plain name; and its text, which a phone shows, begins with
-those whom it is for. A message that is drawn again notifies nobody, and mentions people as usual.
+Slack notifies everyone whom a new message mentions. People who are only named, such as requesters,
+therefore appear with plain names, and the notification text begins with the recipients. Updates
+notify nobody and mention people as usual.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.words import say
 from bot.words.mrkdwn import escape, mention
 
 NameOf = Callable[[str], Awaitable[str]]
-"""Looks up the name of a person, or of a user group, by Slack id; raises `DirectoryError`."""
+"""Returns the name of a person or user group by Slack id; raises `DirectoryError`."""
 
 _NAME = 60
 _MENTION = re.compile(r"<(?:@|!subteam\^)([UWS][A-Z0-9]{1,30})>")
@@ -30,12 +30,12 @@ _MARKS = str.maketrans("", "", "*_~`\r\n\t")
 
 
 async def addressed(card: Card, mentions: Sequence[str], name_of: NameOf | None) -> Card:
-    """Return a card for a new message that mentions these people and groups, and no others.
+    """Return a card for a new message that mentions only the given recipients.
 
     Args:
-        card: As drawn.
-        mentions: Ids of the people and user groups whom it is for.
-        name_of: Looks up the names of the others; None leaves their mentions.
+        card: The rendered card.
+        mentions: Ids of recipients: people and user groups.
+        name_of: Looks up the names of others; None keeps their mentions.
     """
     text, blocks = card.text, list(card.blocks)
     if name_of is not None:
@@ -71,7 +71,7 @@ def _shown(found: re.Match[str], names: Mapping[str, str]) -> str:
 
 
 def _named(node: Any, names: Mapping[str, str]) -> Any:
-    """The same block or element, with names in place of mentions."""
+    """Return a block or element with names instead of mentions."""
     if isinstance(node, list | tuple):
         return [_named(one, names) for one in node]
     if not isinstance(node, dict):

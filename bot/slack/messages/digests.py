@@ -1,4 +1,4 @@
-"""Shows lists of what waits in direct messages; see `bot.notifications.digest.DigestBoard`."""
+"""Post digests in direct messages; see `bot.notifications.digest.DigestBoard`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LIST_EVENT = "countersign_digest"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackLists:
-    """The lists of one workspace.
+    """Digests of one workspace.
 
     Args:
-        poster: Posts them.
-        directory: Where people are looked up; what it says may be a minute old.
-        channel_name: The name of a channel, without `#`.
-        policy: The policy in force: its zone is that of people without one.
+        poster: Posts messages.
+        directory: Looks people up; results may be a minute old.
+        channel_name: Returns a channel's name, without `#`.
+        policy: The policy in force; its time zone is the default.
     """
 
     poster: Poster
@@ -66,6 +66,6 @@ class SlackLists:
 
 
 def _at_card(approval: Approval, batch_ts: str) -> Approval:
-    """An approval with the card that people look at: its own, or one that it shares."""
+    """Return an approval located at its visible card: its own or a batch card."""
     is_shared = approval.is_batched and batch_ts != UNKNOWN_TS
     return replace(approval, card_ts=batch_ts) if is_shared else approval

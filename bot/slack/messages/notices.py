@@ -1,4 +1,4 @@
-"""Shows in Slack what is no card of one approval: grants, alarms, summaries, cards of several."""
+"""Post grants, alerts, summaries, and batch cards."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ ADMIN_EVENT = "countersign_admin"
 SUMMARY_EVENT = "countersign_summary"
 
 MakeCard = Callable[[], Awaitable[Card]]
-"""Draws a card, as late as possible."""
+"""Renders a card, as late as possible."""
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
-"""Asks the tool of some calls for its words for all of them; empty ones where it has none."""
+"""Returns a tool's text for several calls; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackNotices:
-    """The notices of one workspace; see `bot.ports.threads.Notices`."""
+    """Notices of one workspace; see `bot.ports.threads.Notices`."""
 
     poster: Poster
 
@@ -113,38 +113,38 @@ class SlackNotices:
 
 
 class BatchPoster(Protocol):
-    """Shows messages in Slack.
+    """Posts and updates batch cards.
 
     Attributes:
-        sees: Whether somebody may read all of a request now.
+        sees: Whether a person may read the whole request now.
     """
 
     sees: Sees
 
     async def post_late(self, putting: Putting, make: MakeCard, *, broadcast: bool = False) -> str:
-        """Post one; return its `ts`."""
+        """Post a message; return its `ts`."""
 
     async def update_late(self, putting: Putting, make: MakeCard) -> bool:
-        """Draw the one at its `ts` again; False when it is gone."""
+        """Update the message at its `ts`; False if it is deleted."""
 
     async def delete(self, putting: Putting) -> None:
-        """Remove one; nothing when it is gone."""
+        """Delete a message, if it exists."""
 
     async def with_channel(self, message: SideMessage) -> SideMessage:
-        """A message with the channel of its direct message."""
+        """Return a direct message with its channel."""
         ...
 
     async def thread_link(self, approval: Approval) -> str:
-        """The address of the message that its thread began with; empty when it is not known."""
+        """Return the URL of the thread's first message; empty if unknown."""
         ...
 
     async def find(self, place: Spot, event: str, record_id: str) -> str:
-        """The `ts` of a message of ours; empty when there is none."""
+        """Return the `ts` of a message of ours; empty if not found."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackBatchCards:
-    """The cards of several of one workspace."""
+    """Batch cards of one workspace."""
 
     poster: BatchPoster
     words: ToolWords

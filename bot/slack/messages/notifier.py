@@ -1,8 +1,7 @@
-"""Shows records in Slack: cards, reminders, the agent's texts, private answers.
+"""Post and update cards, reminders, agents' texts, and ephemeral messages.
 
-Posts go through one client that never repeats a call by itself when its answer was lost: a second
-card would be worse than a late one. Every post carries the id of its record as metadata, so that a
-post whose answer was lost is found before it is repeated.
+The client never retries by itself after a lost response: a duplicate card is worse than a late one.
+Every post carries its record's id as metadata, so a lost post is found before it is repeated.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ from storage.records import Approval, Kind, Status
 
 CARD_EVENT = "countersign_card"
 CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}
-"""Event types of cards that are no request of their own, but look into a call in doubt."""
+"""Event types of cards about a call in doubt."""
 UNDECIDABLE_EVENT = "countersign_undecidable"
-"""Of a message that says what is missing: nobody is asked."""
+"""Event type of a message about an undecidable request."""
 LINE_EVENT = "countersign_line"
 
 
 def _nothing() -> None:
-    """Do nothing: nobody has to be told."""
+    """Do nothing."""
 
 
 class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
-    """The notifier of one workspace: its cards, and all that stands beside them.
+    """Notifier of one workspace.
 
     Args:
         client: Makes the calls; without retries after a lost connection.
-        clock: The time now; paces the updates of a growing text.
+        clock: The time now; limits updates of a growing text.
         pacer: Keeps Slack's rate limits.
-        healed: Told when Slack takes a call after it had refused the app.
-        streaming: Whether Slack's own streaming may be tried.
+        healed: Called when Slack accepts a call after it had refused the app.
+        streaming: Whether Slack's native streaming may be used.
     """
 
     def __init__(
@@ -156,7 +155,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
     async def _copy(self, approval: Approval, copy: SideMessage) -> Card:
         if not await may_read(self.sees, approval, copy):
             return withheld_card()
-        alone = replace(approval, why_said=False)  # the agent's text is not beside it
+        alone = replace(approval, why_said=False)  # the agent's text is not next to it
         words = approvers_text(approval)
         if approval.status is not Status.PENDING or not approval.terms_json:
             return card_for(alone, approvers_text=words)
@@ -166,12 +165,12 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
 
 
 def approval_at(approval: Approval, ts: str) -> Approval:
-    """The same approval with its card at another message."""
+    """Return the approval with its card at another message."""
     return replace(approval, card_ts=ts)
 
 
 def _event_of(approval: Approval) -> str:
-    """The event type of the first message of an approval."""
+    """Return the event type of an approval's first message."""
     if approval.status is Status.UNDECIDABLE:
         return UNDECIDABLE_EVENT
     return LINE_EVENT if approval.place else CARD_EVENTS.get(approval.kind, CARD_EVENT)

@@ -1,4 +1,4 @@
-"""Calls to Slack, each when its turn has come."""
+"""Rate-limited calls to Slack."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bot.slack.ratelimit import Pacer, TooSoonError
 
 NO_PATIENCE = timedelta(0)
 OPTIONAL = frozenset({"reactions.add", "reactions.remove", "assistant.threads.setStatus"})
-"""Methods that the app can do without."""
+"""Optional methods."""
 _WITHOUT = frozenset({"missing_scope", "not_allowed_token_type"})
 Arguments = dict[str, Any]
 
 
 class PacedCalls:
-    """The calls of one workspace, at Slack's pace; it is known whether Slack refuses the app.
+    """Rate-limited calls of one workspace; detects when Slack refuses the app.
 
     Args:
         client: Makes the calls; without retries after a lost connection.
         pacer: Keeps Slack's rate limits.
-        healed: Told when Slack takes a call after it had refused the app.
+        healed: Called when Slack accepts a call after it had refused the app.
     """
 
     def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
@@ -44,12 +44,12 @@ class PacedCalls:
     async def try_call(
         self, method: str, channel_id: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Call a method that the app can do without.
+        """Call an optional method.
 
-        That its scope is missing does not mean that Slack refuses the app.
+        A missing scope does not mean that Slack refuses the app.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer, or the turn is too far away.
+            DeliveryError: Slack refused or did not respond, or the rate limit is too far exceeded.
         """
 
         async def ready() -> Arguments:
@@ -74,10 +74,10 @@ class PacedCalls:
         patience: timedelta = TURN_PATIENCE,
         tries: int = 2,
     ) -> dict[str, Any]:
-        """Make a call when its turn has come; what it says is read only then.
+        """Make a call within the rate limit; its arguments are built only then.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer, or the turn is too far away.
+            DeliveryError: Slack refused or did not respond, or the rate limit is too far exceeded.
         """
         while True:
             await self._wait(method, channel_id, patience)
@@ -118,7 +118,7 @@ class PacedCalls:
             is_optional = method in OPTIONAL and fault.reason in _WITHOUT
             self._is_refused = self._is_refused or (fault.is_refusal and not is_optional)
             raise fault from error
-        except AttributeError as error:  # slack_sdk stumbles over answers that are not JSON
+        except AttributeError as error:  # slack_sdk fails on responses that are not JSON
             raise DeliveryError(method, "an answer that is not JSON") from error
         data = answer.data
         if not isinstance(data, dict):

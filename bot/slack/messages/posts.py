@@ -1,7 +1,7 @@
-"""Messages of ours: posted, drawn again, removed, and found again by the id in their metadata.
+"""Post, update, delete, and find our messages by the id in their metadata.
 
-A post whose answer was lost is found before it is repeated: a second card would be worse than a
-late one.
+A post whose response was lost is searched for before it is repeated: a duplicate card is worse than
+a late one.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from storage.records import Approval, Thread
 logger = logging.getLogger(__name__)
 
 TeamOf = Callable[[str], Awaitable[str]]
-"""Looks up the workspace of a person by Slack id; raises `DirectoryError`."""
+"""Returns a person's workspace by Slack id; raises `DirectoryError`."""
 
 _REMEMBERED = 1_000
-"""Messages of which this process knows the address."""
+"""Number of messages whose URLs this process remembers."""
 GONE = frozenset(
     {"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message"}
 )
 
 
 class Posts(PacedCalls):
-    """The messages of one workspace."""
+    """Messages of one workspace."""
 
     def __init__(self, client: AsyncWebClient, pacer: Pacer, healed: Callable[[], None]) -> None:
         super().__init__(client, pacer, healed)
@@ -50,13 +50,13 @@ class Posts(PacedCalls):
         self._links: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
 
     async def put(self, putting: Putting, card: Card) -> str:
-        """Show a message over the one at its `ts`; without one, over what an earlier try posted.
+        """Update the message at its `ts` or one of an earlier attempt, or post it.
 
         Returns:
             The `ts` of the message.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer.
+            DeliveryError: Slack refused or did not respond.
         """
         if is_person(putting.channel_id):
             opened = await self._ask("conversations.open", {"users": putting.channel_id})
@@ -90,15 +90,15 @@ class Posts(PacedCalls):
         *,
         broadcast: bool = False,
     ) -> str:
-        """Post a message that is drawn when its turn has come; return its `ts`.
+        """Post a message that is rendered once the rate limit permits; return its `ts`.
 
         Args:
-            putting: Where.
-            make: Draws it.
+            putting: Its place.
+            make: Renders it.
             broadcast: Whether its channel shows it, too.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer.
+            DeliveryError: Slack refused or did not respond.
         """
 
         async def arguments() -> Arguments:
@@ -111,10 +111,10 @@ class Posts(PacedCalls):
         return str((await self._send("chat.postMessage", putting.channel_id, arguments))["ts"])
 
     async def update_late(self, putting: Putting, make: Callable[[], Awaitable[Card]]) -> bool:
-        """Draw the message at `putting.ts` again, when its turn has come; False when it is gone.
+        """Render and update the message at `putting.ts`; False if it is deleted.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer.
+            DeliveryError: Slack refused or did not respond.
         """
 
         async def arguments() -> Arguments:
@@ -131,16 +131,16 @@ class Posts(PacedCalls):
         return True
 
     async def delete(self, putting: Putting) -> None:
-        """Remove a message; nothing when it is gone.
+        """Delete a message, if it exists.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer.
+            DeliveryError: Slack refused or did not respond.
         """
         with suppress_gone():
             await self._call("chat.delete", {"channel": putting.channel_id, "ts": putting.ts})
 
     async def _draw_over(self, channel_id: str, ts: str, shown: Arguments) -> bool:
-        """Show something in a message of ours; False when that is gone."""
+        """Update a message of ours; False if it is deleted."""
         try:
             await self._call("chat.update", {"channel": channel_id, "ts": ts, **shown})
         except DeliveryError as error:
@@ -150,7 +150,7 @@ class Posts(PacedCalls):
         return True
 
     async def _look_for(self, putting: Putting) -> str:
-        """The `ts` of a message that an earlier try posted; better twice than not at all."""
+        """Return the `ts` of an earlier attempt; if the search fails, post again."""
         try:
             return await self._find(putting, putting.event, putting.record_id)
         except DeliveryError:
@@ -159,18 +159,18 @@ class Posts(PacedCalls):
             return ""
 
     async def find(self, place: Spot, event: str, record_id: str) -> str:
-        """The `ts` of a message of ours; empty when there is none.
+        """Return the `ts` of a message of ours; empty if not found.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer.
+            DeliveryError: Slack refused or did not respond.
         """
         return await self._find(place, event, record_id)
 
     async def with_channel(self, message: SideMessage) -> SideMessage:
-        """A message with the channel of its direct message.
+        """Return a direct message with its channel.
 
         Raises:
-            DeliveryError: Slack refused, or did not answer.
+            DeliveryError: Slack refused or did not respond.
         """
         if message.channel or not message.user:
             return message
@@ -178,20 +178,20 @@ class Posts(PacedCalls):
         return replace(message, channel=str((answer.get("channel") or {}).get("id") or ""))
 
     async def link(self, approval: Approval) -> str:
-        """The address of a card; empty when Slack does not tell it."""
+        """Return the URL of a card; empty if unknown."""
         return await self._link(approval)
 
     async def _link(self, approval: Approval, card: SideMessage | None = None) -> str:
-        """The address of a card, or of the first; empty when Slack does not tell it."""
+        """Return the URL of a card, by default of the first; empty if unknown."""
         channel = card.channel if card is not None else approval.channel_id
         return await self._permalink(channel, card.ts if card is not None else approval.card_ts)
 
     async def thread_link(self, approval: Approval) -> str:
-        """The address of the message that a thread began with."""
+        """Return the URL of a thread's first message."""
         return await self._permalink(approval.channel_id, approval.thread_ts)
 
     async def _permalink(self, channel_id: str, ts: str) -> str:
-        """The address of a message, which never changes; empty when Slack does not tell it."""
+        """Return the permanent URL of a message; empty if unknown."""
         if not ts:
             return ""
         known: str | None = self._links.get((channel_id, ts))
@@ -217,9 +217,9 @@ class Posts(PacedCalls):
         return await super().try_call(method, channel_id, await self.to_recipient(arguments))
 
     async def to_recipient(self, arguments: Mapping[str, Any]) -> Arguments:
-        """Return the arguments of a call; of a stream, with the workspace of its reader.
+        """Add the reader's workspace to the arguments of a stream.
 
-        On Enterprise Grid that may be another workspace than the one where the app is.
+        On Enterprise Grid it may differ from the app's workspace.
         """
         found = dict(arguments)
         if self.team_of is not None and "recipient_user_id" in found:
@@ -229,9 +229,9 @@ class Posts(PacedCalls):
         return found
 
     async def addressed(self, card: Card, mentions: Sequence[str], channel_id: str) -> Card:
-        """A card that calls the people whom it is for, and nobody else; see `addressing`.
+        """Return a card that mentions only its recipients; see `addressing`.
 
-        In a direct message, nobody but its reader is notified.
+        A direct message notifies its reader only.
         """
         if channel_id.startswith("D"):
             return card
@@ -265,7 +265,7 @@ class Posts(PacedCalls):
         begun: str = "",
         key: str = "",
     ) -> str:
-        """The `ts` of the message that an earlier try made; empty when there is none."""
+        """Return the `ts` of a message of an earlier attempt; empty if not found."""
         growing: list[str] = []
         async for message in self._replies(place):
             metadata = message.get("metadata") or {}
@@ -280,7 +280,7 @@ class Posts(PacedCalls):
     async def _replies(
         self, place: Approval | Thread | Spot | Putting
     ) -> AsyncIterator[dict[str, Any]]:
-        """All messages of apps in a thread; outside of threads, the newest ones."""
+        """Yield all messages of apps in a thread; outside of threads, the newest."""
         if not place.thread_ts:
             where = {"channel": place.channel_id, "include_all_metadata": True, "limit": 200}
             answer = await self._call("conversations.history", where)
@@ -308,7 +308,7 @@ class Posts(PacedCalls):
 
 @contextmanager
 def suppress_gone() -> Iterator[None]:
-    """Nothing has to be done about a message that is gone."""
+    """Ignore the error about a deleted message."""
     try:
         yield
     except DeliveryError as error:
@@ -317,10 +317,10 @@ def suppress_gone() -> Iterator[None]:
 
 
 def metadata_of(event: str, record_id: str, **about: object) -> dict[str, Any]:
-    """The metadata of a message: of which kind it is, of which record, and what else is known.
+    """Build message metadata: kind, record, and further fields.
 
-    Source:
-        https://docs.slack.dev/messaging/message-metadata (a list may hold objects, and no texts)
+    Source: https://docs.slack.dev/messaging/message-metadata (a list may hold objects, and no
+    texts)
     """
     given = {
         name: [{"id": one} for one in value] if isinstance(value, list | tuple) else value
@@ -331,7 +331,7 @@ def metadata_of(event: str, record_id: str, **about: object) -> dict[str, Any]:
 
 
 def _shows_part_of(text: str, message: dict[str, Any]) -> bool:
-    """Whether a growing message shows the beginning of a text, whatever marks stand between."""
+    """Whether a growing message shows the beginning of a text, ignoring markup."""
     shown = _words(str(message.get("text") or ""))
     return bool(shown) and _words(mask_text(text)).startswith(shown)
 

@@ -1,4 +1,4 @@
-"""Words that one person alone reads: answers where they clicked or wrote, and of lost places."""
+"""Messages to one person: responses to clicks, and notices of lost threads."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from bot.words import said_to_all, say
 from storage.records import Approval, Thread
 
 LOST_EVENT = "countersign_lost"
-"""Of a direct message that says that a thread cannot be written into any more."""
+"""Event type of a direct message about a thread that cannot be written to."""
 
 
 class PrivateWords(Posts, ABC):
-    """The private words of one workspace."""
+    """Private messages of one workspace."""
 
     @cached_property
     def _addresses(self) -> Addresses:
@@ -71,7 +71,7 @@ class PrivateWords(Posts, ABC):
     async def lose(self, place: Approval | Thread, reason: str) -> None:
         channel_id = place.channel_id
         if channel_id.startswith("D"):
-            return  # the only place where that person could read it
+            return  # there is no other place to reach that person
         opened = await self._ask("conversations.open", {"users": place.requester_id})
         direct = Spot(channel_id=str((opened.get("channel") or {}).get("id") or ""))
         if not direct.channel_id or await self._find(direct, LOST_EVENT, place.thread_id):
@@ -84,7 +84,7 @@ class PrivateWords(Posts, ABC):
 
 
 def lost_text(reason: str, channel: str) -> str:
-    """Say why nothing can be written into a thread any more, and what that means."""
+    """Describe why a thread cannot be written to, and the consequence."""
     match reason:
         case "is_archived" | "is_inactive":
             return say("message.lost_archived", channel=channel)

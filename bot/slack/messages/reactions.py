@@ -1,7 +1,7 @@
-"""Shows on the first message of a thread what waits in it: a reaction, else a line in the channel.
+"""Show a thread's state on its first message: a reaction, or else a line.
 
-Reactions need the scope `reactions:write`. An app that was installed without it learns that from
-Slack's first answer, and writes one line about each request instead, which is edited at its end.
+Reactions need the scope `reactions:write`. Without it, Slack refuses the first call, and the bot
+posts one line per request instead, which is edited at the end.
 """
 
 from __future__ import annotations
@@ -38,35 +38,35 @@ EMOJI: Mapping[str, str] = {
     "nobody": "warning",
     "doubt": "question",
 }
-"""The reactions, by the sign that they show."""
+"""Emoji by reaction name."""
 _REMEMBERED = 1_000
 
 
 class SignCalls(Protocol):
-    """The calls that are needed here."""
+    """Slack calls for reactions."""
 
     async def try_call(
         self, method: str, channel_id: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Call a method that the app can do without; raises `DeliveryError`."""
+        """Call an optional method; raises `DeliveryError`."""
         ...
 
     async def put(self, putting: Putting, card: Card) -> str:
-        """Show a message over the one at its `ts`, or post it; return the `ts`."""
+        """Update the message at its `ts`, or post it; return the `ts`."""
         ...
 
     async def link(self, approval: Approval) -> str:
-        """The address of a card; empty when Slack does not tell it."""
+        """Return the URL of a card; empty if unknown."""
         ...
 
     async def find(self, place: Spot, event: str, record_id: str) -> str:
-        """The `ts` of a message of ours; empty when there is none."""
+        """Return the `ts` of a message of ours; empty if not found."""
         ...
 
 
 @dataclass(slots=True)
 class SlackReactions:
-    """The signs of one workspace; see `bot.ports.threads.Reactions`."""
+    """Reactions of one workspace; see `bot.ports.threads.Reactions`."""
 
     slack: SignCalls
     _has_reactions: bool = True
@@ -111,7 +111,7 @@ class SlackReactions:
             )
 
     async def _write(self, approval: Approval, sign: str, *, look_first: bool) -> None:
-        """Write the line, or edit it; none where the card itself stands in the channel."""
+        """Post or edit the line, unless the card is in the channel itself."""
         channel_id = approval.channel_id
         if channel_id.startswith("D") or approval.place or is_broadcast(approval):
             return
@@ -120,7 +120,7 @@ class SlackReactions:
         if not ts and look_first:
             ts = await self.slack.find(Spot(channel_id=channel_id), ROOT_EVENT, name)
         if not ts and sign != WAITS:
-            return  # nobody was told that it waits
+            return  # no pending line was posted
         who, link = approvers_text(approval), await self.slack.link(approval)
         card = root_card(approval, sign, who=who, link=link)
         putting = Putting(event=ROOT_EVENT, record_id=name, channel_id=channel_id, ts=ts)
@@ -137,5 +137,5 @@ class SlackReactions:
 
 
 def _may_pass(error: DeliveryError) -> bool:
-    """Whether it may be taken later. Slack's plain no about a reaction stays a no."""
+    """Whether a retry may succeed. Slack's refusal of a reaction is final."""
     return error.retry_after is not None or error.is_refusal or not error.took_no_effect

@@ -1,4 +1,4 @@
-"""The messages beside a card: reminders, escalations, nudges, and questions to who asked."""
+"""Messages about a card: reminders, escalations, and questions to requesters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PREFIX = "countersign_"
 
 
 class CardReminders(Posts):
-    """The messages beside the cards of one workspace."""
+    """Messages about the cards of one workspace."""
 
     @said_to_all
     async def remind(
@@ -125,7 +125,7 @@ class CardReminders(Posts):
                 await self._call("chat.update", shown)
 
     async def _posted(self, approval: Approval, message: SideMessage) -> SideMessage | None:
-        """Where a nudge stands; None when it is not in Slack."""
+        """Return a reminder's location; None if it was not posted."""
         if message.ts not in {"", UNKNOWN_TS}:
             return replace(message, channel=message.channel or approval.channel_id)
         message = await self.with_channel(message)
@@ -161,7 +161,7 @@ class CardReminders(Posts):
         return str(answer.get("ts", ""))
 
     async def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
-        """The `ts` of a message beside the card; empty when there is none."""
+        """Return the `ts` of a reminder; empty if not found."""
         ts = approval.reminder_ts if reminder else approval.escalation_ts
         if ts != UNKNOWN_TS:
             return ts

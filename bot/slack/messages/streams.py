@@ -1,4 +1,4 @@
-"""Texts that grow: Slack's own streaming where the workspace has it, else post and update."""
+"""Streamed texts: Slack's native streaming if available, else post and update."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ logger = logging.getLogger(__name__)
 BETWEEN_UPDATES = timedelta(milliseconds=1500)
 BETWEEN_APPENDS = timedelta(milliseconds=700)
 BRIEF = timedelta(milliseconds=200)
-"""A text that is over by then is posted whole."""
+"""Texts that are complete within this time are posted whole."""
 MAX_STREAMED = 3500
-"""Characters that one streamed message may have; the rest of a text follows in further messages."""
+"""Maximum characters of a streamed message; further messages have the rest."""
 
 _NOT_HERE = NOT_HERE | {"team_not_found", "invalid_arguments"}
 
 
 class CallMethod(Protocol):
-    """Calls a method of Slack."""
+    """Calls a Slack method."""
 
     async def __call__(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """Return Slack's answer; raises `DeliveryError`."""
+        """Return Slack's response; raises `DeliveryError`."""
         ...
 
 
 @dataclass
 class Streaming:
-    """Whether there is Slack's own streaming; learnt from its refusals.
+    """Whether native streaming is available; learned from Slack's refusals.
 
     Attributes:
-        is_native: Whether it may be tried at all.
+        is_native: Whether it may be used at all.
         unsupported: Where Slack has refused it.
     """
 
@@ -51,15 +51,15 @@ class Streaming:
     unsupported: Unsupported = field(default_factory=lambda: Unsupported(_NOT_HERE))
 
     def is_in(self, channel_id: str) -> bool:
-        """Whether it may be tried in a channel."""
+        """Whether streaming may be used in a channel."""
         return self.is_native and not self.unsupported.covers(channel_id)
 
 
 def settled(text: str) -> str:
-    """The part of a growing text that may be shown: whole words only, with secrets masked.
+    """Return the part of a growing text to show: whole words, with secrets masked.
 
-    A secret is recognised when it is complete, so the last word is kept back, and with it the words
-    that may be the beginning of a longer secret.
+    A secret is recognized once complete. Therefore the last word is held back, and so are words
+    that may begin a longer secret.
     """
     end = _last_space(text, len(text))
     if (found := _BEGUN.search(text, max(end - _LONGEST, 0), end)) is not None:
@@ -72,17 +72,17 @@ _BEGUN = re.compile(
     rf"|(?<!\d)\d(?:[ -]?\d){{11,18}}(?!\d).{{0,{CARD_WORD_BEHIND}}})\Z",
     re.IGNORECASE | re.DOTALL,
 )
-"""A quoted value that is not closed yet, or digits that may become, or be called, a card number."""
+"""An open quoted value, or digits that may become a card number."""
 _LONGEST = 500
 
 
 def _last_space(text: str, end: int) -> int:
-    """The place behind the last space before `end`; 0 without one."""
+    """Return the position after the last space before `end`; 0 without one."""
     return max(text.rfind(" ", 0, end), text.rfind("\n", 0, end)) + 1
 
 
 def safe_markdown(text: str) -> str:
-    """Markdown in which nothing mentions, links, or draws an image; applies per character."""
+    """Escape Markdown so that nothing mentions, links, or embeds; per character."""
     return escape(text).translate(_INERT)
 
 
@@ -90,29 +90,29 @@ _INERT = str.maketrans({character: f"\\{character}" for character in "\\[]!"})
 
 
 class FinishWith(Protocol):
-    """Shows a whole text in place of a part of it."""
+    """Replaces a partial text with the whole text."""
 
     async def __call__(self, ts: str, text: str, *, look_first: bool) -> str:
-        """Return the `ts`; an empty one was not known. Raises `DeliveryError`.
+        """Return the `ts`; empty if unknown. Raises `DeliveryError`.
 
-        With `look_first`, an earlier call may have made a message whose `ts` is not known.
+        With `look_first`, an earlier call may have posted a message with unknown `ts`.
         """
         ...
 
 
 @dataclass
 class BriefText:
-    """A text that may be over at once: only one that is not begins to grow.
+    """Posts a short text whole, and streams a longer one.
 
-    Most answers are a sentence, and come in one go. They are one post instead of a stream's three
-    calls, and up to three writes less. Slack wants about a second between the posts of a channel,
-    but not between its streams: where a post would have to wait, the text is streamed.
+    Most texts are one sentence, available at once. One post replaces three stream calls and up to
+    three writes. Slack limits posts per channel to about one per second, but not streams: if a post
+    would have to wait, the text is streamed.
 
     Args:
-        growing: Shows a text that takes longer.
+        growing: Streams a longer text.
         begins: See `Notifier.stream`.
         clock: The time now.
-        is_free: Whether a post could leave at once.
+        is_free: Whether a post would not have to wait.
     """
 
     growing: Stream
@@ -145,7 +145,7 @@ class BriefText:
 
 @dataclass
 class GrowingMessage:
-    """A message that is posted with its first words and updated now and then."""
+    """A message that is posted with its first words and updated repeatedly."""
 
     post: Callable[[str], Awaitable[str]]
     update: Callable[[str, str], Awaitable[None]]
@@ -182,14 +182,14 @@ class GrowingMessage:
         try:
             self._ts = await self.post(shown)
         except DeliveryError as error:
-            self._is_unsure = not error.took_no_effect  # a second post would stand beside it
+            self._is_unsure = not error.took_no_effect  # a second post would be a duplicate
             raise
         await self.began(self._ts)
 
 
 @dataclass
 class NativeStream:
-    """A message that grows by Slack's own streaming."""
+    """A message with Slack's native streaming."""
 
     call: CallMethod
     target: dict[str, str]
@@ -214,7 +214,7 @@ class NativeStream:
             return
         ready = settled(self._text)[:MAX_STREAMED]
         if not ready.startswith(self._shown):
-            self._is_broken = True  # a secret came to light; the whole text comes at the end
+            self._is_broken = True  # a secret was shown; the final text masks it
         elif ready[len(self._shown) :].strip():
             self._next_ms = now + milliseconds(BETWEEN_APPENDS)
             await self._show(ready)
@@ -233,7 +233,7 @@ class NativeStream:
         try:
             await self._stop(metadata=self.metadata, **more)
         except DeliveryError:
-            # Whether it took effect or not: this very message gets the whole text.
+            # Even if the call failed, this message gets the whole text.
             return await self.fallback.finish_with(self._ts, text, look_first=False)
         await self._tidy(whole, text)
         return self._ts
@@ -242,7 +242,7 @@ class NativeStream:
         if not self._ts:
             return
         try:
-            await self._stop(metadata=self.metadata)  # or nobody would know it any more
+            await self._stop(metadata=self.metadata)  # otherwise its id would be lost
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
@@ -250,11 +250,10 @@ class NativeStream:
         await self.call("chat.stopStream", channel=self.target["channel"], ts=self._ts, **more)
 
     async def _tidy(self, whole: str, text: str) -> None:
-        """Draw the text once more where code shows the escapes that a stream needs.
+        """Update the text if its code blocks show escapes of the stream.
 
-        Source:
-            https://docs.slack.dev/reference/methods/chat.update (a stream that has ended is an
-            ordinary message; while it goes on, the error is streaming_state_conflict)
+        Source: https://docs.slack.dev/reference/methods/chat.update (a stream that has ended is an
+        ordinary message; while it goes on, the error is streaming_state_conflict)
         """
         if "`" not in whole or safe_markdown(whole) == whole:
             return
@@ -292,4 +291,4 @@ class NativeStream:
             text, self._text = self._text, ""
             await self.fallback.append(text)
         else:
-            self._is_broken = True  # it may have begun: a second one would stand beside it
+            self._is_broken = True  # the stream may have begun: a second one would be a duplicate

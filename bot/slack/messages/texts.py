@@ -1,4 +1,4 @@
-"""The agents' texts: said whole, or streamed while they grow."""
+"""Post agents' texts, whole or streamed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ TEXT_EVENT = "countersign_text"
 
 
 class AgentTexts(Posts):
-    """The texts of one workspace's agents.
+    """Texts of one workspace's agents.
 
     Args:
         client: See `PacedCalls`.
         pacer: See `PacedCalls`.
         healed: See `PacedCalls`.
-        clock: The time now; paces the updates of a growing text.
-        streaming: Whether Slack's own streaming may be tried.
+        clock: The time now; limits updates of a growing text.
+        streaming: Whether Slack's native streaming may be used.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class AgentTexts(Posts):
         return ts
 
     def _growing(self, thread: Thread, key: str, *, began: Began) -> GrowingMessage:
-        """A text that grows in a message of its own, edited again and again."""
+        """Return a text that grows by repeated updates of its own message."""
 
         async def finish_with(ts: str, text: str, *, look_first: bool) -> str:
             post = Post(
@@ -114,7 +114,7 @@ class AgentTexts(Posts):
         arguments: Arguments = {
             "channel": thread.channel_id,
             "ts": ts,
-            "metadata": metadata_of(TEXT_EVENT, record_id),  # or nobody would know it any more
+            "metadata": metadata_of(TEXT_EVENT, record_id),  # otherwise its id would be lost
         }
         try:
             await self._call("chat.stopStream", arguments)
@@ -122,7 +122,7 @@ class AgentTexts(Posts):
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
     async def _replace(self, thread: Thread, ts: str, card: Card, record_id: str) -> bool:
-        """Put a text into a message, which may still be growing; False when it is gone."""
+        """Replace the text of a message, possibly still streaming; False if it is deleted."""
         try:
             await self._update_text(thread, ts, card, record_id)
         except DeliveryError as error:
@@ -160,6 +160,6 @@ class AgentTexts(Posts):
         return str(answer["ts"])
 
     async def _call_stream(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """A piece that would have to wait comes with the next one; only the end is waited for."""
+        """Skip a rate-limited chunk, which the next one includes; wait only for the end."""
         patience = TEXT_PATIENCE if method == "chat.stopStream" else NO_PATIENCE
         return await self._call(method, await self.to_recipient(arguments), patience=patience)

@@ -1,1 +1,1 @@
-"""The messages beside the cards: pure functions from records to Block Kit."""
+"""Render reminders and other messages from records. Pure."""

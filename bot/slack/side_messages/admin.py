@@ -1,4 +1,4 @@
-"""The message to an admin about what nobody can decide: who asks, about what, and why."""
+"""Render the message that asks an admin about an undecidable approval."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SPOKEN = 300
 
 
 def admin_card(approval: Approval, *, by: str, text: str, link: str) -> Card:
-    """Draw it.
+    """Render the message.
 
     Args:
-        approval: NoApprovers, or stuck now.
-        by: Slack user id of who asks.
-        text: What they say beside it; may be empty.
-        link: Address of the card; empty when it is not known.
+        approval: An undecidable approval.
+        by: Slack user id of the asking person.
+        text: Their additional text; may be empty.
+        link: URL of the card; empty if unknown.
     """
     lead = sentence("message.admin", who=person(by), link=title(title_of(approval), link))
     decision = approval.decision

@@ -1,4 +1,4 @@
-"""The message about an emergency: who let what run without the others, and why."""
+"""Render the alert about a break-glass decision: who, what, why."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _REASON = 600
 def alert_card(
     approval: Approval, *, link: str, seen_by: Sequence[str] = (), can_press: bool = True
 ) -> Card:
-    """Say that a call runs without those who are told this.
+    """Render the alert for the bypassed approvers.
 
     Args:
         approval: As decided.
-        link: Address of the card; empty when it is not known.
-        seen_by: User ids of those who said that they have seen this.
-        can_press: Whether somebody who reads it may still say so.
+        link: URL of the card; empty if unknown.
+        seen_by: Slack user ids of people who confirmed the alert.
+        can_press: Whether a reader may still confirm it.
     """
     decision, name = approval.decision, title_of(approval)
     by = person(decision.by if decision is not None else "")

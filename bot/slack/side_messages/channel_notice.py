@@ -1,4 +1,4 @@
-"""The line in a channel about what waits in one of its threads, where reactions are not allowed."""
+"""Render the channel's line about a pending approval, used without reactions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TITLE = 300
 
 
 def root_card(approval: Approval, sign: str, *, who: str, link: str) -> Card:
-    """Write the line.
+    """Render the line.
 
     Args:
-        approval: The record.
+        approval: The approval.
         sign: A name of `bot.approvals.due.thread_reactions`.
         who: Who may decide, in our own words.
-        link: Address of the card; empty when it is not known.
+        link: URL of the card; empty if unknown.
     """
     words = _words(approval, sign, who=who, link=say("message.root_label"))
     final = what_runs(approval)

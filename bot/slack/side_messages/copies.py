@@ -1,4 +1,4 @@
-"""Cards in direct messages: the same card, with where it is from and why it is here."""
+"""Render cards in direct messages: the card, its origin, and the reason for it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from bot.words.mrkdwn import channel, mention
 from storage.records import Approval
 
 Sees = Callable[[Approval, str], Awaitable[bool]]
-"""Whether somebody may read all of a request now; raises `DirectoryError` where nobody knows."""
+"""Returns whether a person may read the whole request now; raises `DirectoryError`."""
 
 
 async def sees_all(_: Approval, __: str) -> bool:
-    """Whether somebody may read a request: everybody may, where nobody looks them up."""
+    """Return True, for use without look-ups."""
     return True
 
 
 async def may_read(sees: Sees, approval: Approval, copy: SideMessage) -> bool:
-    """Whether the reader of a card beside the first may still read all of it.
+    """Whether the reader of a copied card may still read all of it.
 
     Raises:
-        DeliveryError: It could not be looked up now: the card is drawn later.
+        DeliveryError: The look-up failed; the card is updated later.
     """
     if not copy.user:
         return True
@@ -44,7 +44,7 @@ async def may_read(sees: Sees, approval: Approval, copy: SideMessage) -> bool:
 
 
 def withheld_card() -> Card:
-    """The card of somebody who may not see the request any more: nothing of it."""
+    """Return the card of a person who may not see the request any more."""
     words = say("line.withheld")
     return Card(text=words, blocks=[context(plain(words))])
 
@@ -52,12 +52,12 @@ def withheld_card() -> Card:
 def copy_lead(
     approval: Approval, copy: SideMessage, *, link: str, approvers_text: str
 ) -> list[str]:
-    """The lines of a card in a direct message that the one in the thread does not need.
+    """Return the lines that only a card in a direct message has.
 
     Args:
-        approval: Pending.
-        copy: Where it stands; one in a channel has the lines of every card.
-        link: Address of the thread; empty when it is not known.
+        approval: A pending approval.
+        copy: Its location; one in a channel has the lines of a normal card.
+        link: URL of the thread; empty if unknown.
         approvers_text: Who may decide, in our own words.
     """
     who, place = asked_by(approval), channel(approval.channel_id)
@@ -71,7 +71,7 @@ def copy_lead(
 
 
 def _why(approval: Approval, copy: SideMessage) -> str:
-    """Why one person can decide, where that is certain; empty where only a look-up would tell."""
+    """Return why the person can decide; empty if it needs a look-up."""
     try:
         terms = terms_of(approval)
         names = asked_groups(terms, approval.stage, steps_of(approval))
@@ -86,5 +86,5 @@ def _why(approval: Approval, copy: SideMessage) -> str:
     handles = {handle for one in groups for handle in one.usergroups}
     is_open = any(one.here or one.channels for one in groups)
     if copy.key.startswith((OWN, BATCH)) and len(handles) == 1 and not is_open:
-        return say("line.why_you", group=mention(*handles))  # looked up when it was sent
+        return say("line.why_you", group=mention(*handles))  # looked up when the card was sent
     return ""

@@ -1,4 +1,4 @@
-"""The private answer to one who wrote a verdict as a reply: what waits, and where to decide it."""
+"""Render the ephemeral reply to a decision typed as text: pending approvals."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bot.words import say
 from storage.records import Approval, Status
 
 MOST_CHOICES = 3
-"""Requests with their buttons; the others are decided on their cards."""
+"""Maximum number of requests with buttons; the others are decided on their cards."""
 _TITLE = 300
 
 
 def choice_card(text: str, approvals: Sequence[Approval]) -> Card:
-    """Draw an answer with a button for each request; what is decided by now has none."""
+    """Render the reply with a button for each pending request."""
     waiting = [one for one in approvals if one.status is Status.PENDING]
     blocks = [
         section(text),
@@ -30,6 +30,6 @@ def choice_card(text: str, approvals: Sequence[Approval]) -> Card:
 
 
 def _choice(approval: Approval) -> Iterator[Block]:
-    """The title, and what opens all of the request."""
+    """Yield the title and the button that opens the request."""
     yield {"type": "section", "text": plain(clip(title_of(approval), _TITLE))}
     yield actions(*yes_buttons(shown_question(approval), TITLE_ALONE))

@@ -1,7 +1,4 @@
-"""The message of a standing grant: what runs by it without a question, and until when.
-
-There is one for each grant, drawn again with each use.
-"""
+"""Render the message of a standing grant, which is updated with each use."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ from storage.records import Approval, Grant
 
 _NAMES = 300
 _VALUE = 2_000
-"""Characters of an argument that a permission has let run."""
+"""Maximum characters of an argument of a covered call."""
 
 
 def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
-    """Draw it."""
+    """Render the message."""
     used, runs = len(grant.uses), what_runs(approval)
     over, title = _over(grant, used, now_ms), title_of(runs)
     state = _state(grant)
@@ -41,7 +38,7 @@ def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
 
 @masked_once()
 def use_words(grant: Grant, call: Approval, number: int) -> str:
-    """Say what a grant lets run, with its arguments."""
+    """Describe a use of the grant, with the arguments."""
     return say("message.grant_run", n=number, of=grant.max_uses, what=long_text(call, _VALUE))
 
 
@@ -68,7 +65,7 @@ def _details(approval: Approval, title: str) -> Block:
 
 
 def _over(grant: Grant, used: int, now_ms: int) -> str:
-    """Why nothing starts by it any more; empty while something may."""
+    """Return why the grant has ended; empty while it can be used."""
     if grant.is_void:
         return say("message.grant_lost", who=mention(grant.granter_id))
     if grant.ended_ms is not None and grant.ended_by:
@@ -81,7 +78,7 @@ def _over(grant: Grant, used: int, now_ms: int) -> str:
 
 
 def _scope(grant: Grant) -> str:
-    """The calls that run by it, beside this one."""
+    """Describe the calls that the grant covers."""
     if not grant.vary:
         return say("message.grant_exact")
     return say("message.grant_vary", names=clip(", ".join(grant.vary), _NAMES))

@@ -1,4 +1,4 @@
-"""The message that asks those who requested something what somebody wants to know."""
+"""Render a person's question to the requesters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _WHOLE = 2_500
 def question_message(
     approval: Approval, *, by: str, text: str, mentions: Sequence[str], link: str = ""
 ) -> Card:
-    """Ask those who asked for something what somebody wants to know before it is decided.
+    """Render the question.
 
     Args:
-        approval: What it is about.
-        by: Slack user id of who asks.
+        approval: The approval.
+        by: Slack user id of the asking person.
         text: The question.
-        mentions: Slack user ids of whom it is for; none where the agent is asked.
-        link: Address of the card; empty when it is not known.
+        mentions: Slack user ids of the recipients; empty if the agent is asked.
+        link: URL of the card; empty if unknown.
     """
     if not mentions:
         about = title(title_of(approval), link)
@@ -45,14 +45,14 @@ def question_message(
 def closed_question(
     approval: Approval, *, by: str, text: str, is_answered: bool, link: str = ""
 ) -> Card:
-    """Write the same message when no answer is needed any more; nobody is mentioned to answer.
+    """Render the question when no answer is needed any more, without mentions.
 
     Args:
-        approval: What it is about.
-        by: Slack user id of who asked.
+        approval: The approval.
+        by: Slack user id of the asking person.
         text: The question.
-        is_answered: Whether it was answered; else what it is about is over.
-        link: Address of the card; empty when it is not known.
+        is_answered: Whether it was answered; otherwise the approval has ended.
+        link: URL of the card; empty if unknown.
     """
     asked = sentence("message.asked", by=person(by), link=title(title_of(approval), link))
     if is_answered:

@@ -1,7 +1,7 @@
-"""The messages beside the cards: one line each, with the way to the card.
+"""Render reminders and escalation messages, one line each, with a link to the card.
 
-A reminder, the one to backup people, and whatever else asks somebody to look: each says whom it is
-for, what waits, and what happens when nobody decides. When it is decided, each says so.
+Each names its recipients, the request, and what happens without a decision. After the decision,
+each says so.
 """
 
 from __future__ import annotations
@@ -44,30 +44,24 @@ _ENDS = {
 
 
 def reminder_text(approval: Approval, mentions: Sequence[str], *, link: str = "") -> Card:
-    """Write a reminder for the thread of a pending approval.
+    """Render a reminder for the thread of a pending approval.
 
     Args:
-        approval: The record.
-        mentions: Ids of people and user groups, each mentioned once; others are left out.
-        link: Address of the card; empty when it is not known.
-
-    Returns:
-        The message.
+        approval: The approval.
+        mentions: Ids of people and user groups, each mentioned once; others are ignored.
+        link: URL of the card; empty if unknown.
     """
     return nudge_text(approval, "reminder", mentions, link=link)
 
 
 def escalation_text(approval: Approval, backups: Sequence[str], *, link: str = "") -> Card:
-    """Ask the backup people in the thread of a pending approval.
+    """Render the message to the backup people of a pending approval.
 
     Args:
-        approval: The record.
-        backups: As frozen in the record: user ids, user group ids, or `channel`. Each is mentioned
-            once, but for the channel, which is named in words.
-        link: Address of the card; empty when it is not known.
-
-    Returns:
-        The message.
+        approval: The approval.
+        backups: Frozen user ids, user group ids, or `channel`. Each is mentioned once, except for
+            the channel, which is named.
+        link: URL of the card; empty if unknown.
     """
     if CHANNEL not in backups:
         return nudge_text(approval, "escalation", backups, link=link)
@@ -78,16 +72,13 @@ def escalation_text(approval: Approval, backups: Sequence[str], *, link: str = "
 
 
 def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: str = "") -> Card:
-    """Write a message of the ladder: it says why it comes, and where the card is.
+    """Render a message of the escalation: its reason and a link to the card.
 
     Args:
-        approval: The record.
+        approval: The approval.
         kind: See `bot.ports.notifier.SideMessage`.
         mentions: Ids of people and user groups, each mentioned once.
-        link: Address of the card; empty when it is not known.
-
-    Returns:
-        The message.
+        link: URL of the card; empty if unknown.
     """
     who, what = people(_tagged(mentions)), _title(approval, link)
     until = NOTHING if kind == QUIET else deadline(approval)
@@ -96,7 +87,7 @@ def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: 
 
 
 def _why(approval: Approval, kind: str, who: Piece, link: Piece) -> Piece:
-    """Say why the message comes; the first after an edit, that people are asked because of it."""
+    """Return the message's reason; the first one after an edit names the edit."""
     if kind == "quiet":
         return sentence("message.quiet", link=link)
     if kind == "mention" and approval.edited_by and not approval.reminders:
@@ -114,7 +105,7 @@ _WHY = {
 
 
 def deadline(approval: Approval) -> Piece:
-    """Say until when it waits, and what happens then."""
+    """Describe the expiry and its effect."""
     when = moment(approval.expires_ms)
     if approval.kind is Kind.QUESTION:
         return sentence("line.expires_answer", when=when)
@@ -125,15 +116,15 @@ def deadline(approval: Approval) -> Piece:
 
 
 def line_card(approval: Approval, places: Sequence[str], *, link: str = "") -> Card:
-    """Draw the line that stands in the thread of an approval whose cards are elsewhere.
+    """Render the line in the thread of an approval whose cards are elsewhere.
 
     Args:
-        approval: The record; pending.
-        places: Ids of the people and channels that have the cards.
-        link: Address of a card that everybody can open; empty where there is none.
+        approval: A pending approval.
+        places: Ids of people and channels that have the cards.
+        link: URL of a card that everyone can open; empty without one.
 
     Returns:
-        The line: who asked can take it back there.
+        The line, with a button for requesters to withdraw it.
     """
     found = people(places)
     who = found if found.blocks else words(say("line.nobody_yet"))
@@ -146,16 +137,13 @@ def line_card(approval: Approval, places: Sequence[str], *, link: str = "") -> C
 
 
 def concluded_text(approval: Approval, *, link: str = "") -> Card:
-    """Write what a message beside a card says when all is over.
+    """Render a reminder after the approval has ended, without mentions.
 
-    It stays true whatever becomes of the decision later: how it ended, the card says.
+    The text names no outcome, so it stays true; the card shows the outcome.
 
     Args:
-        approval: The record, not pending any more.
-        link: Address of the card; empty when it is not known.
-
-    Returns:
-        The message, without mentions of those who were asked.
+        approval: An ended approval.
+        link: URL of the card; empty if unknown.
     """
     sign, what = sign_of(approval), _title(what_runs(approval), link)
     by = approval.decision.by if approval.decision is not None else ""
@@ -192,5 +180,5 @@ def _title(approval: Approval, link: str) -> Piece:
 
 
 def _tagged(names: Sequence[str]) -> list[str]:
-    """People and user groups; channels notify nobody."""
+    """Return people and user groups; channels notify nobody."""
     return [one for one in names if one[:1] in {"U", "W", "S"}]

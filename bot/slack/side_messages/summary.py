@@ -1,4 +1,4 @@
-"""The message that sums up a thread: each request in a line, and how it ended."""
+"""Render a thread's summary: each request in a line, with its outcome."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _SIGNS: Mapping[str, tuple[str, str, str]] = {
     ),
     "cancelled": ("black_square_for_stop", "message.summary_cancelled", "message.end_cancelled"),
 }
-"""The symbol of each end, the words that count it, and the word for it."""
+"""By outcome: the symbol, the text key of the count, and the text key of the outcome."""
 _EDITED = "pencil2"
 
 
 def summary_card(over: Sequence[Approval]) -> Card:
-    """Write it.
+    """Render the summary.
 
     Args:
-        over: Requests that have come to their end, the oldest first; at least one.
+        over: Ended requests, the oldest first; at least one.
     """
     ends = Counter(_sign(one) for one in over)
     counted = ", ".join(say(_SIGNS[sign][1], n=ends[sign]) for sign in _SIGNS if ends[sign])
@@ -72,7 +72,7 @@ def _line(approval: Approval) -> list[Block]:
 
 
 def _changes(approval: Approval) -> str:
-    """Old and new of what people edited before they let it run, with secrets masked."""
+    """Return old and new values of approved edits, masked."""
     if approval.status is not Status.APPROVED:
         return ""
     return clip(changes_text(approval, most=_MOST_CHANGES).replace("\n", "; "), _CHANGES)

@@ -1,4 +1,4 @@
-"""The private answer to one who wants to stop what they asked for: words, and the button itself."""
+"""Render the ephemeral reply to a typed withdrawal, with buttons."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bot.words import say
 from storage.records import Approval
 
 MOST_OFFERED = 5
-"""Requests with a button of their own; the others are taken back on their cards."""
+"""Maximum number of requests with buttons; the others are withdrawn on their cards."""
 _TITLE = 300
 
 
 def withdrawal_card(text: str, approvals: Sequence[Approval]) -> Card:
-    """Draw an answer with a *Withdraw…* button for each request; the card may be far above."""
+    """Render a reply with a *Withdraw…* button for each request."""
     blocks = [section(text), *(_offer(approval) for approval in approvals[:MOST_OFFERED])]
     if (left := len(approvals) - MOST_OFFERED) > 0:
         blocks.append(context(mrkdwn(say("message.more_to_withdraw", n=left))))

@@ -1,1 +1,1 @@
-"""The words that people type: after the slash command, or after a mention in a thread."""
+"""Typed commands: after the slash command, or after a mention in a thread."""

@@ -1,4 +1,4 @@
-"""The asker of a word, and the answer that they alone read."""
+"""The person who typed a command, and the private answer."""
 
 from __future__ import annotations
 
@@ -26,51 +26,51 @@ _MOST_QUOTED = 40
 
 
 class TypoError(UserFacingError):
-    """A word that cannot be read; says how it is written."""
+    """A word that cannot be parsed; the text shows the format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedAnswer:
-    """An answer that one person reads."""
+    """A private answer."""
 
     text: str
     blocks: Sequence[Block] = ()
 
 
 class ListSource(Protocol):
-    """Makes the lists that one person sees: `bot.slack.home.homes.Composer`."""
+    """Builds a person's lists; see `bot.slack.home.homes.Composer`."""
 
     @property
     def overviews(self) -> HomeDataReader:
-        """Finds what a person has to do with."""
+        """Collects a person's data."""
         ...
 
     @property
     def channel_name(self) -> Callable[[str], Awaitable[str]]:
-        """Gives the name of a channel, without `#`."""
+        """Returns a channel's name, without `#`."""
         ...
 
     @property
     def has_slack(self) -> Callable[[], bool]:
-        """Tells whether Slack takes the bot's calls."""
+        """Returns whether Slack accepts the bot's calls."""
         ...
 
     async def check(self, actor: Actor) -> Person:
-        """Refuse who has no say here; return who it is."""
+        """Look up a person; refuse non-members."""
         ...
 
     async def overview(self, actor: Actor) -> HomeData:
-        """All that somebody has to do with."""
+        """Collect a person's data."""
         ...
 
     async def waiting_items(self, actor: Actor) -> tuple[int, list[Block]]:
-        """Count what waits for somebody, and draw the first page of it."""
+        """Count a person's pending approvals, and render their first page."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Somebody who has typed a word, and what they may do by it."""
+    """The person who typed a command, and the use cases of commands."""
 
     actor: Actor
     team_id: str
@@ -82,25 +82,25 @@ class Asker:
     spawn: Spawn
 
     async def reader(self) -> TimeReader:
-        """How they read times.
+        """Return the person's time format.
 
         Raises:
-            NotApproverError: They have no say here.
-            DirectoryError: Who they are could not be looked up.
+            NotApproverError: The person is not a member.
+            DirectoryError: The person could not be looked up.
         """
         person = await self.composer.check(self.actor)
         overviews = self.composer.overviews
         return TimeReader.of(person, overviews.clock(), zone=overviews.policy.timezone)
 
     async def moment(self, words: Sequence[str]) -> int:
-        """The time that they typed, by the clock on their wall.
+        """Parse a time that the person typed, in their time zone.
 
         Args:
             words: Such as `until fri 18:00`, or `for 3 days`.
 
         Raises:
-            TypoError: It cannot be read.
-            DirectoryError: Their zone could not be looked up.
+            TypoError: The time is invalid.
+            DirectoryError: Their time zone could not be looked up.
         """
         overviews = self.composer.overviews
         person = await overviews.directory.person(self.actor.user_id)
@@ -117,10 +117,10 @@ class Asker:
 
 
 def person_named(word: str) -> str:
-    """The Slack user id that a mention names.
+    """Return the Slack user id of a mention.
 
     Raises:
-        TypoError: It is none that Slack made of a name.
+        TypoError: It is no mention made by Slack.
     """
     found = _PERSON.fullmatch(word)
     if found is None:
@@ -129,15 +129,15 @@ def person_named(word: str) -> str:
 
 
 def is_person(word: str) -> bool:
-    """Whether a word is meant to name somebody."""
+    """Whether a word is meant as a person."""
     return word.startswith(("@", "<@"))
 
 
 def quoted(word: str) -> str:
-    """A word of somebody's, as Slack sent it, inside a sentence of ours."""
+    """Return a person's word for use in our text."""
     return clip_mrkdwn(unescape(word), _MOST_QUOTED)
 
 
 def when() -> str:
-    """How a time is written."""
+    """Return the format of times."""
     return say("command.when")

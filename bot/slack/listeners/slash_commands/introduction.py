@@ -1,4 +1,4 @@
-"""An agent's answer to who it is: what it does alone, what it asks about, and who decides."""
+"""An agent's self-description: tools, approvals, approvers."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _WHO = re.compile(
 
 
 def asks_who(words: str) -> bool:
-    """Whether a message asks the agent who it is, and nothing else."""
+    """Whether a message only asks who the agent is."""
     return _WHO.fullmatch(words.strip().rstrip("?!. ")) is not None
 
 
 def introduction(facts: AgentFacts, *, terms_text: str, at_ms: int) -> str:
-    """Write the answer, in mrkdwn.
+    """Return the description, in mrkdwn.
 
     Args:
         facts: The agent.
-        terms_text: The terms of what no rule speaks of, as a policy gives them; empty without any.
-        at_ms: Whoever is on duty then decides.
+        terms_text: The policy's default terms; may be empty.
+        at_ms: Time for rotations.
     """
     what = clip_mrkdwn(facts.description.strip(), _LONGEST)
     name = escape(facts.name)

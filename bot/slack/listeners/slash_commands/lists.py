@@ -1,4 +1,4 @@
-"""Words that list: requests that wait, own ones, those that ended, grants, and the bot's health."""
+"""Commands for lists: pending, own and ended requests, grants, health."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _shown(approval: Approval, names: ShownNames, reader: TimeReader, by: str) -
 
 
 def _rest(count: int) -> list[Block]:
-    """Say that there is more than the list has."""
+    """Return the line that says that there are more."""
     if count <= PAGE:
         return []
     words = say("home.range", **{"from": 1, "to": PAGE, "all": count})

@@ -1,4 +1,4 @@
-"""`quiet 22:00-07:00`: when not to message somebody."""
+"""The command `quiet 22:00-07:00`: set quiet hours."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def quiet(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 def read_hours(typed: str, reader: TimeReader) -> tuple[str, str]:
-    """Read from when, and until when, as `22:00` and `07:00`.
+    """Parse quiet hours into start and end, as `22:00` and `07:00`.
 
     Args:
         typed: Such as `22:00-07:00`, `22-7`, or `10pm to 7am`; in lower case.
-        reader: Who typed it.
+        reader: The person's time format.
 
     Raises:
-        TypoError: It cannot be read, or is no time at all.
+        TypoError: The input is invalid.
     """
     found = _HOURS.fullmatch(typed)
     times = [] if found is None else [_clock(*found.groups()[:3]), _clock(*found.groups()[3:])]
@@ -49,7 +49,7 @@ def read_hours(typed: str, reader: TimeReader) -> tuple[str, str]:
 
 
 def hours_text(person: PersonRecord, reader: TimeReader) -> str:
-    """Say when somebody gets no messages; empty where they get them at any time."""
+    """Describe a person's quiet hours; empty without any."""
     if not person.quiet_from:
         return ""
     times = {"from": reader.wall(person.quiet_from), "to": reader.wall(person.quiet_until)}
@@ -57,7 +57,7 @@ def hours_text(person: PersonRecord, reader: TimeReader) -> str:
 
 
 def _clock(hour: str, minute: str | None, half: str | None) -> str | None:
-    """A time of day as `22:00`; None for one that there is not."""
+    """Return a time of day as `22:00`; None if invalid."""
     number = int(hour)
     if half is not None:
         if not 1 <= number <= 12:

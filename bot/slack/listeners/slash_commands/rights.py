@@ -1,4 +1,4 @@
-"""Words about one's own right: be away, be back, hand it on."""
+"""Commands for absences and delegations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def delegate(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 def _instead(words: str, old: Sequence[str], new: str) -> str:
-    """Say also whose delegation has ended by a new one."""
+    """Add whose delegation a new one has ended."""
     others = [mention(one) for one in old if one != new]
     if not others:
         return words
@@ -117,7 +117,7 @@ def _is_off(words: Sequence[str]) -> bool:
 
 
 def _who(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The person behind the last `for`, and the words before; empty where there is none."""
+    """Split at the last `for`: the person behind it, and the words before."""
     places = [place for place, word in enumerate(words[:-1]) if word.lower() == "for"]
     if places and is_person(words[places[-1] + 1]):
         return person_named(" ".join(words[places[-1] + 1 :])), words[: places[-1]]
@@ -127,10 +127,10 @@ def _who(words: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def _with_group(words: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Words before `for`, and the group behind it; empty where there is none.
+    """Split at `for`: the words before, and the group behind it; empty without one.
 
     Raises:
-        TypoError: It is not one name.
+        TypoError: The group is not one name.
     """
     lowered = [word.lower() for word in words]
     if "for" not in lowered[1:]:

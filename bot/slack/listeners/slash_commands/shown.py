@@ -1,7 +1,7 @@
-"""The lists that people typed for: redrawn when their reader has used a button in them.
+"""Lists shown by commands: updated after a click in them.
 
-Slack lets a private message be changed only by the address that comes with a click in it. So that
-address is kept until its reader has done something; it is lost with the process.
+Slack lets an ephemeral message be changed only through the `response_url` of a click in it. The URL
+is kept in memory until the person's action is done.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Respond = Callable[..., Awaitable[bool]]
 
 
 def marked(answered: TypedAnswer, typed: str) -> Sequence[Block]:
-    """The blocks of an answer, each with what was typed, so that a click in it tells that."""
+    """Return an answer's blocks, marked with the typed command."""
     if len(typed) > _MOST_TYPED:
         return answered.blocks
     return [
@@ -35,19 +35,19 @@ def marked(answered: TypedAnswer, typed: str) -> Sequence[Block]:
 
 @dataclass(frozen=True, slots=True)
 class ShownLists:
-    """The lists in which people have clicked last, by person."""
+    """The list in which each person clicked last."""
 
     _clicked: LRUCache[str, tuple[str, str]] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     def clicked(self, user_id: str, action: Mapping[str, Any], address: str) -> None:
-        """Keep the address of a list that somebody clicks in; nothing for another click."""
+        """Remember the URL of a clicked list; ignore other clicks."""
         block_id = action.get("block_id")
         if address and isinstance(block_id, str) and block_id.startswith(_PREFIX):
             _, _, typed = block_id.removeprefix(_PREFIX).partition(":")
             self._clicked[user_id] = (typed, address)
 
     async def redraw(self, asker: Asker, respond: Respond) -> None:
-        """Draw the list again in which somebody clicked, once they have done something."""
+        """Update the clicked list after the person's action."""
         typed, address = self._clicked.pop(asker.actor.user_id, ("", ""))
         if address:
             answered = await answer(asker, typed)

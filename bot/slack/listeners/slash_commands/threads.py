@@ -1,4 +1,4 @@
-"""A word behind a mention in a thread, where Slack has no commands: answered privately there."""
+"""Commands after a mention in a thread, where Slack has no slash commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def word_of(incoming: Incoming) -> str:
-    """The word that a reply in a thread says to the bot; empty for what an agent should read."""
+    """Return the command in a reply; empty if the reply is for the agent."""
     is_reply = incoming.thread_ts != incoming.ts
     if not is_reply or not incoming.is_mention:
         return ""
@@ -29,7 +29,7 @@ def word_of(incoming: Incoming) -> str:
 
 
 async def answer_word(client: AsyncWebClient, asker: Asker, incoming: Incoming, typed: str) -> None:
-    """Do what somebody wrote, and tell them alone; Slack is told nothing twice."""
+    """Execute a command and answer privately, once per message."""
     try:
         found = await answer(asker, typed)
         await client.chat_postEphemeral(

@@ -1,4 +1,4 @@
-"""The table of words, and the answer to one that is not in it. Nothing is approved by a word."""
+"""Table of commands. No command approves anything."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ WORDS: Mapping[str, Work] = {
     "delegate": rights.delegate,
 }
 _ALONE = frozenset({"list", "mine", "decided", "back", "permissions", "grants", "health", "help"})
-"""Words with nothing behind them."""
+"""Commands without arguments."""
 _OF_THREADS = frozenset({"stop"})
-"""Words that mean the thread itself where they are written in one."""
+"""Commands that refer to the thread in which they are typed."""
 
 
 async def answer(asker: Asker, typed: str) -> TypedAnswer:
-    """Do what somebody typed, in their language; return what they read."""
+    """Execute what a person typed, in their language; return the answer."""
     words = typed[:MOST_TYPED].split()
     with speaking(await _locale(asker)):
         try:
@@ -57,9 +57,9 @@ async def answer(asker: Asker, typed: str) -> TypedAnswer:
 
 
 def is_word(typed: str) -> bool:
-    """Whether a mention in a thread says one of the words, and nothing that an agent should read.
+    """Whether a mention in a thread is a command.
 
-    A sentence that only begins with such a word is for the agent.
+    A sentence that only begins with a command is for the agent.
     """
     words = typed.lower().split()
     match words:
@@ -78,10 +78,10 @@ def is_word(typed: str) -> bool:
 
 
 def _work(words: Sequence[str]) -> Work:
-    """The work of what was typed.
+    """Return the function of a command.
 
     Raises:
-        TypoError: There is no such word.
+        TypoError: The command is unknown.
     """
     word = words[0].lower() if words else "list"
     work = WORDS.get(word)
@@ -91,7 +91,7 @@ def _work(words: Sequence[str]) -> Work:
 
 
 def _is_stop_of_nothing(words: Sequence[str]) -> bool:
-    """Whether more stands behind `stop` than the number of a permission."""
+    """Whether `stop` is followed by more than a grant's number."""
     match [word.lower() for word in words]:
         case ["stop", number]:
             return not (number.isascii() and number.isdigit())
