@@ -67,6 +67,7 @@ class CancelToken:
         if mode not in get_args(CancelMode):
             known = ", ".join(map(repr, get_args(CancelMode)))
             raise AgentConfigError(f"a run cannot be stopped at {mode!r}; use {known}")
+        # `now` is final: a later call cannot make the request less urgent.
         if self.mode != "now":
             self.mode = mode
         if mode == "now":

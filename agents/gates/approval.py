@@ -31,12 +31,14 @@ class DecisionGate(CallGate):
         return declined(info, answer)
 
     def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:
+        # Only a review has an answer to remove: the edit.
         if ask.kind == "review" or type(info) is not ReviewEditInfo:
             return info
         return ApprovalInfo(**{one.name: getattr(info, one.name) for one in fields(info)})
 
     @property
     def _defers(self) -> bool:
+        # Such an inner gate applies the policy together with its own request.
         return any(gate.always_asks for gate in gates_in(self.tool))
 
     def _wanted(

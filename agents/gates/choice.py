@@ -69,6 +69,7 @@ class ChoiceGate(CallGate):
         """Validate arguments, with or without the chosen one; see `Tool.validate`."""
         if self.parameter in arguments:
             return self.tool.validate(arguments)
+        # The model may omit the argument; the first option lets the other arguments be validated.
         first = self.options[0]
         value = first.id if first.value is None else first.value
         probe = {**arguments, self.parameter: [value] if self.multiple else value}

@@ -53,9 +53,11 @@ class CompleteGate(CallGate):
         try:
             full = self.tool.validate(known)
         except InvalidArgumentsError as error:
+            # Errors about arguments that people will fill in do not count.
             left = [one for one in error.errors if one.path not in {(name,) for name in absent}]
             if left:
                 raise InvalidArgumentsError(left) from error
+            # The failed validation has filled in no defaults.
             full = {**self._defaults(), **known}
         return {name: value for name, value in full.items() if name not in absent}
 

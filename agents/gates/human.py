@@ -246,12 +246,14 @@ class HumanInterrupt(CallInfo):
             self._check_request(response)
 
     def _check_request(self, response: HumanResponse) -> None:
+        # An `accept` may omit the call.
         request = response.request or self.action_request
         if request.action not in {"", self.tool_name}:
             raise ResumeDataError(
                 f"a response cannot switch tools: {self.tool_name!r} was asked about, "
                 f"not {request.action!r}; nothing ran"
             )
+        # Computed here, because the digest of a response is optional.
         digest = self.digest_of(request.args, ruling=response.ruling)
         if response.digest is not None:
             self.check_digest(response.digest, digest)

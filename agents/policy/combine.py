@@ -81,10 +81,10 @@ def strictest(rulings: Collection[object]) -> Ruling:
     """Merge rulings to the strictest one: deny before ask before allow.
 
     Several rulings that ask become one request: approval before review, all rule names, the shorter
-    times, and only approvers and backup approvers whom every ruling that names any has named. If
-    nobody is left, or two different rules have the same name, the call is denied. A person whom a
-    ruling with approvers does not name cannot be a backup approver either. To request approval of
-    different people one after the other, nest gates instead.
+    times, and only approvers and backup approvers whom every ruling that names any has named. The
+    call is denied if no approver is left, or if two different rules have the same name. A person
+    whom a ruling with approvers does not name cannot be a backup approver either. To request
+    approval of different people one after the other, nest gates instead.
 
     Args:
         rulings: At least one. Any other object denies the call.
@@ -104,6 +104,7 @@ def strictest(rulings: Collection[object]) -> Ruling:
 def _merged(asks: list[Ask]) -> Ruling:
     approvers = _named_by_all([ask.approvers for ask in asks])
     backups = _named_by_all([ask.backups for ask in asks])
+    # Equal rulings count once; otherwise they would seem to share a name.
     asks = list(dict.fromkeys(asks))
     rules = [ask.rule for ask in asks]
     if len(set(rules)) < len(rules):

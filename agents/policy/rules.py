@@ -154,6 +154,7 @@ class Rule:
         if not self.is_about(call.tool, call.tags):
             return False
         results = {condition.holds(call.arguments) for condition in self.when}
+        # One false condition decides, whatever the undecided ones are.
         if False in results:
             return False
         return None if None in results else True
@@ -209,6 +210,7 @@ class RulePolicy:
         found: list[Ruling] = []
         for rule in self.rules:
             matches = rule.matches(call)
+            # An undecided rule counts, too: the call may be one that it is meant for.
             if matches is not False:
                 found.append(rule.then)
             if matches:
@@ -279,6 +281,7 @@ def _number(value: object) -> Decimal | None:
     """Read a number or a text of digits; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    # No number is that long, and parsing a long text takes time.
     if isinstance(value, str) and len(value) > _DIGITS:
         return None
     try:
@@ -291,6 +294,7 @@ def _number(value: object) -> Decimal | None:
 def _same(value: object, wanted: Json) -> bool | None:
     """Whether a value is equal; None if it has another type or is almost equal."""
     if not _is_like(value, wanted):
+        # A value is certainly not null; other types may hold the same value in another form.
         return False if wanted is None else None
     match wanted:
         case list():
@@ -300,6 +304,7 @@ def _same(value: object, wanted: Json) -> bool | None:
             items = [found.get(name) for name in wanted]
             return set(found) == set(wanted) and _same_items(items, list(wanted.values()))
         case str(text) if value != text:
+            # "DELETE " may be meant as "delete", so the texts are not certainly different.
             return None if _folded(str(value)) == _folded(text) else False
         case _:
             is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)

@@ -61,6 +61,7 @@ class HookAnswers:
         """Forget the answers of hooks that the agent has passed."""
         scope = current_scope("a hook")
         for slot in [slot for slot in self.by_slot if _hook_of(slot) in hooks]:
+            # Claimed, so that a later hook does not find them.
             scope.run.claimed.update(self.by_slot.pop(slot))
         # After a crash the journal may already contain the hooks' results. Then they do not run
         # here, and neither their answers nor their starts may apply to a later point.
@@ -89,6 +90,7 @@ class HookAnswers:
 
     def _keep(self, scope: Scope, slot: str, point: InterruptNode) -> None:
         run, below = scope.run, point.address.segments[len(scope.address) :]
+        # Gates store their answers in their own state.
         if not run.is_live(point) or isinstance(point.info, CallInfo):
             return
         if any(segment.type in _OTHERS for segment in below):

@@ -60,6 +60,7 @@ def _of_lists(before: list[Json], after: list[Json]) -> Change | None:
             if change is not None:
                 items[str(at)] = change
         return {"items": items} if items else None
+    # Lists usually change in one place, so one replaced range is enough.
     start = _same_count(before, after)
     end = _same_count(reversed(before[start:]), reversed(after[start:]))
     return {"splice": [start, len(before) - start - end, after[start : len(after) - end]]}
@@ -85,6 +86,7 @@ def _is_same(one: Json, other: Json) -> bool:
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
+    # `repr` tells 0.0 from -0.0 and makes NaN equal to itself.
     return repr(one) == repr(other) if isinstance(one, float) else one == other
 
 
@@ -101,6 +103,7 @@ def _changed(data: Json, change: Change) -> Json:
     items = list(cast("list[Json]", data))
     if "splice" in change:
         start, count, values = cast("tuple[int, int, list[Json]]", change["splice"])
+        # Python would clamp a wrong range without an error.
         if not 0 <= start <= start + count <= len(items):
             raise IndexError(start)
         items[start : start + count] = values

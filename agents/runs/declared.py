@@ -66,6 +66,7 @@ def agents_declared(agent: Agent) -> tuple[str, ...]:
 
 def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
     """Yield each part of an agent once, and whether it is wrapped as a tool."""
+    # Agents can contain each other.
     seen: set[tuple[int, bool]] = set()
     waiting: list[tuple[object, bool]] = [(agent, False)]
     while waiting:

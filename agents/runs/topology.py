@@ -113,6 +113,7 @@ def check_topology(agent: Agent, waiting: InterruptNode, was: Mapping[str, str])
         AgentChangedError: An agent, a tool or its gates changed or were removed.
     """
     now = topology(agent, waiting)
+    # Additional components are allowed.
     for at, kind in was.items():
         if now.get(at) != kind:
             raise AgentChangedError(at, kind, now.get(at, "nothing of that name"))

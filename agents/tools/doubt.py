@@ -86,11 +86,11 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
         return None
     with state_slot(_DOUBT):
         was_asked, _, state = get_interrupt_state(DoubtState)
+        # An idempotent call runs again without asking people.
         if started is not None and not tool.definition.idempotent:
             again = Started.read(started)
-            if (
-                state is not None
-            ):  # it ran again after an earlier doubt, with the answers stored there
+            # The call ran again after an earlier doubt, which stored its answers.
+            if state is not None:
                 again = replace(again, held=state.held)
             await _ask(tool, call, again)
         if not was_asked:
@@ -104,6 +104,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
             held=state.held,
         )
         _, _, answer = get_resume_context(ANY_OUTCOME)
+        # Resumed without an answer, so ask again.
         if answer is None:
             await _ask(tool, call, before)
         if isinstance(answer, InDoubtResult) and answer.choice == "again":
@@ -139,6 +140,7 @@ async def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str
         shown=tool.definition.shown,
     )
     scope = current_scope("a doubt")
+    # The application records the doubt before people see the request.
     await scope.run.journal.tell_doubt(str(scope.address))
     stateful_interrupt(info, DoubtState(arguments=started.arguments, held=started.held))
 

@@ -95,6 +95,7 @@ class FunctionTool:
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`. Converts Eino's old interrupts."""
+        # An answer to a removed gate must not be dropped.
         refuse_orphans()
         with contained(), old_interrupts():
             result = await self._start(self.values(arguments))
@@ -110,6 +111,7 @@ class FunctionTool:
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**values)
         result = await in_thread(self.function, **values)
+        # A plain function may return a coroutine, for example if it is wrapped.
         return await result if inspect.isawaitable(result) else result
 
 
@@ -153,6 +155,7 @@ async def _joined(pieces: _Pieces) -> str | ToolReturn:
             async for piece in pieces:
                 _tell(texts, piece)
     except Exception as error:
+        # Without any output, or if the run must end, the error is not part of the result.
         if not texts or (isinstance(error, AgentError) and not isinstance(error, ToolError)):
             raise
         _tell(texts, f"\n[tool error] {str(error) or type(error).__name__}")
@@ -164,6 +167,7 @@ def _tell(told: list[str], piece: object) -> None:
     text = "" if piece is None else result_text(piece)
     if text:
         told.append(text)
+        # Called directly, without a run: no events to stream.
         with suppress(OutsideRunError):
             stream_text(text)
 
@@ -179,7 +183,9 @@ async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
     def work() -> None:
         with closing(generator):
             for piece in generator:
+                # Limits the memory if the reader is slow.
                 room.acquire()
+                # The reader left while this thread was waiting.
                 if is_left.is_set():
                     return
                 loop.call_soon_threadsafe(ready.put_nowait, (piece,))
@@ -198,6 +204,7 @@ async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
         await task
     finally:
         is_left.set()
+        # Wakes the thread if it is waiting for room.
         room.release()
         task.cancel()
 
@@ -241,6 +248,7 @@ def _is_whole(value: Json, between: Sequence[str]) -> bool:
         case float():
             text = _one_line(value)
         case list():
+            # An item with a comma would look like two items.
             texts = [one for one in value if isinstance(one, str) and ", " not in one]
             text = ", ".join(texts) if len(texts) == len(value) else ""
         case _:

@@ -131,6 +131,7 @@ class Parameters:
             InvalidArgumentsError: The arguments are unreadable, or differ from the shown ones.
         """
         text = _text(arguments)
+        # The usual case. Only a check that now fails needs the slower validator without checks.
         try:
             parsed = self._parse(text)
         except InvalidArgumentsError:
@@ -152,6 +153,7 @@ class Parameters:
                 return cast("BaseModel", validator.validate_json(text, strict=True))
             return self._model.model_validate_json(text, strict=True)
         except ValidationError as error:
+            # Without the input, which may be secret.
             found = error.errors(include_url=False, include_input=False, include_context=False)
             raise InvalidArgumentsError(
                 tuple(ArgumentError(tuple(one["loc"]), one["msg"]) for one in found)
@@ -186,6 +188,7 @@ def parameters(function: Callable[..., object]) -> Parameters:
         _check_parameter(function, parameter, hints)
         default = ... if parameter.default is parameter.empty else parameter.default
         arguments.append(_Argument(name, hints[name], default, told.get(name)))
+    # Only comparable arguments can be keys of the cache.
     build = _build_once if all(map(_is_comparable, arguments)) else _build
     return build(_name(function), tuple(arguments))
 
@@ -273,6 +276,7 @@ def _build(tool_name: str, arguments: Sequence[_Argument]) -> Parameters:
         _field(at): (one.hint, Field(one.default, alias=one.name, description=one.description))
         for at, one in enumerate(arguments)
     }
+    # Errors must not repeat the input, which may be secret.
     config = ConfigDict(
         extra="forbid", validate_default=True, hide_input_in_errors=True, val_json_bytes="base64"
     )

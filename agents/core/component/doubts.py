@@ -41,6 +41,7 @@ async def begin_answered(
         with state_slot(slot):
             was_asked, _, held = get_interrupt_state(HeldAnswers)
             if journal.find(STARTED, at) is not None:  # found again after each earlier doubt
+                # Otherwise the answers are in the state of an earlier request, or kept elsewhere.
                 if not (was_asked or keeps_answers):
                     held = HeldAnswers.at(scope.run, scope.address, only_own=True)
                 await _ask(name, title, at, held)

@@ -38,6 +38,7 @@ class contained:  # noqa: N801 - used like the function that `contextmanager` wo
     ) -> None:
         if isinstance(error, BaseExceptionGroup):
             error = _exit_in(error)
+        # A `GeneratorExit` from another task closes an abandoned coroutine.
         is_own = not isinstance(error, GeneratorExit) or _current_task() is self._task
         if isinstance(error, _EXITS) and is_own:
             raise ProcessExitError(error) from error

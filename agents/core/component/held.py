@@ -97,4 +97,5 @@ def _has_answer(point: InterruptNode, run: RunContext) -> bool:
     if point.id not in run.answers or isinstance(point.info, CancelInfo):
         return False
     answer = run.answers[point.id]
+    # A component does not act on these: the runtime does.
     return not is_unanswered(answer) and not isinstance(answer, InDoubtResult)

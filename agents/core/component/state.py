@@ -123,6 +123,7 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
     if answer is None:
         return True, False, None
     if is_unanswered(answer) and not names_outcome(kind, answer):
+        # The component receives the outcome, although as an error.
         run.read.add(point.id)
         raise NotAnsweredError(str(point.address), answer)
     if not fits(kind, answer):
@@ -152,5 +153,6 @@ def is_checked(info: object) -> bool:
 def _looked_at(what: str) -> InterruptNode | None:
     scope = current_scope(what)
     if scope.point is not None:
+        # A component that reads any of this has seen its interrupt.
         scope.run.unread.discard(scope.point.id)
     return scope.point
