@@ -1,5 +1,5 @@
-"""The policy: who may decide what, how many, for how long, and what silence means.
+"""The policy: who may decide, how many must, how long, and what expiry means.
 
-A file of rules (`model`) is read and checked with its places (`reading`), and judges each call
-(`judging`). The ruling on a call is frozen into its approval as `Terms`.
+A file of rules (`model`) is read and checked (`parser`) and evaluated for each call (`evaluation`).
+The result for a call is frozen into its approval as `Terms`.
 """

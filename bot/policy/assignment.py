@@ -1,4 +1,4 @@
-"""Distinct people for slots: a maximum matching of a bipartite graph."""
+"""Assigns people to slots: a maximum matching of a bipartite graph."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 
 class Matching:
-    """An assignment of rows to columns, each at most once, that grows row by row.
+    """An incremental assignment of rows to columns, each used at most once.
 
-    A row that has found a place keeps one, though it may be moved for another's sake; so the rows
-    that are placed are the first ones, in the order in which they came, that can be placed at all.
+    A placed row stays placed, though a later row may move it to another column. Earlier rows
+    therefore take precedence over later ones.
 
     Source:
         H. W. Kuhn, The Hungarian method for the assignment problem, 1955 (augmenting paths).
@@ -22,10 +22,10 @@ class Matching:
         self._fits: dict[int, Sequence[int]] = {}
 
     def add(self, row: int, fits: Collection[int]) -> bool:
-        """Place a row in one of the columns that it fits; the first that is free, if one is.
+        """Place a row in one of its columns, moving other rows if needed.
 
         Returns:
-            Whether it could be placed.
+            Whether the row could be placed.
         """
         self._fits[row] = sorted(fits)
         if self._place(row, set()):
@@ -34,10 +34,10 @@ class Matching:
         return False
 
     def reached(self, fits: Collection[int]) -> frozenset[int]:
-        """The columns that could be vacated for a row that fits these: of no use when all are full.
+        """Return the columns that moves could free for a row with these columns.
 
         Args:
-            fits: Columns, such as those of a row that was not placed.
+            fits: Columns, for example of a row that was not placed.
         """
         found = set(fits)
         new = list(found)
@@ -65,10 +65,10 @@ class Matching:
 
 
 def match(rows: Sequence[Collection[int]]) -> Matching:
-    """Place as many rows as possible, the first ones first.
+    """Place as many rows as possible; earlier rows take precedence.
 
     Args:
-        rows: Of each, the columns that it fits.
+        rows: The columns that each row fits.
     """
     matching = Matching()
     for row, fits in enumerate(rows):

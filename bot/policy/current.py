@@ -1,7 +1,7 @@
-"""The policy in force: the last good one, read again when its file changes (1.27).
+"""The current policy: the last valid one, read again when its file changes (1.27).
 
-A faulty file never comes into force, and nothing that fails widens what holds: until a good one
-is there, the last good one holds.
+An invalid file is never used, and no failure widens what is permitted: the last valid policy
+applies until a valid file is read.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from bot.policy.parser.settings import policy_text, settings_policy
 from bot.policy.parser.source import MAX_BYTES
 
 OF_SETTINGS = "settings"
-"""The name of the policy that the settings are."""
+"""Name of the policy that is built from the settings."""
 Read = Callable[[], Awaitable[bytes]]
-"""Reads the policy's bytes as they are now; raises `OSError` when that fails."""
+"""Reads the policy's bytes; raises `OSError` on failure."""
 Check = Callable[[bytes], Awaitable[CheckedPolicy]]
-"""Looks at a policy's bytes; raises `PolicyError`."""
+"""Checks a policy's bytes; raises `PolicyError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyNews:
-    """A policy that came into force, or was refused.
+    """A policy that took effect or was refused.
 
     Attributes:
-        name: Of its file.
-        hash: SHA-256 of its bytes; empty when it cannot be read.
-        in_force: The hash of the policy that holds now.
-        faults: All faults, a line each; empty when it came into force.
+        name: Name of the file.
+        hash: SHA-256 of the file's bytes; empty if the file is unreadable.
+        in_force: Hash of the policy in effect.
+        faults: All faults, one per line; empty if the policy took effect.
     """
 
     name: str
@@ -48,20 +48,20 @@ class PolicyNews:
 
 
 _ANY = "?"
-"""Stands for the hash of a refused file that is looked at again each time."""
+"""Placeholder for the hash of a refused file that is checked again each time."""
 Tell = Callable[[PolicyNews], Awaitable[None]]
-"""Told what happens to the policy: for the log, the audit and the metrics."""
+"""Receives news of the policy, for the log, the audit and the metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySource:
-    """The place that a policy comes from.
+    """The source of a policy.
 
     Attributes:
-        name: Shown to people: the path of the file, or `settings`.
-        read: Reads it.
-        check: Looks at it.
-        tell: Told what happens.
+        name: Name for people: the path of the file, or `settings`.
+        read: Reads the bytes.
+        check: Checks the bytes.
+        tell: Receives news.
     """
 
     name: str
@@ -72,12 +72,12 @@ class PolicySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPolicy:
-    """The policy at one moment.
+    """An immutable policy.
 
     Attributes:
-        rulebook: Its rules, ready to judge.
-        file_hash: SHA-256 of its bytes.
-        is_settings: Whether it is made of the settings.
+        rulebook: The prepared rules.
+        file_hash: SHA-256 of the file's bytes.
+        is_settings: Whether it was built from the settings.
     """
 
     rulebook: PolicyEvaluator
@@ -86,11 +86,11 @@ class HeldPolicy:
 
 
 class LoadedPolicy:
-    """The policy that holds now. Made by `load`; `look` is called from time to time.
+    """The current policy. Created by `load`; call `look` regularly to reload it.
 
     Args:
-        source: Where it comes from.
-        policy: The first good one.
+        source: Source of the policy.
+        policy: The first valid policy.
     """
 
     def __init__(self, source: PolicySource, policy: CheckedPolicy) -> None:
@@ -105,7 +105,7 @@ class LoadedPolicy:
         """Read the first policy.
 
         Raises:
-            PolicyError: It is faulty, or cannot be read or looked up: nothing may start.
+            PolicyError: The policy is invalid, or cannot be read or looked up. Nothing may start.
         """
         policy = await source.check(await _read(source))
         await source.tell(PolicyNews(name=source.name, hash=policy.hash, in_force=policy.hash))
@@ -113,37 +113,37 @@ class LoadedPolicy:
 
     @property
     def held(self) -> HeldPolicy:
-        """The policy of this moment; whoever judges a call keeps it until that is done."""
+        """The current policy. Keep the returned object while a call is evaluated."""
         return self._held
 
     @property
     def file(self) -> PolicyFile:
-        """Its rules."""
+        """The policy's model."""
         return self._policy.file
 
     @property
     def hash(self) -> str:
-        """SHA-256 of its bytes, 64 hexadecimal digits."""
+        """SHA-256 of the policy's bytes, 64 hexadecimal digits."""
         return self._policy.hash
 
     @property
     def name(self) -> str:
-        """The name of the place that it comes from."""
+        """Name of the policy's source."""
         return self._source.name
 
     @property
     def faults(self) -> str:
-        """The faults of the newest file, when that is not the one in force; else empty."""
+        """The faults of the newest file, if it was refused; else empty."""
         return self._refused[1]
 
     async def look(self, *, anew: bool = False) -> bool:
-        """Read the file again; take a good new one, refuse a faulty one.
+        """Read the file again. Use a valid new version, refuse an invalid one.
 
         Args:
-            anew: Look at it even when it was refused before and has not changed, and tell it again.
+            anew: Check and report a refused file again, even if it has not changed.
 
         Returns:
-            Whether another policy is in force now.
+            Whether another policy is now in effect.
         """
         async with self._turn:
             found = ""
@@ -159,12 +159,12 @@ class LoadedPolicy:
             return await self._take(policy)
 
     def _is_known(self, found: str) -> bool:
-        """Whether nothing is new: it holds already, or was refused for what stays."""
+        """Whether the file is in effect already, or was refused for a permanent fault."""
         return found == (self._refused[0] or self.hash)
 
     async def _take(self, policy: CheckedPolicy) -> bool:
         is_new = policy.hash != self.hash
-        if is_new or self._refused[1]:  # on record before it counts
+        if is_new or self._refused[1]:  # recorded before it takes effect
             news = PolicyNews(name=self.name, hash=policy.hash, in_force=policy.hash)
             await self._source.tell(news)
         self._refused = ("", "")
@@ -182,7 +182,7 @@ class LoadedPolicy:
     async def _refuse(self, error: PolicyError, found: str, *, anew: bool) -> None:
         text = error.text(self.name)
         is_told = text == self._refused[1] and not anew
-        # What could not be looked up may be known the next time; so may a file that cannot be read.
+        # A failed look-up or read may succeed the next time, so check such a file again.
         may_pass = not found or any(one.code == "unresolvable" for one in error.problems)
         if not is_told:
             await self._source.tell(
@@ -199,14 +199,14 @@ def source_of(
     *,
     is_demo: bool = False,
 ) -> PolicySource:
-    """The place of the policy that the settings name, or are.
+    """Return the source of the policy: the file in the settings, or the settings.
 
     Args:
         settings: Checked settings.
         world: The tools and agents that exist.
-        slack: Who answers about ids; None looks none up.
-        tell: Told what happens to a file; the settings do not change.
-        is_demo: Whether `here` may stand in each rule.
+        slack: Looks up ids; None skips these checks.
+        tell: Receives news of a file. Settings do not change.
+        is_demo: Whether each rule may use `here`.
     """
     path = settings.policy
     is_settings = path is None
@@ -244,7 +244,7 @@ async def _read(source: PolicySource) -> bytes:
 
 
 def reader_of(path: Path) -> Read:
-    """Make the reader of a file; it reads no more than shows that the file is too big."""
+    """Return a reader of a file, which reads just enough to detect a too large file."""
 
     def read() -> bytes:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Delegations: which ones may be made (6.1). How they count is in `bot.policy.eligibility`."""
+"""Limits of new delegations (6.1). `bot.policy.eligibility` applies them to votes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ def judge_delegation(
     people: Mapping[str, Problem | None],
     now_ms: int,
 ) -> RefusalCode | None:
-    """Find what is against a delegation that its owner wants to make.
+    """Return why a delegation is not permitted, or None if it is.
 
     Args:
-        new: As it would be.
-        others: All delegations of the workspace; those that have ended do not matter.
-        people: The owner and the delegate, as just looked up; who is missing could not be.
+        new: The requested delegation.
+        others: All delegations of the workspace; ended ones are ignored.
+        people: The owner and the delegate, as just looked up. A missing person could not be looked
+            up.
         now_ms: The time.
-
-    Returns:
-        The refusal; None when it may be made.
     """
     if new.owner == new.delegate or not 0 < new.until_ms - now_ms <= LONGEST_MS:
         return RefusalCode.BAD_DELEGATE
@@ -43,7 +41,7 @@ def judge_delegation(
 
 
 def _leads_back(new: Delegation, others: Iterable[Delegation]) -> bool:
-    """Whether it would close a ring: its delegate's rights end, by whatever way, at its owner."""
+    """Whether the delegation closes a cycle from its delegate back to its owner."""
     ways: dict[str, list[str]] = {}
     for one in others:
         ways.setdefault(one.owner, []).append(one.delegate)

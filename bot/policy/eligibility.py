@@ -1,6 +1,6 @@
-"""The standing of people: who they are and what they belong to, as just looked up (2.7).
+"""Eligibility: who may fill a requirement, by a snapshot of people (2.7).
 
-All of it is taken as it was found at one click; nothing here is looked up.
+The snapshot is taken for one click; this module looks nothing up.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from bot.policy.terms import Requirement, Terms
 from bot.ports.people import Person
 
 REQUESTERS = "requesters"
-"""In `exclude` and `editors`: whoever asked for it."""
+"""In `exclude` and `editors`: the requesters of the call."""
 EDITORS = "editors"
-"""In `exclude`: whoever has edited the call."""
+"""In `exclude`: people who have edited the call."""
 FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
-"""Each of them keeps somebody from voting: of who was counted, none was set."""
+"""Flags of a person who cannot vote. A counted voter had none of them."""
 
 
 class Problem(StrEnum):
-    """The reason why somebody never counts, whatever a list says (3.3)."""
+    """The reason why a person never counts, in any group (3.3)."""
 
     DEACTIVATED = "deactivated"
     BOT = "bot"
@@ -31,7 +31,7 @@ class Problem(StrEnum):
 
 
 class Exclusion(StrEnum):
-    """The reason why somebody cannot approve this call, in no role and through nobody (3.2)."""
+    """The reason why a person cannot approve this call, not even by delegation (3.2)."""
 
     OWN_REQUEST = "own_request"
     OWN_EDIT = "own_edit"
@@ -40,14 +40,14 @@ class Exclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delegation:
-    """A right that somebody has handed to somebody else for a while (6.1).
+    """A right that its owner has delegated to another person until a time (6.1).
 
     Attributes:
-        owner: Slack user id of whose right it is.
-        delegate: Slack user id of who may use it.
-        until_ms: When it ends.
-        group: The only group whose right it is; empty for all.
-        approval_id: The only request that it is for; empty for all.
+        owner: Slack user id of the owner.
+        delegate: Slack user id of the delegate.
+        until_ms: End of the delegation.
+        group: The only group whose right is delegated; empty for all.
+        approval_id: The only approval that the delegation applies to; empty for all.
     """
 
     owner: str
@@ -57,30 +57,29 @@ class Delegation:
     approval_id: str = ""
 
     def is_for(self, approval_id: str) -> bool:
-        """Whether it is for a request."""
+        """Whether the delegation applies to an approval."""
         return self.approval_id in {"", approval_id}
 
     def holds(self, at_ms: int) -> bool:
-        """Whether it counts at a time."""
+        """Whether the delegation is in effect at a time."""
         return at_ms < self.until_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleSnapshot:
-    """All that was looked up for one click. What is not in it could not be looked up.
+    """People and groups as looked up for one click. Missing entries are unknown.
 
     Attributes:
-        people: By Slack user id, why the person never counts; None for nothing.
-        members: By name of a group of the terms, who is in it: in its frozen *and* in its present
-            definition. The channels' members are those of then and of now; of a rotation, whoever
-            is on duty.
-        requesters: Whoever asked for it.
-        editors: Whoever has edited the call.
-        counted: Who was counted for a gate outside of this one, and on whose behalf (3.13).
-        delegations: Those that hold now.
-        persons: By Slack user id, the person as looked up: evidence, nobody judges by it.
-        read_ms: When all of it was looked up; the directory's answers are at most ten minutes old.
-        again: How long until Slack allows a look-up that failed; None when that is not known.
+        people: By Slack user id, why the person never counts; None if the person counts.
+        members: Members by name of a group: people in both its frozen and its present definition.
+            For channels, members at both times; for a rotation, the person on duty.
+        requesters: People who requested the call.
+        editors: People who have edited the call.
+        counted: Voters of an outer gate and the owners of their rights (3.13).
+        delegations: Delegations in effect.
+        persons: By Slack user id, the person as looked up: evidence, not used for decisions.
+        read_ms: Time of the look-up. Answers of the directory are at most ten minutes old.
+        again: Delay until Slack permits a failed look-up; None if unknown.
     """
 
     people: Mapping[str, Problem | None]
@@ -94,17 +93,17 @@ class PeopleSnapshot:
     again: timedelta | None = field(default=None, compare=False)
 
     def knows(self, *, people: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
-        """Whether all of these were looked up."""
+        """Whether all of these people and groups were looked up."""
         return all(one in self.people for one in people) and all(
             one in self.members for one in groups
         )
 
     def is_able(self, user_id: str) -> bool | None:
-        """Whether somebody counts as a person; None when that is not known."""
+        """Whether a person can vote at all; None if unknown."""
         return self.people[user_id] is None if user_id in self.people else None
 
     def is_among(self, groups: Iterable[str], user_id: str) -> bool | None:
-        """Whether somebody is in one of the groups; None when that is not known."""
+        """Whether a person is in one of the groups; None if unknown."""
         result: bool | None = False
         for name in groups:
             if name not in self.members:
@@ -116,15 +115,17 @@ class PeopleSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """The grounds of a vote (7.5): nobody can look them up later. Stored with it: version 1.
+    """Evidence of a vote (7.5), stored with it because it cannot be looked up later.
+
+    Stored: version 1.
 
     Attributes:
-        payload: Id of the payload of Slack that brought it.
-        name: The name of its giver, as looked up.
-        team: Their home workspace, as looked up.
-        read_ms: When they and their groups were looked up.
-        shown: Digest of the call as they saw it.
-        file: Hash of the policy file in force; empty when there was none.
+        payload: Id of the Slack payload with the click.
+        name: Name of the voter, as looked up.
+        team: Home workspace of the voter, as looked up.
+        read_ms: Time of the look-up of the voter and their groups.
+        shown: Digest of the call as the voter saw it.
+        file: Hash of the policy file in effect; empty if there was none.
     """
 
     payload: str = ""
@@ -135,15 +136,15 @@ class Grounds:
     file: str = ""
 
     def to_json(self) -> dict[str, str | int]:
-        """Give what is known of them."""
+        """Serialize the known fields."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
     def from_json(cls, found: Mapping[str, object]) -> Grounds:
-        """Read them.
+        """Parse what `to_json` returned.
 
         Raises:
-            TypeError: They are damaged.
+            TypeError: The data is damaged.
         """
         texts = {name: value for name, value in found.items() if isinstance(value, str)}
         read_ms = found.get("read_ms", 0)
@@ -152,18 +153,18 @@ class Grounds:
         return cls(read_ms=read_ms, **texts)
 
     def person(self, user_id: str) -> dict[str, object]:
-        """Say who it was, as looked up."""
+        """Return the voter's identity, as looked up."""
         flags = dict.fromkeys(FLAGS, False)
         return {"user": user_id, "name": self.name, "team": self.team, **flags}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """A right to fill a slot: one's own, or one that was delegated.
+    """A right to fill a slot, of the voter or of the owner who delegated it.
 
     Attributes:
-        owner: Slack user id of whose it is.
-        group: The only group by which it counts; empty for all.
+        owner: Slack user id of the owner.
+        group: The only group by which the right counts; empty for all.
     """
 
     owner: str
@@ -172,13 +173,13 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """The rights that people have under some terms, as far as the look-up tells.
+    """The rights of people under some terms, as far as the look-up tells.
 
-    Three answers are possible: yes, no, and None for a look-up that failed.
+    Answers are yes, no, or None after a failed look-up.
 
     Attributes:
         terms: The frozen terms.
-        standing: The people of now.
+        standing: The snapshot of people.
     """
 
     terms: Terms
@@ -186,7 +187,7 @@ class Eligibility:
     _groups: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     def groups(self, requirement: Requirement, steps: int) -> tuple[str, ...]:
-        """The groups that count for a requirement after so many escalation steps."""
+        """Return the groups of a requirement after a number of escalation steps."""
         key = (requirement.name, steps)
         if key not in self._groups:
             done = self.terms.escalate[:steps]
@@ -197,7 +198,7 @@ class Eligibility:
         return self._groups[key]
 
     def of(self, user_id: str) -> tuple[Right, ...]:
-        """The rights that somebody may use: their own first (6.2)."""
+        """Return the rights that a person may use, their own first (6.2)."""
         handed = [
             Right(owner=one.owner, group=one.group)
             for one in self.standing.delegations
@@ -206,14 +207,14 @@ class Eligibility:
         return (Right(owner=user_id), *handed)
 
     def fits(self, right: Right, requirement: Requirement, steps: int) -> bool | None:
-        """Whether a right is one of a requirement: its owner is in one of the groups."""
+        """Whether a right's owner is in a group of the requirement."""
         groups = self.groups(requirement, steps)
         if right.group:
             groups = tuple(name for name in groups if name == right.group)
         return self.standing.is_among(groups, right.owner)
 
     def holds(self, right: Right, user_id: str) -> bool | None:
-        """Whether somebody has a right by now, and both count as people (3.3)."""
+        """Whether a person has a right now, and both owner and voter can vote (3.3)."""
         if right.owner == user_id:
             return self.standing.is_able(user_id)
         if right not in self.of(user_id):
@@ -221,7 +222,7 @@ class Eligibility:
         return every(self.standing.is_able(one) for one in (user_id, right.owner))
 
     def exclusion(self, user_id: str) -> Exclusion | None:
-        """Why somebody cannot approve; as far as it is known."""
+        """Return why a person cannot approve, as far as known."""
         standing, exclude = self.standing, self.terms.exclude
         if REQUESTERS in exclude and user_id in standing.requesters:
             return Exclusion.OWN_REQUEST
@@ -230,17 +231,17 @@ class Eligibility:
         return Exclusion.EXCLUDED if standing.is_among(self.excluded, user_id) else None
 
     def bars(self, user_id: str) -> bool:
-        """Whether somebody cannot fill a slot: excluded, or counted outside of this gate."""
+        """Whether a person is excluded, or a voter of an outer gate."""
         return user_id in self.standing.counted or self.exclusion(user_id) is not None
 
     @property
     def excluded(self) -> tuple[str, ...]:
-        """The names of the groups that are excluded."""
+        """Names of the excluded groups."""
         return tuple(name for name in self.terms.exclude if name not in {REQUESTERS, EDITORS})
 
 
 def every(answers: Iterable[bool | None]) -> bool | None:
-    """Kleene's *and*: no beats unknown."""
+    """Return the three-valued *and* (Kleene): False takes precedence over unknown."""
     result: bool | None = True
     for answer in answers:
         if answer is False:
@@ -250,7 +251,7 @@ def every(answers: Iterable[bool | None]) -> bool | None:
 
 
 def either(answers: Iterable[bool | None]) -> bool | None:
-    """Kleene's *or*: yes beats unknown."""
+    """Return the three-valued *or* (Kleene): True takes precedence over unknown."""
     result: bool | None = False
     for answer in answers:
         if answer:

@@ -1,4 +1,4 @@
-"""The entries of a policy file that also have a short form, and what all entries have in common.
+"""Entries of a policy file that also have a short form, and their base classes.
 
 `edit: yes`, `remind: 15m` and `route: dm` become the same models as the long forms.
 """
@@ -186,7 +186,7 @@ class BreakGlassEntry(Filled):
 
 
 def read_edit(value: object) -> object:
-    """Read who may edit: no, yes, or a map."""
+    """Convert the short forms of `edit`: no or yes."""
     if isinstance(value, dict | EditEntry):
         return value
     if value is True or value == "yes":
@@ -197,7 +197,7 @@ def read_edit(value: object) -> object:
 
 
 def read_remind(value: object) -> object:
-    """Read reminders: never, a duration, or a map."""
+    """Convert the short forms of `remind`: never or a duration."""
     if isinstance(value, dict | RemindEntry):
         return value
     if value == "never":
@@ -208,7 +208,7 @@ def read_remind(value: object) -> object:
 
 
 def read_reject(value: object) -> object:
-    """Read how many reject: any, or a map."""
+    """Convert the short form of `reject`: any."""
     if isinstance(value, dict | RejectEntry):
         return value
     if value == "any":
@@ -217,7 +217,7 @@ def read_reject(value: object) -> object:
 
 
 def read_route(value: object) -> object:
-    """Read where the card goes: thread, dm, or a map."""
+    """Convert the short forms of `route`: thread or dm."""
     if isinstance(value, dict | RouteEntry):
         return value
     if value in ("thread", "dm"):
@@ -226,7 +226,7 @@ def read_route(value: object) -> object:
 
 
 def read_grants(value: object) -> object:
-    """Read the limits of grants: never, or a map."""
+    """Convert the short form of `grants`: never."""
     if isinstance(value, dict | GrantsEntry):
         return value
     if value == "never":
@@ -235,7 +235,7 @@ def read_grants(value: object) -> object:
 
 
 def read_break_glass(value: object) -> object:
-    """Read who may override: no, or a map."""
+    """Convert the short form of `break_glass`: no."""
     if isinstance(value, dict | BreakGlassEntry):
         return value
     if value is False or value == "no":

@@ -1,7 +1,7 @@
-"""The ladder: what a waiting request does at which moment, while nobody decides (section 5).
+"""Escalation of a pending request: reminders, more approvers, expiry (section 5).
 
-Pure: the terms and what was done so far go in; what is due comes out, as one message at most. To
-whom it goes depends on look-ups, and is not said here.
+Pure functions of the terms and the state so far. At most one message is due at a time. Its
+recipients depend on look-ups and are determined elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.policy.terms import QuietHours, Rotation, Terms
 
 
 class Notice(StrEnum):
-    """The kind of a message of the ladder; of several due at one moment the first one is sent."""
+    """The kind of a message. If several are due at once, only the first is sent."""
 
     ESCALATION = "escalation"
     HANDOVER = "handover"
@@ -27,22 +27,22 @@ class Notice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EscalationState:
-    """The course of a waiting request: all that its ladder has done so far.
+    """The progress of a pending request's escalation.
 
     Attributes:
-        since_ms: Since when reminders and steps count: the request, an edit that waits, or a new
-            stage (5.11).
-        deadline_ms: When it expires.
-        reminders: So many were sent, or were not worth a message, since then.
-        steps: So many escalation steps began since then: their people may decide.
-        told: So many of these steps were told to their people.
-        is_announced: Whether the people that are asked since then were mentioned.
-        claimed_ms: Since when somebody sees to it; 0 without a claim.
-        claim_until_ms: Until when.
-        snoozes: By Slack user id, until when that person is not mentioned.
-        duties: The rotations whose people may decide now.
-        duty_ms: Until when hand-overs were told; 0 for not since `since_ms`.
-        is_deserted: Whether all who could decide are away, without a delegate (6.3).
+        since_ms: Start of the times of reminders and steps: the request, an edit, or a new stage
+            (5.11).
+        deadline_ms: Time of expiry.
+        reminders: Number of reminders sent or skipped since then.
+        steps: Number of escalation steps begun since then: their people may decide.
+        told: Number of these steps whose people were notified.
+        is_announced: Whether the first approvers were mentioned.
+        claimed_ms: Start of the claim; 0 without a claim.
+        claim_until_ms: End of the claim.
+        snoozes: End of each person's snooze, by Slack user id.
+        duties: Names of the rotations whose people may decide now.
+        duty_ms: Time up to which hand-overs were notified; 0 means `since_ms`.
+        is_deserted: Whether all possible approvers are absent without a delegate (6.3).
     """
 
     since_ms: int
@@ -61,18 +61,18 @@ class EscalationState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """All that is due at a moment.
+    """The work that is due at a time.
 
     Attributes:
-        course: As it is when that is done.
-        expires: The deadline is reached: then nothing else is due.
-        begun: So many escalation steps have begun by it, whether or not anybody is told.
-        notice: The message that is sent; None for none.
-        announces: Whether it mentions whoever is asked, as they were not mentioned before.
-        reminds: Whether reminders came due: also where another message takes their place.
-        tells: The steps, by their number from 0, whose people it tells.
-        relieved: The rotations whose new people it tells.
-        awake: Whose snooze is over; they are mentioned in it, or get a direct message.
+        course: The state after the work.
+        expires: Whether the deadline is reached. Then no other work is due.
+        begun: Number of escalation steps that begin, whether or not people are notified.
+        notice: The message to send, or None.
+        announces: Whether the message mentions the first approvers, who were not mentioned before.
+        reminds: Whether reminders are due, even if another message replaces them.
+        tells: Numbers, from 0, of the steps whose people are notified.
+        relieved: Names of the rotations whose new people are notified.
+        awake: People whose snooze is over; they are mentioned or get a direct message.
     """
 
     course: EscalationState
@@ -87,14 +87,14 @@ class Due:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether any work is due."""
         return self.expires or self.begun > 0 or self.notice is not None
 
 
 def deadline(terms: Terms, at_ms: int) -> int:
-    """When what is asked at a moment expires (5.8).
+    """Return the expiry time of a request made at a time (5.8).
 
-    Working time that never comes does not make a request wait for ever: then all time counts.
+    If working time never comes, all time counts, so that the request does not wait forever.
     """
     due_ms = _after(terms, at_ms, terms.expires_s)
     return at_ms + terms.expires_s * 1_000 if due_ms is None else due_ms
@@ -107,7 +107,7 @@ def begin(
     deadline_ms: int | None = None,
     snoozes: Mapping[str, int] | None = None,
 ) -> EscalationState:
-    """The course of what is asked now: in quiet hours, nobody is mentioned yet (5.7)."""
+    """Return the initial escalation state. Mentions wait for quiet hours to end (5.7)."""
     quiet_ms = quiet_end(_quiet(terms), at_ms)
     return EscalationState(
         since_ms=at_ms,
@@ -119,7 +119,7 @@ def begin(
 
 
 def tells_nobody(terms: Terms, course: EscalationState) -> bool:
-    """Whether quiet hours outlast the deadline, so that nobody is told in time (5.7)."""
+    """Whether quiet hours outlast the deadline, so that no approver is notified (5.7)."""
     if course.is_announced:
         return False
     told_ms = quiet_end(_quiet(terms), course.since_ms)
@@ -127,7 +127,7 @@ def tells_nobody(terms: Terms, course: EscalationState) -> bool:
 
 
 def steps_begun(terms: Terms, course: EscalationState, now_ms: int) -> int:
-    """How many steps have begun by now: their people may decide, though nobody was told yet.
+    """Return the number of begun steps, even if their people were not notified.
 
     A step that has begun stays begun.
     """
@@ -140,10 +140,10 @@ def steps_begun(terms: Terms, course: EscalationState, now_ms: int) -> int:
 
 
 def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
-    """Find what is due by now, as one message at most (5.3).
+    """Return the work that is due now, with at most one message (5.3).
 
     Raises:
-        TermsError: A zone is not known here.
+        TermsError: A time zone is unknown on this machine.
     """
     if now_ms >= course.deadline_ms:
         return Due(course=course, expires=True)
@@ -177,10 +177,10 @@ def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
 
 
 def next_moment(terms: Terms, course: EscalationState, now_ms: int) -> int:
-    """The next moment at which anything is due; `now_ms`, or before, when it is due already.
+    """Return the next time at which work is due; `now_ms` or earlier if it is overdue.
 
     Raises:
-        TermsError: A zone is not known here.
+        TermsError: A time zone is unknown on this machine.
     """
     begins = _begins(terms, course)[course.steps :]
     soon = [at_ms for at_ms in begins if at_ms is not None]
@@ -189,13 +189,13 @@ def next_moment(terms: Terms, course: EscalationState, now_ms: int) -> int:
 
 
 Moment = tuple[int, Notice, int | str]
-"""When a message is due, of which kind, and about which step, rotation or person."""
+"""Time and kind of a message, and its step, rotation or person."""
 
 
 def _moments(terms: Terms, course: EscalationState, now_ms: int) -> Iterator[Moment]:
-    """All messages that are still to be sent before the deadline.
+    """Yield all future messages before the deadline.
 
-    One that is late is as if it were due only now: it is not sent in quiet hours, either.
+    A late message is treated as due now, so it also waits for the end of quiet hours.
     """
     if not terms.mention:
         return
@@ -207,7 +207,7 @@ def _moments(terms: Terms, course: EscalationState, now_ms: int) -> Iterator[Mom
 
 
 def _asked_again(terms: Terms, course: EscalationState) -> Iterator[Moment]:
-    """The reminders that are still to come, as if nothing delayed them."""
+    """Yield the future reminders, without delays."""
     for number, after_s in enumerate(terms.reminders_s):
         at_ms = _after(terms, course.since_ms, after_s) if number >= course.reminders else None
         if at_ms is not None:
@@ -215,7 +215,7 @@ def _asked_again(terms: Terms, course: EscalationState) -> Iterator[Moment]:
 
 
 def _news(terms: Terms, course: EscalationState) -> Iterator[Moment]:
-    """All other messages that are still to come, as if nothing delayed them."""
+    """Yield all other future messages, without delays."""
     if not course.is_announced:
         yield course.since_ms, Notice.MENTION, ""
     begins = _begins(terms, course)
@@ -231,7 +231,7 @@ def _news(terms: Terms, course: EscalationState) -> Iterator[Moment]:
 
 
 def _begins(terms: Terms, course: EscalationState) -> list[int | None]:
-    """When each step begins, in order; None for never: rights do not begin at the deadline."""
+    """Return the start of each step, or None if it is not before the deadline."""
     result: list[int | None] = []
     for number, step in enumerate(terms.escalate):
         at_ms = _after(terms, course.since_ms, step.after_s)
@@ -243,7 +243,7 @@ def _begins(terms: Terms, course: EscalationState) -> list[int | None]:
 
 
 def _settled(terms: Terms, course: EscalationState, at_ms: int, *, waits: bool) -> int | None:
-    """When a message is sent that is due at a moment: not in quiet hours, nor during a claim."""
+    """Return the time at which a due message is sent: after quiet hours and any claim."""
     moment: int | None = at_ms
     while moment is not None:
         free = _unclaimed(course, moment) if waits else moment
@@ -255,17 +255,17 @@ def _settled(terms: Terms, course: EscalationState, at_ms: int, *, waits: bool) 
 
 
 def _unclaimed(course: EscalationState, at_ms: int) -> int:
-    """The end of the claim, if the moment is within it (5.9)."""
+    """Return the end of the claim if the time is within it (5.9)."""
     is_claimed = course.claimed_ms <= at_ms < course.claim_until_ms
     return course.claim_until_ms if is_claimed else at_ms
 
 
 def _after(terms: Terms, at_ms: int, seconds: int) -> int | None:
-    """The moment so many seconds later, by the clock of the terms (5.8); None for never."""
+    """Return the time after some seconds by the clock of the terms (5.8), or None."""
     quiet = terms.quiet if terms.clock == "working" else None
     return add_working(quiet, at_ms, seconds * 1_000)
 
 
 def _quiet(terms: Terms) -> QuietHours | None:
-    """The hours in which nobody is told."""
+    """Return the quiet hours that apply, if any."""
     return None if terms.urgent else terms.quiet

@@ -1,6 +1,6 @@
-"""The world that a policy file is checked in: the tools and agents that exist.
+"""The tools and agents against which a policy file is checked.
 
-People, user groups and channels are Slack's, and are looked up through the directory.
+Slack's people, user groups and channels are looked up through the directory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class PolicyWorld:
     """The tools and agents of a deployment.
 
     Attributes:
-        tools: All of them; agents may have different tools of one name.
+        tools: All tools; different agents may have different tools of one name.
         agents: Names of the agents.
     """
 
@@ -28,7 +28,7 @@ class PolicyWorld:
 
 
 def world_of(agents: Iterable[Agent]) -> PolicyWorld:
-    """The tools and agents that a deployment's agents declare."""
+    """Return the tools and agents that a deployment's agents declare."""
     found = list(agents)
     specs = [spec for agent in found for spec in tools_declared(agent)]
     return PolicyWorld(
@@ -38,14 +38,14 @@ def world_of(agents: Iterable[Agent]) -> PolicyWorld:
 
 
 def facts_of(spec: ToolSpec) -> ToolFacts:
-    """A tool's definition, as rules know it."""
+    """Convert a tool's definition to the facts that rules use."""
     return ToolFacts(
         name=spec.name, tags=spec.tags, risk=spec.risk, gate=gate_of(spec.gates), schema=spec.schema
     )
 
 
 def gate_of(gates: Iterable[str]) -> Gate:
-    """The gate that some gates of the runtime are to rules: the one that lets people edit first."""
+    """Return the gate as rules see it: review if one of the gates permits edits."""
     names = set(gates)
     if names & {"review", "review_edit"}:
         return "review"

@@ -1,6 +1,6 @@
-"""Standing grants, as far as rules say: who may give one, and which calls it covers (6.5).
+"""Limits of standing grants: who may create one, and which calls it covers (6.5).
 
-Pure: nothing is looked up here.
+Pure functions; nothing is looked up.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ANY = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRequest:
-    """The wish of an approver to allow later calls, too.
+    """An approver's request to allow later calls, too.
 
     Attributes:
-        for_s: How long, in seconds.
-        uses: How many calls.
-        vary: Paths of arguments that may differ, of those that the rule lets differ; None for all
-            of these.
+        for_s: Duration in seconds.
+        uses: Maximum number of calls.
+        vary: Paths of arguments that may differ, among those that the rule permits; None for all of
+            these.
     """
 
     for_s: int
@@ -34,12 +34,15 @@ class GrantRequest:
     vary: tuple[str, ...] | None = None
 
     def to_text(self) -> str:
-        """Write it for `Decision.allowance_json`: version 1, must stay readable."""
+        """Serialize the request for `Decision.allowance_json`.
+
+        Stored: version 1, must stay readable.
+        """
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> GrantRequest | None:
-        """Read what `to_text` wrote; None where nothing stands there, or what is damaged."""
+        """Parse what `to_text` wrote; None if the text is empty or damaged."""
         try:
             found = json.loads(text) if text else None
         except (ValueError, RecursionError):
@@ -57,16 +60,17 @@ class GrantRequest:
 
 
 def limits_of(terms: Terms) -> GrantTerms | None:
-    """The limits of a grant under some terms; None where nobody can give one.
+    """Return the limits of a grant under some terms; None if no grant is permitted.
 
-    One person must be enough to decide: a grant of one would else stand for the votes of others.
+    A grant requires terms that one person can fulfill; otherwise it would replace the votes of
+    others.
     """
     slots = sum(one.count for stage in terms.stages for one in stage.approve)
     return terms.grants if slots == 1 and not terms.always_ask else None
 
 
 def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:
-    """Whether a rule lets an approver allow as much as this."""
+    """Whether the limits permit the requested grant."""
     is_time = 0 < allowance.for_s <= limits.max_time_s
     if not set(allowance.vary or ()) <= set(limits.vary):
         return False
@@ -74,15 +78,15 @@ def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:
 
 
 def fixed_part(arguments_json: str, vary: Sequence[str]) -> str:
-    """The arguments that a call must share with the one that was approved, as canonical JSON.
+    """Return the arguments that later calls must share, as canonical JSON.
 
     Args:
         arguments_json: All arguments: a JSON object.
-        vary: Paths of those that may be anything, also absent.
+        vary: Paths of arguments that may differ or be absent.
 
     Raises:
-        ValueError: It is no JSON.
-        TypeError: It is no object.
+        ValueError: The text is not JSON.
+        TypeError: The text is not a JSON object.
     """
     arguments = json.loads(arguments_json)
     if not isinstance(arguments, dict):
@@ -93,7 +97,7 @@ def fixed_part(arguments_json: str, vary: Sequence[str]) -> str:
 
 
 def _leave_out(value: object, path: Sequence[str]) -> None:
-    """Empty a place; one that does not exist stays so."""
+    """Clear the value at a path, if it exists."""
     name, rest = path[0], path[1:]
     if isinstance(value, list):
         places = range(len(value)) if name == _ANY else _position(name, value)

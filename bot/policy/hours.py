@@ -1,4 +1,4 @@
-"""Quiet hours and working time: when nobody is disturbed, and what counts meanwhile (5.7, 5.8)."""
+"""Quiet hours and working time (5.7, 5.8)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from bot.policy.terms import QuietHours
 
 _DAY = timedelta(days=1)
 _AHEAD = 9
-"""Days looked ahead: what is quiet for longer than a week is quiet for ever."""
+"""Days to look ahead. Quiet hours longer than a week never end."""
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 Span = tuple[int, int]
-"""From, and until, which is exclusive; in milliseconds since the epoch."""
+"""Start, and exclusive end, in milliseconds since the epoch."""
 
 
 def is_quiet(quiet: QuietHours | None, at_ms: int) -> bool:
-    """Whether nobody is to be disturbed at a moment.
+    """Whether a time is in quiet hours.
 
     Raises:
-        TermsError: The zone is not known here.
+        TermsError: The time zone is unknown on this machine.
     """
     return _span_at(quiet, at_ms) is not None
 
 
 def quiet_end(quiet: QuietHours | None, at_ms: int) -> int | None:
-    """The first moment, from this one on, that is not quiet; None when there is none.
+    """Return the first time, from a time on, outside of quiet hours, or None.
 
     Raises:
-        TermsError: The zone is not known here.
+        TermsError: The time zone is unknown on this machine.
     """
     span = _span_at(quiet, at_ms)
     if span is None:
@@ -40,18 +40,18 @@ def quiet_end(quiet: QuietHours | None, at_ms: int) -> int | None:
 
 
 def add_working(quiet: QuietHours | None, at_ms: int, span_ms: int) -> int | None:
-    """The moment by which so much time has passed that is not quiet.
+    """Add a duration of working time, that is, time outside of quiet hours.
 
     Args:
         quiet: The quiet hours; without them all time counts.
-        at_ms: From when.
-        span_ms: How much.
+        at_ms: The start.
+        span_ms: The duration.
 
     Returns:
-        The first such moment; None when it never comes.
+        The first such time; None if it never comes.
 
     Raises:
-        TermsError: The zone is not known here.
+        TermsError: The time zone is unknown on this machine.
     """
     while span_ms > 0:
         begin = quiet_end(quiet, at_ms)
@@ -65,10 +65,10 @@ def add_working(quiet: QuietHours | None, at_ms: int, span_ms: int) -> int | Non
 
 
 def working_between(quiet: QuietHours | None, first_ms: int, last_ms: int) -> int:
-    """How much of the time between two moments is not quiet, in milliseconds.
+    """Return the working time between two times, in milliseconds.
 
     Raises:
-        TermsError: The zone is not known here.
+        TermsError: The time zone is unknown on this machine.
     """
     total, at_ms = 0, first_ms
     while at_ms < last_ms:
@@ -89,7 +89,7 @@ def _span_at(quiet: QuietHours | None, at_ms: int) -> Span | None:
 
 
 def _next_quiet(quiet: QuietHours | None, at_ms: int) -> int | None:
-    """When it is quiet the next time, from a moment that is not; None when that is not soon."""
+    """Return the start of the next quiet hours; None if it is beyond the days ahead."""
     if quiet is None:
         return None
     spans = _spans(quiet, to_local(at_ms, zone_of(quiet.timezone)).date())
@@ -98,7 +98,7 @@ def _next_quiet(quiet: QuietHours | None, at_ms: int) -> int | None:
 
 @lru_cache(maxsize=512)
 def _spans(quiet: QuietHours, around: date) -> tuple[Span, ...]:
-    """All quiet spans from two days before a day on, those that touch each other as one."""
+    """Return the quiet spans from two days before a day on, with adjacent ones joined."""
     days = [around + (number - 2) * _DAY for number in range(_AHEAD + 3)]
     found = sorted(span for day in days for span in _of_day(quiet, day) if span[0] < span[1])
     result: list[Span] = []
@@ -111,7 +111,7 @@ def _spans(quiet: QuietHours, around: date) -> tuple[Span, ...]:
 
 
 def _of_day(quiet: QuietHours, day: date) -> list[Span]:
-    """The spans that begin on a day."""
+    """Return the spans that begin on a day."""
     zone, midnight = zone_of(quiet.timezone), datetime.combine(day, time())
     result = []
     if _DAYS[day.weekday()] in quiet.days:

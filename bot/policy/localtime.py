@@ -1,4 +1,4 @@
-"""Local times: the moment that a clock on a wall means, where hours may be left out or repeated."""
+"""Conversion of local times, where hours can be missing or repeated."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SECOND = timedelta(seconds=1)
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Find an IANA zone.
+    """Return an IANA time zone.
 
     Raises:
-        TermsError: It is not known here; who is on duty and what is quiet cannot be told.
+        TermsError: The zone is unknown on this machine, so rotations and quiet hours are too.
     """
     try:
         return ZoneInfo(name)
@@ -27,10 +27,10 @@ def zone_of(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=4_096)
 def to_ms(local: datetime, zone: ZoneInfo) -> int:
-    """The moment of a local time, in milliseconds since the epoch.
+    """Convert a local time to milliseconds since the epoch.
 
-    One that does not exist is the first after it; one that exists twice is the first (1.6). On the
-    first and the last day that there are, which stand for always, zones do not matter.
+    A time that does not exist is moved to the first later one; of a repeated time, the first counts
+    (1.6). Time zones are ignored for the minimum and maximum date, which mean always.
     """
     try:
         moment = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
@@ -42,12 +42,12 @@ def to_ms(local: datetime, zone: ZoneInfo) -> int:
 
 
 def to_local(at_ms: int, zone: ZoneInfo) -> datetime:
-    """The local time of a moment, without its zone."""
+    """Convert milliseconds since the epoch to a local time without zone."""
     return (_EPOCH + at_ms * _MS).astimezone(zone).replace(tzinfo=None, fold=0)
 
 
 def _after_gap(local: datetime, zone: ZoneInfo) -> datetime:
-    """The moment at which clocks leave out a local time: found to the second, by halving."""
+    """Return the end of a gap in local time, to the second, by bisection."""
     before = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
     after = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     offset = after.astimezone(zone).utcoffset()

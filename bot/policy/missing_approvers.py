@@ -1,4 +1,4 @@
-"""Prospects: whether anybody could ever complete a ballot, and what is missing (4.6, 4.7)."""
+"""Whether a ballot can be completed, and which approvers are missing (4.6, 4.7)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingApprovers:
-    """Requirements that too few people are left for; `str()` says it in Slack's markup.
+    """Requirements that cannot be met any more. `str()` is Slack markdown.
 
     Attributes:
-        needs: Name and slots of each.
-        left: Slack user ids of all who could fill them, in order.
+        needs: Name and open slots of each requirement.
+        left: Slack user ids of all people who could fill them, in order.
     """
 
     needs: tuple[tuple[str, int], ...]
     left: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Such as “needs 2 of sre; only @Ada is left”."""
+        """Return a text such as “needs 2 of sre; only @Ada is left”."""
         needs = " and ".join(f"{count} of {name}" for name, count in self.needs)
         names = [mention(one) for one in self.left[:_MOST_NAMED]]
         if not names:
@@ -44,9 +44,9 @@ class Feasibility:
     """Whether a ballot can be completed.
 
     Attributes:
-        after_steps: After so many escalation steps somebody can; those that are done for now, and
-            None for never.
-        shortage: Why nobody can complete it now; None when somebody can.
+        after_steps: Number of escalation steps after which it can be completed; the steps done
+            already mean now, None means never.
+        shortage: Why it cannot be completed now; None if it can.
     """
 
     after_steps: int | None
@@ -54,20 +54,20 @@ class Feasibility:
 
     @property
     def is_now(self) -> bool:
-        """Whether people can complete it without another step."""
+        """Whether the ballot can be completed without another step."""
         return self.shortage is None
 
     @property
     def is_never(self) -> bool:
-        """Whether nobody ever can."""
+        """Whether the ballot can never be completed."""
         return self.after_steps is None
 
 
 def prospect(ballot: Ballot, standing: PeopleSnapshot) -> Feasibility:
-    """Find out whether distinct people can fill all slots, now or after a step.
+    """Check whether distinct people can fill all slots, now or after a step.
 
-    What could not be looked up counts as if somebody could (4.7): then people are asked, and their
-    votes are judged by what is known then.
+    A failed look-up counts as possible (4.7): people are then asked, and their votes are judged by
+    what is known at that time.
     """
     ballot = ballot.recounted(standing).ballot
     shortage = _shortage(ballot, standing)
@@ -79,9 +79,9 @@ def prospect(ballot: Ballot, standing: PeopleSnapshot) -> Feasibility:
 
 
 def waits_for(ballot: Ballot, standing: PeopleSnapshot) -> frozenset[str]:
-    """Whoever could fill one more slot of the current stage now, by their own right (5.5).
+    """Return people who could fill one more slot now, by their own right (5.5).
 
-    Of people that were not looked up, it is taken that they are active members.
+    People who were not looked up count as active members.
     """
     rights = Eligibility(ballot.terms, standing)
     taken = {one for vote in ballot.votes for one in vote.persons}
@@ -93,7 +93,7 @@ def waits_for(ballot: Ballot, standing: PeopleSnapshot) -> frozenset[str]:
 
 
 def _shortage(ballot: Ballot, standing: PeopleSnapshot) -> MissingApprovers | None:
-    """The slots that cannot all be filled, with all who fit any of them; None without."""
+    """Return the slots that cannot all be filled, and all people who fit any of them."""
     rights = Eligibility(ballot.terms, standing)
     slots = [
         (number, one)
@@ -119,7 +119,7 @@ def _missing(
     names: Sequence[str],
     reached: frozenset[int],
 ) -> MissingApprovers:
-    """All slots that compete for the same people: more than there are people (Hall's theorem)."""
+    """Return all slots that compete for the same, too few people (Hall's theorem)."""
     needs = Counter(
         slot.name for (_, slot), fits in zip(slots, columns, strict=True) if reached >= set(fits)
     )
@@ -129,7 +129,7 @@ def _missing(
 
 
 def _people(ballot: Ballot, rights: Eligibility, number: int, slot: Requirement) -> set[str]:
-    """Whoever fills a slot of a stage, or may come to fill it."""
+    """Return the people who fill, or could fill, a slot of a stage."""
     votes = [] if ballot.is_doubt else [one for one in ballot.votes if not one.is_stop]
     filled = {
         vote.right.owner

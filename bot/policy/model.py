@@ -1,8 +1,8 @@
-"""The policy file as it is written: rules, groups, and what silence means (specification, 1).
+"""Models of the policy file: rules, groups, terms of requests (specification, 1).
 
-The models hold what one value, or one entry by itself, must be; what an entry means to others is
-checked in `bot.policy.parser`. Keys have the names of the file; `from`, `for`, `in` and `as` end
-in an underscore here. Absent fields of `ask` are None, and are taken from `defaults`.
+The models check each value and each entry alone; `bot.policy.parser` checks entries against each
+other. Keys have the names of the file; `from`, `for`, `in` and `as` end in an underscore here.
+Absent fields of `ask` are None, and are taken from `defaults`.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ class ApproveEntry(Filled):
 
     @property
     def title(self) -> str:
-        """Its name; without one of its own, the groups joined by `+`."""
+        """The name of the requirement; by default, the groups joined by `+`."""
         return self.name or "+".join(self.from_)
 
 
@@ -543,15 +543,15 @@ class AskEntry(Filled):
 
     @property
     def requirements(self) -> tuple[ApproveEntry, ...]:
-        """All requirements of all stages; empty when the entry itself names none."""
+        """All requirements of all stages; empty if the entry names none."""
         if self.stages is not None:
             return tuple(one for stage in self.stages for one in stage.approve)
         return self.approve or ()
 
     def over(self, defaults: AskEntry) -> Self:
-        """Take what is absent here from the defaults, whole (1.10).
+        """Fill absent keys from the defaults, each key as a whole (1.10).
 
-        `approve` and `stages` are in place of each other: who has one takes neither.
+        `approve` and `stages` exclude each other: an entry with either takes neither.
         """
         absent = {
             name: getattr(defaults, name)
@@ -662,7 +662,7 @@ class ArgEntry(Entry):
 
     @property
     def has_value(self) -> bool:
-        """Whether the file gives a value, even if it is null."""
+        """Whether the file gives a value, even null."""
         return "value" in self.model_fields_set
 
 

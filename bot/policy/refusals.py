@@ -1,4 +1,4 @@
-"""Refusals: why a vote does not count, found out in the order of 3.14, and said in plain words."""
+"""Refusals: why a vote does not count, checked in the order of 3.14, and the texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.words import say
 
 
 class RefusalCode(StrEnum):
-    """The reason why something was refused. On record in the audit: must stay readable."""
+    """The reason of a refusal. Stored in the audit: must stay readable."""
 
     CLOSED = "closed"
     OUTDATED = "outdated"
@@ -47,7 +47,7 @@ class RefusalCode(StrEnum):
 
     @property
     def words(self) -> str:
-        """For the person who is refused: short, and what to do where something can be done."""
+        """Text for the refused person: short, with a remedy if there is one."""
         return say(_KEYS[self])
 
 
@@ -86,18 +86,18 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteAttempt:
-    """A click that would be a vote, with what its use case knows of the record.
+    """A requested vote, with what the use case knows of the record.
 
     Attributes:
         by: Slack user id.
         choice: As in `CastVote`.
-        at_ms: The time of the click.
-        digest: The call digest that the person saw.
+        at_ms: Time of the click.
+        digest: Digest of the call as the person saw it.
         note: The reason given.
-        result: Of a doubt, what came of the call.
-        is_open: Whether the record is pending, and its deadline to come.
-        is_denied: Whether the policy in force denies the call (2.11).
-        has_seen: Whether all was shown that had to be (2.13).
+        result: For a call in doubt, the reported result.
+        is_open: Whether the record is pending and not expired.
+        is_denied: Whether the current policy denies the call (2.11).
+        has_seen: Whether the person has opened all required parts (2.13).
     """
 
     by: str
@@ -116,12 +116,13 @@ class VoteResult:
     """The result of an attempt to vote.
 
     Attributes:
-        ballot: As it is now: also after a refusal, as votes may have been dropped before it.
-        refusal: Why the vote does not count; None when it does.
-        vote: As it was counted; None after a refusal.
+        ballot: The new ballot, also after a refusal, because invalid votes may have been dropped
+            first.
+        refusal: Why the vote does not count; None if it does.
+        vote: The counted vote; None after a refusal.
         dropped: Votes of people who may no longer decide (3.8).
-        void: Votes of stages that are not reached any more.
-        decision: The choice and the result that are decided; None while it waits.
+        void: Votes of stages that are no longer reached.
+        decision: The decided choice and result; None while undecided.
     """
 
     ballot: Ballot
@@ -133,11 +134,11 @@ class VoteResult:
 
 
 def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
-    """Judge a vote, and count it if nothing is against it.
+    """Check a vote, and count it if it is valid.
 
     Args:
         ballot: As read from the record.
-        attempt: What somebody clicked.
+        attempt: The requested vote.
         standing: The people, as just looked up.
     """
     early = _early(ballot, attempt, standing)
@@ -158,7 +159,7 @@ def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -
 
 
 def judge_take_back(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
-    """Take somebody's vote back, if there is one (3.6). `attempt.choice` does not matter."""
+    """Withdraw a person's vote, if there is one (3.6). `attempt.choice` is ignored."""
     if not attempt.is_open:
         return VoteResult(ballot=ballot, refusal=RefusalCode.CLOSED)
     if attempt.digest != ballot.digest:
@@ -171,7 +172,7 @@ def judge_take_back(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapsh
 
 
 def is_blank(text: str) -> bool:
-    """Whether a reason says nothing: no character of it can be seen."""
+    """Whether a reason has no visible character."""
     return all(one.isspace() or unicodedata.category(one).startswith("C") for one in text)
 
 
@@ -182,7 +183,7 @@ def _result(recount: ValidVotes, *, refusal: RefusalCode | None = None) -> VoteR
 
 
 def _early(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> RefusalCode | None:
-    """The reasons that are found before anybody's right is looked at."""
+    """Return a refusal that does not depend on the person's rights, if any."""
     if not attempt.is_open:
         return RefusalCode.CLOSED
     if attempt.digest != ballot.digest:
@@ -196,7 +197,7 @@ def _early(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> Re
 
 
 class _Voter:
-    """Somebody who votes: their rights on one ballot."""
+    """A voter and their rights on one ballot."""
 
     def __init__(self, ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> None:
         self._ballot, self._attempt, self._standing = ballot, attempt, standing
@@ -204,7 +205,7 @@ class _Voter:
         self._is_stop = attempt.choice in STOPS
 
     def is_known(self) -> bool:
-        """Whether all was looked up that this vote needs."""
+        """Whether all people and groups that this vote needs were looked up."""
         ballot, standing = self._ballot, self._standing
         if not self._is_stop:
             return ballot.is_sure(standing) and self._turn() is not None
@@ -213,7 +214,7 @@ class _Voter:
         return is_counted and self._turn() is not None
 
     def judge(self) -> CastVote | RefusalCode:
-        """The vote as it counts, or what is against it."""
+        """Return the counted vote, or the refusal."""
         against = None if self._is_stop else self._rights.exclusion(self._attempt.by)
         if isinstance(against, Exclusion):
             return RefusalCode(against.value)
@@ -227,7 +228,7 @@ class _Voter:
         return self._stop() if self._is_stop else self._slot()
 
     def _usable(self) -> list[tuple[Right, bool | None]]:
-        """Rights that may be used, and whether they are known to hold."""
+        """Return the rights that may be used, and whether they are known to hold."""
         by = self._attempt.by
         rights = [(one, self._rights.holds(one, by)) for one in self._rights.of(by)]
         return [
@@ -247,10 +248,10 @@ class _Voter:
         return either(answers)
 
     def _turn(self) -> bool | None:
-        """Whether it is this person's turn, or was; None when that is not known.
+        """Whether this person may vote in the current or an earlier stage, or None.
 
-        To stop it, people of all stages may; to approve, those of stages that have begun. Who has
-        a vote has had their turn, and hears why it does not count twice.
+        People of all stages may reject; only people of begun stages may approve. A person with a
+        vote has had their turn, and the refusal says why another vote does not count.
         """
         ballot = self._ballot
         number = ballot.stage
@@ -269,7 +270,7 @@ class _Voter:
         return wanted.get(choice, False) and is_blank(self._attempt.note)
 
     def _stop(self) -> CastVote | RefusalCode:
-        """A stop by the first right that is one: nobody has to be free for it."""
+        """Return a rejection by the first right that permits it. It needs no free slot."""
         ballot, stages = self._ballot, self._ballot.stages
         own = ballot.vote_of(self._attempt.by)
         if own is not None and own.choice == self._attempt.choice:
@@ -289,7 +290,7 @@ class _Voter:
         return RefusalCode.USED_UP if any(one.persons & vote.persons for one in others) else vote
 
     def _slot(self) -> CastVote | RefusalCode:
-        """An approval by the first right that fills one more slot, or what is against the first."""
+        """Return an approval by the first right that fills one more slot, or a refusal."""
         refusals: list[RefusalCode] = []
         for right, holds in self._usable():
             fits = [
@@ -308,7 +309,7 @@ class _Voter:
         return RefusalCode.NOT_NEEDED if own is None else RefusalCode.ALREADY_VOTED
 
     def _against(self, right: Right) -> RefusalCode | None:
-        """The reason why a right of the current stage fills no slot."""
+        """Return why a right of the current stage fills no slot."""
         ballot, vote = self._ballot, self._vote(right)
         own = ballot.vote_of(vote.by)
         others = {one for other in ballot.votes if other is not own for one in other.persons}

@@ -1,4 +1,4 @@
-"""Rotations: who is on duty at a moment, and when the next one takes over (1.6)."""
+"""Rotations: the person on duty at a time, and the next hand-over (1.6)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _DAYS = {"d": 1, "w": 7}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """Somebody takes over a duty.
+    """The start of a person's duty.
 
     Attributes:
-        at_ms: When.
-        user: Slack user id of who is on duty from then on.
+        at_ms: Time of the hand-over.
+        user: Slack user id of the person on duty from then on.
     """
 
     at_ms: int
@@ -26,10 +26,10 @@ class Handover:
 
 
 def on_duty(rotation: Rotation, at_ms: int) -> str | None:
-    """Whoever is on duty; None before it starts.
+    """Return the person on duty; None before the rotation starts.
 
     Raises:
-        TermsError: Its zone is not known here.
+        TermsError: The time zone is unknown on this machine.
     """
     zone = zone_of(rotation.timezone)
     if at_ms < to_ms(rotation.start, zone):
@@ -41,15 +41,15 @@ def on_duty(rotation: Rotation, at_ms: int) -> str | None:
 
 
 def next_handover(rotation: Rotation, *, after_ms: int, before_ms: int) -> Handover | None:
-    """The first time that somebody else is on duty; None when that is not before `before_ms`.
+    """Return the next change of the person on duty before `before_ms`, or None.
 
     Args:
-        rotation: The duty.
-        after_ms: Whoever is on duty then is not news.
-        before_ms: How far to look, exclusive.
+        rotation: The rotation.
+        after_ms: Time from which to search.
+        before_ms: Time up to which to search, exclusive.
 
     Raises:
-        TermsError: Its zone is not known here.
+        TermsError: The time zone is unknown on this machine.
     """
     last, at_ms = on_duty(rotation, after_ms), after_ms
     if not rotation.overrides and last and len(set(rotation.people)) == 1:
@@ -62,7 +62,7 @@ def next_handover(rotation: Rotation, *, after_ms: int, before_ms: int) -> Hando
 
 
 def _next_change(rotation: Rotation, at_ms: int) -> int:
-    """The next moment at which a turn or an override begins or ends."""
+    """Return the next time at which a turn or an override begins or ends."""
     zone = zone_of(rotation.timezone)
     edges = [
         to_ms(edge, zone)
@@ -80,13 +80,13 @@ def _edges(override: Override) -> tuple[datetime, datetime]:
 
 
 def _turn(rotation: Rotation, at_ms: int) -> int:
-    """The number of the turn of a moment; the first is 0."""
+    """Return the number of the turn at a time, from 0."""
     zone = zone_of(rotation.timezone)
     if rotation.every.endswith("h"):
         return (at_ms - to_ms(rotation.start, zone)) // (_length(rotation) * _HOUR_MS)
     passed = (to_local(at_ms, zone) - rotation.start).days
     number = max(passed // _length(rotation), 0)
-    # A change of the hour moves a turn's begin by less than a day to either side.
+    # A change of daylight saving time moves the start of a turn by less than a day.
     while _begin(rotation, number + 1) <= at_ms:
         number += 1
     while number and _begin(rotation, number) > at_ms:
@@ -95,7 +95,7 @@ def _turn(rotation: Rotation, at_ms: int) -> int:
 
 
 def _begin(rotation: Rotation, number: int) -> int:
-    """When a turn begins."""
+    """Return the start of a turn."""
     zone, length = zone_of(rotation.timezone), _length(rotation)
     if rotation.every.endswith("h"):
         return to_ms(rotation.start, zone) + number * length * _HOUR_MS
@@ -103,5 +103,5 @@ def _begin(rotation: Rotation, number: int) -> int:
 
 
 def _length(rotation: Rotation) -> int:
-    """The length of a turn: in hours, or in days."""
+    """Return the length of a turn: in hours, or in days."""
     return int(rotation.every[:-1]) * _DAYS.get(rotation.every[-1], 1)

@@ -1,7 +1,7 @@
-"""The ballot: the present votes on a call, and what they decide (section 3 of the specification).
+"""The ballot: the present votes on a call, and their decision (section 3).
 
-Pure: the votes of the record and the standing of people go in, and another ballot comes out. The
-judging of one vote, with its refusals, is in `bot.policy.refusals`.
+Pure functions of the record's votes and a snapshot of people. The validation of a single vote, with
+its refusals, is in `bot.policy.refusals`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from bot.policy.eligibility import Eligibility, Grounds, PeopleSnapshot, Right, 
 from bot.policy.terms import Requirement, Stage, Terms, TermsError
 
 APPROVE = "approve"
-"""The choice that lets the call run."""
+"""The choice that permits the call."""
 REJECT = "reject"
 """The choice that ends the request."""
 AGAIN = "again"
-"""Of a doubt: run it once more."""
+"""For a call in doubt: run it again."""
 RAN = "ran"
-"""Of a doubt: it ran, with this result."""
+"""For a call in doubt: it ran, with this result."""
 GIVE_UP = "give_up"
-"""Of a doubt: leave it, which needs what a rejection needs."""
+"""For a call in doubt: leave it. Requires as many votes as a rejection."""
 STOPS = frozenset({REJECT, GIVE_UP})
-"""Choices by which nothing runs: they need less."""
+"""Choices by which nothing runs. They require fewer votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +34,17 @@ class CastVote:
     """A present vote. Stored in `Approval.votes_json`: version 1, must stay readable.
 
     Attributes:
-        by: Slack user id of who clicked.
-        on_behalf_of: Whose right it was, by a delegation; empty for their own.
-        choice: `APPROVE`, `REJECT`, or what is said of a doubt.
-        at_ms: The time of the click.
+        by: Slack user id of the voter.
+        on_behalf_of: Owner of a delegated right; empty for the voter's own.
+        choice: `APPROVE`, `REJECT`, or a choice for a call in doubt.
+        at_ms: Time of the click.
         digest: The call digest that the vote is bound to (3.7).
-        stage: The stage that it was cast in; its slots are those that it fills.
-        steps: So many escalation steps were done then.
+        stage: The stage of the vote, whose slots it fills.
+        steps: Number of escalation steps at that time.
         group: The only group by which a delegated right counts; empty for all.
         note: The reason given.
-        result: Of a doubt: what came of the call, in the words that all must agree on.
-        groups: Names of the groups by which it counted when it was cast: evidence, and shown.
+        result: For a call in doubt, the reported result, which all voters must agree on.
+        groups: Names of the groups by which the vote counted: shown as evidence.
         grounds: Further evidence.
     """
 
@@ -63,30 +63,30 @@ class CastVote:
 
     @property
     def right(self) -> Right:
-        """The right that it uses up."""
+        """The right that the vote uses."""
         return Right(owner=self.on_behalf_of or self.by, group=self.group)
 
     @property
     def persons(self) -> frozenset[str]:
-        """Whoever gave it and whose right it was: they are one person of this call (6.1)."""
+        """The voter and the owner of the right; both count as one person (6.1)."""
         return frozenset({self.by, self.right.owner})
 
     @property
     def aim(self) -> tuple[str, str]:
-        """The thing that it is for: a result counts as a choice of its own (3.12)."""
+        """The choice and the result. Different results are different choices (3.12)."""
         return self.choice, self.result
 
     @property
     def is_stop(self) -> bool:
-        """Whether it would end the request."""
+        """Whether the choice ends the request."""
         return self.choice in STOPS
 
     @property
     def is_whole(self) -> bool:
-        """Whether each value has its type: one that was read may be damaged."""
+        """Whether each value has its type; a stored vote may be damaged."""
         values = {name: getattr(self, name) for name in self.__slots__}
         numbers = [values.pop(name) for name in ("at_ms", "stage", "steps")]
-        del values["grounds"]  # they look at themselves
+        del values["grounds"]  # validated by its own type
         texts = [*values.pop("groups"), *values.values()]
         return all(type(one) is int for one in numbers) and all(type(one) is str for one in texts)
 
@@ -96,7 +96,7 @@ _REQUIRED = {"by", "choice", "at_ms", "digest"}
 
 
 def write_votes(votes: Iterable[CastVote]) -> str:
-    """Write votes for `Approval.votes_json`; what may be left out is, where it is empty."""
+    """Serialize votes for `Approval.votes_json`, without empty optional fields."""
     rows = []
     for vote in votes:
         values = {name: getattr(vote, name) for name in CastVote.__slots__}
@@ -112,10 +112,10 @@ def write_votes(votes: Iterable[CastVote]) -> str:
 
 
 def read_votes(text: str) -> tuple[CastVote, ...]:
-    """Read the votes of a record.
+    """Parse the votes of a record.
 
     Raises:
-        TermsError: They are damaged; nobody may decide.
+        TermsError: The votes are damaged, so the request cannot be decided.
     """
     try:
         votes = [_vote(row) for row in json.loads(text)]
@@ -136,10 +136,10 @@ def _vote(row: dict[str, Any]) -> CastVote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many slots of a requirement are filled: “1 of 2”.
+    """Filled and required slots of a requirement: “1 of 2”.
 
     Attributes:
-        name: Of the requirement.
+        name: Name of the requirement.
         have: Filled slots.
         need: All slots.
     """
@@ -149,7 +149,7 @@ class Tally:
     need: int
 
     def __str__(self) -> str:
-        """As people read it."""
+        """Return the text for people."""
         return f"{self.have} of {self.need}"
 
 
@@ -158,9 +158,9 @@ class ValidVotes:
     """The votes that still count (3.8).
 
     Attributes:
-        ballot: With those alone, at the stage that they reach.
-        dropped: Whose givers may no longer decide, in the order of writes.
-        void: Of later stages than the one that is open again.
+        ballot: The ballot with these votes, at the stage that they reach.
+        dropped: Votes of people who may no longer decide, in order of writing.
+        void: Votes of later stages than the reopened one.
     """
 
     ballot: Ballot
@@ -175,11 +175,11 @@ class Ballot:
     Attributes:
         terms: The frozen terms.
         digest: The call digest that votes are bound to.
-        votes: In the order of writes; a person has one at most.
-        stage: The stage that waits for people; the first is 0.
-        steps: So many escalation steps are done.
-        is_doubt: Whether people say what came of a started call (3.12): then all slots of all
-            stages are one stage.
+        votes: In order of writing; at most one per person.
+        stage: The current stage, from 0.
+        steps: Number of escalation steps done.
+        is_doubt: Whether people report the outcome of a started call (3.12). All slots of all
+            stages are then one stage.
     """
 
     terms: Terms
@@ -191,29 +191,29 @@ class Ballot:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of the terms; of a doubt one, with all requirements."""
+        """The stages of the terms; for a call in doubt one, with all requirements."""
         if not self.is_doubt:
             return self.terms.stages
         return (Stage(approve=tuple(one for stage in self.terms.stages for one in stage.approve)),)
 
     @property
     def current(self) -> Stage:
-        """The stage that waits for people."""
+        """The current stage."""
         return self.stages[self.stage]
 
     def vote_of(self, user_id: str) -> CastVote | None:
-        """The present vote of somebody, by whatever right."""
+        """Return a person's present vote, by any right."""
         return next((vote for vote in self.votes if vote.by == user_id), None)
 
     def progress(
         self, standing: PeopleSnapshot, *, choice: str = APPROVE, result: str = ""
     ) -> tuple[Tally, ...]:
-        """How far the current stage is, by the groups as they are now.
+        """Return the progress of the current stage, by the present groups.
 
         Args:
-            standing: Its groups; people and delegations need not have been looked up.
-            choice: For which the slots are counted; of a doubt there are several.
-            result: Of a doubt, the result that is counted.
+            standing: Its groups. People and delegations may be missing.
+            choice: The counted choice.
+            result: For a call in doubt, the counted result.
         """
         placed = self.filling(standing, aim=(choice, result)).columns.values()
         slots = _slots(self.current)
@@ -226,12 +226,12 @@ class Ballot:
     def filling(
         self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
     ) -> Matching:
-        """The slots of the current stage that its votes for one thing fill.
+        """Assign the votes for one choice to slots of the current stage.
 
         Args:
-            standing: The people of now.
+            standing: The snapshot of people.
             aim: The choice, and the result.
-            but: Somebody whose own vote is left out.
+            but: A person whose own vote is left out.
         """
         votes = [one for one in self.votes if one.aim == aim and one.by != but]
         return match(self._fits(self._of_stage(votes, self.stage), standing))
@@ -239,9 +239,9 @@ class Ballot:
     def open_columns(
         self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
     ) -> tuple[Requirement, ...]:
-        """The requirements of the current stage by which one more slot can be filled (3.4).
+        """Return the requirements of the current stage with a slot to fill (3.4).
 
-        Whoever fits one of them makes the matching larger, perhaps as others change their places.
+        A person who fits one of them enlarges the matching, though others may change their slots.
         """
         filling, slots = self.filling(standing, aim=aim, but=but), _slots(self.current)
         free = set(range(len(slots))) - set(filling.columns.values())
@@ -253,10 +253,10 @@ class Ballot:
         )
 
     def recounted(self, standing: PeopleSnapshot) -> ValidVotes:
-        """Check all votes again, and find the stage that they reach (3.8).
+        """Validate all votes again, and find the stage that they reach (3.8).
 
-        A vote is kept for as long as it is not known that its giver may no longer decide; whoever
-        approves needs `is_sure`, too.
+        A vote is dropped only if its voter is known to be no longer eligible. An approval also
+        requires `is_sure`.
         """
         rights = Eligibility(self.terms, standing)
         valid = _alone([vote for vote in self.votes if self._is_valid(vote, rights) is not False])
@@ -264,7 +264,7 @@ class Ballot:
         stage, void = 0, list[CastVote]()
         for number in range(len(self.stages)):
             votes = [vote for vote in self._of_stage(valid, number) if not vote.is_stop]
-            if stage < number:  # an earlier one is open
+            if stage < number:  # an earlier stage is open
                 void += votes
                 continue
             counted = self._counted(votes, standing)
@@ -277,19 +277,19 @@ class Ballot:
         return ValidVotes(ballot=ballot, dropped=tuple(gone), void=tuple(void))
 
     def with_vote(self, vote: CastVote, standing: PeopleSnapshot) -> ValidVotes:
-        """Add a vote that was judged: it replaces the person's present one (3.6)."""
+        """Add a valid vote, which replaces the person's present one (3.6)."""
         others = [one for one in self.votes if one.by != vote.by and not _ends(vote, one)]
         gone = [one for one in self.votes if one.by != vote.by and _ends(vote, one)]
         recount = replace(self, votes=(*others, vote)).recounted(standing)
         return replace(recount, dropped=(*gone, *recount.dropped))
 
     def without(self, user_id: str, standing: PeopleSnapshot) -> ValidVotes:
-        """Take a person's vote back (3.6)."""
+        """Withdraw a person's vote (3.6)."""
         votes = tuple(vote for vote in self.votes if vote.by != user_id)
         return replace(self, votes=votes).recounted(standing)
 
     def decision(self, standing: PeopleSnapshot) -> tuple[str, str] | None:
-        """The choice, and the result, that the votes have made; None while there is none."""
+        """Return the choice and result that the votes have decided, or None."""
         for choice in (REJECT, GIVE_UP):
             if len([vote for vote in self.votes if vote.choice == choice]) >= self.terms.reject:
                 return choice, ""
@@ -301,7 +301,7 @@ class Ballot:
         return None
 
     def is_sure(self, standing: PeopleSnapshot) -> bool:
-        """Whether all was looked up that an approval needs: nothing is guessed (2.7)."""
+        """Whether all look-ups that an approval needs succeeded (2.7)."""
         rights = Eligibility(self.terms, standing)
         needed = {
             group
@@ -332,7 +332,7 @@ class Ballot:
         return every((fits, rights.holds(vote.right, vote.by)))
 
     def _counted(self, votes: Sequence[CastVote], standing: PeopleSnapshot) -> list[CastVote]:
-        """The votes that fill a slot, the first ones first."""
+        """Return the votes that fill a slot; earlier votes take precedence."""
         result = []
         for aim in dict.fromkeys(vote.aim for vote in votes):
             of_aim = [vote for vote in votes if vote.aim == aim]
@@ -341,7 +341,7 @@ class Ballot:
         return result
 
     def _fits(self, votes: Sequence[CastVote], standing: PeopleSnapshot) -> list[list[int]]:
-        """Of each vote, the slots of its stage that it may fill."""
+        """Return the slots of its stage that each vote may fill."""
         rights = Eligibility(self.terms, standing)
         result = []
         for vote in votes:
@@ -362,7 +362,7 @@ def _slots(stage: Stage) -> list[Requirement]:
 
 
 def _alone(votes: Sequence[CastVote]) -> list[CastVote]:
-    """Votes of distinct people, whatever a record says; of one person's, what stops comes first."""
+    """Return one vote per person; a rejection takes precedence over other votes."""
     taken: set[str] = set()
     result = []
     for vote in sorted(votes, key=lambda one: not one.is_stop):
@@ -373,5 +373,5 @@ def _alone(votes: Sequence[CastVote]) -> list[CastVote]:
 
 
 def _ends(vote: CastVote, other: CastVote) -> bool:
-    """Whether a stop replaces somebody else's vote, as both are one person (6.1)."""
+    """Whether a rejection replaces another's vote, because both are one person (6.1)."""
     return vote.is_stop and not other.is_stop and bool(vote.persons & other.persons)

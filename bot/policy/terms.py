@@ -1,7 +1,7 @@
-"""The terms of a ruling that asks: who decides, how many, in which order, and what silence means.
+"""The terms of a request: who decides, how many must, in which order, until when.
 
-They are frozen into the interrupt and the approval when people are asked; what is in force later
-can only take rights away. Source: the specification of policies, 1.16 and 2.6.
+Terms are frozen into the interrupt and the approval when people are asked; a later policy can only
+take rights away. Source: the specification of policies, 1.16 and 2.6.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 Risk = Literal["low", "medium", "high", "critical"]
-"""The harm that a call can do; from `high` on, an approval is confirmed."""
+"""The harm that a call can do. From `high` on, approvals are confirmed by default."""
 EXPIRES_S = 8 * 3_600
-"""The time in which people decide, unless a rule says another, in seconds."""
+"""Default time to decide, in seconds."""
 MAX_AGE_S = 15 * 60
-"""The time after a decision in which its call may start, in seconds."""
+"""Default time after a decision in which the call may start, in seconds."""
 REMIND_S = 15 * 60
-"""The time from the request to the first reminder, in seconds."""
+"""Default time from the request to the first reminder, in seconds."""
 ANY = 1
-"""So many people end a request by rejecting it."""
+"""Default number of people who must reject to end a request."""
 
 
 class TermsError(ValueError):
-    """Kept terms cannot be read: whoever asks must refuse."""
+    """Stored terms or votes are damaged or cannot be used. The caller must refuse."""
 
 
 class _Frozen(BaseModel):
@@ -37,7 +37,7 @@ class _Frozen(BaseModel):
 
 
 def _tuple(value: object) -> object:
-    """JSON has lists where strict tuples are wanted."""
+    """Convert a JSON list to a tuple, which strict models require."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -46,17 +46,17 @@ def _local(value: object) -> object:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
-"""Names, or ids, in the order in which they were written."""
+"""Names or ids, in the order of the file."""
 Local = Annotated[datetime, BeforeValidator(_local)]
-"""A time without a zone, as clocks on the wall show it."""
+"""A local time without a time zone."""
 
 
 class Override(_Frozen):
-    """Somebody who is on duty in place of whoever the rotation names.
+    """A person who is on duty instead of the rotation's.
 
     Attributes:
-        start: From when, local.
-        until: To when, local and exclusive.
+        start: Local.
+        until: Local and exclusive.
         user: Slack user id.
     """
 
@@ -69,12 +69,12 @@ class Rotation(_Frozen):
     """A duty that people take in turns (1.6).
 
     Attributes:
-        start: When the first begins, local.
-        every: The length of a turn: `12h`, `1d`, `1w`. Days and weeks are steps at the same local
-            time, hours are absolute.
-        people: Slack user ids, in order; after the last comes the first.
-        overrides: Of those that hold at a time, the last counts.
-        timezone: Its IANA zone.
+        start: Start of the first turn, local.
+        every: The length of a turn: `12h`, `1d`, `1w`. Days and weeks begin at the same local time,
+            hours are absolute.
+        people: Slack user ids, in order; after the last, the first follows.
+        overrides: Exceptions; of several at one time, the last counts.
+        timezone: IANA time zone.
     """
 
     start: Local
@@ -91,9 +91,9 @@ class Group(_Frozen):
         users: Slack user ids.
         usergroups: Ids of Slack user groups.
         channels: Ids of channels whose members count; see 1.5.
-        rotation: Whoever is on duty.
+        rotation: The rotation whose person on duty counts.
         here: Whether the members of the thread's channel count.
-        title: What people call it; empty where its members say who it is.
+        title: Name for people; if empty, its members are named.
     """
 
     users: Names = ()
@@ -105,13 +105,13 @@ class Group(_Frozen):
 
 
 class Requirement(_Frozen):
-    """So many different people of some groups (1.16, `approve`).
+    """A number of different people of some groups (1.16, `approve`).
 
     Attributes:
-        name: Shown to people: its own, or the groups joined by `+`; of two of one name in the same
-            terms, the later has ` #2` behind it.
+        name: Name for people: its own, or the groups joined by `+`. The second of two equal names
+            in the same terms gets the suffix ` #2`.
         groups: Names of groups; members of any of them count.
-        count: How many, 1 to 10.
+        count: Number of people, 1 to 10.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Requirement(_Frozen):
 
 
 class Stage(_Frozen):
-    """Requirements that are all needed at the same time.
+    """Requirements that must be fulfilled in parallel.
 
     Attributes:
         name: Empty for the only stage of a rule with `approve`.
@@ -132,10 +132,10 @@ class Stage(_Frozen):
 
 
 class Escalation(_Frozen):
-    """A step of the ladder: people who may decide, too, from a time on (5.2).
+    """An escalation step: additional approvers from a time on (5.2).
 
     Attributes:
-        after_s: From the request, in seconds.
+        after_s: Time from the request, in seconds.
         add: Names of groups.
         requirements: Names of the requirements that they count for.
     """
@@ -146,7 +146,7 @@ class Escalation(_Frozen):
 
 
 class GrantTerms(_Frozen):
-    """The limits within which an approver may let later calls run, too (6.5).
+    """Limits of standing grants that an approver may create (6.5).
 
     Attributes:
         max_time_s: In seconds; at most a day.
@@ -160,7 +160,7 @@ class GrantTerms(_Frozen):
 
 
 class BreakGlass(_Frozen):
-    """The people who may override, and the channel that hears of it (6.4).
+    """People who may run the call in an emergency, and the alerted channel (6.4).
 
     Attributes:
         groups: Names of groups.
@@ -172,13 +172,13 @@ class BreakGlass(_Frozen):
 
 
 class QuietHours(_Frozen):
-    """The time in which nobody is disturbed (5.7).
+    """Time without mentions and reminders (5.7).
 
     Attributes:
-        start: `20:00`, local; empty when only whole days are quiet.
-        until: `08:00`; before `start` when it is of the next day.
+        start: `20:00`, local; empty if only whole days are quiet.
+        until: `08:00`; a time before `start` is on the next day.
         days: Whole days: `mon` to `sun`.
-        timezone: Its IANA zone.
+        timezone: IANA time zone.
     """
 
     start: str = ""
@@ -188,35 +188,35 @@ class QuietHours(_Frozen):
 
 
 class Terms(_Frozen):
-    """The terms of a ruling that asks (1.16). Stored: version 1, must stay readable.
+    """The terms of a request (1.16). Stored: version 1, must stay readable.
 
     Attributes:
-        rules: Names of the rules that ask, as they are shown; of code with `code:`.
-        reason: Why people are asked, in the words of a policy in code; may be empty.
+        rules: Names of the rules that ask, for people; those of code with `code:`.
+        reason: Why people are asked, from a policy in code; may be empty.
         stages: In order, at least one.
-        groups: The definitions of all groups that are named here, by name.
+        groups: Definitions of all named groups, by name.
         exclude: `requesters`, `editors`, or names of groups.
         edit: `no`, `yes` (who may approve now), or `by` with `editors`.
-        editors: Of `by`: `approvers`, `requesters`, or names of groups.
-        reject: So many people end it by rejecting; 1 for any.
-        expires_s: From the request to its deadline, in seconds.
-        on_expiry: What the deadline ends: the request, or the run, too.
-        max_age_s: How long after the decision the call may start, in seconds.
-        remind_s: From the request to the first reminder, in seconds; 0 for never.
-        remind_times: So many reminders at most.
-        escalate: Steps, in the order of their times.
+        editors: With `by`: `approvers`, `requesters`, or names of groups.
+        reject: Number of people who must reject to end the request.
+        expires_s: Time from the request to its deadline, in seconds.
+        on_expiry: Whether the deadline ends only the request, or the run, too.
+        max_age_s: Time after the decision in which the call may start, in seconds.
+        remind_s: Time from the request to the first reminder, in seconds; 0 for never.
+        remind_times: Maximum number of reminders.
+        escalate: Steps, in order of time.
         route: `thread`, `dm`, or the id of a channel.
-        mention: Whether those who are asked are notified.
+        mention: Whether approvers are notified.
         clock: Whether reminders, steps and the deadline count only time outside of quiet hours.
         urgent: Whether quiet hours are ignored.
-        quiet: The quiet hours of the file; None without.
-        risk: The badge.
+        quiet: The quiet hours of the file, or None.
+        risk: The risk that the card shows.
         confirm: Whether an approval is confirmed in a dialog.
         approve_reason: Whether an approval needs a reason.
         reject_reason: Whether a rejection needs one.
-        reasons: Canned reasons.
-        grants: Limits of standing grants; None for never.
-        break_glass: Who may override; None for nobody.
+        reasons: Reasons to choose from.
+        grants: Limits of standing grants; None permits none.
+        break_glass: Emergency override; None permits none.
         delegation: Whether delegations count.
         always_ask: Whether grants, break-glass and batches are off.
     """
@@ -259,7 +259,7 @@ class Terms(_Frozen):
 
     @property
     def rule(self) -> str:
-        """The names of all rules, joined as they are shown (2.5)."""
+        """The names of all rules, joined (2.5)."""
         return " + ".join(self.rules)
 
     @property
@@ -270,30 +270,31 @@ class Terms(_Frozen):
 
     @property
     def reminders_s(self) -> tuple[int, ...]:
-        """When each reminder comes: seconds since the request; the wait doubles each time."""
+        """Times of the reminders in seconds since the request; the wait doubles each time."""
         times = self.remind_times if self.remind_s else 0
         return tuple(self.remind_s * (2**number - 1) for number in range(1, times + 1))
 
     @property
     def digest(self) -> str:
-        """The ruling digest: 64 hexadecimal digits (2.6).
+        """Digest of the terms: 64 hexadecimal digits (2.6).
 
-        It covers what a decision is made under. When, where and how people are told is not in it.
+        The digest covers who may decide and how. It does not cover when, where and how people are
+        notified.
         """
         data = self.model_dump(mode="json", exclude=_NOT_BOUND)
         text = json.dumps({"effect": "ask", **data}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def to_text(self) -> str:
-        """Write them as canonical JSON; `Terms.from_text` reads the same again."""
+        """Serialize as canonical JSON for `Terms.from_text`."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> Terms:
-        """Read kept terms.
+        """Parse stored terms.
 
         Raises:
-            TermsError: They are damaged, or of a later release; nobody may decide under them.
+            TermsError: The terms are damaged or of a later release, so they cannot be used.
         """
         return _read(text)
 

@@ -1,6 +1,6 @@
 """Single values of a policy file: names, ids, durations, times, yes and no.
 
-Each refusal carries the code of the fault, what is wrong and what would be right.
+Each refusal has the code of the fault, a description and a remedy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 NAME = r"[a-z][a-z0-9-]{0,39}"
-"""The form of the names of rules, groups and stages (1.2)."""
+"""Pattern of the names of rules, groups and stages (1.2)."""
 REQUIREMENT_NAME = r"[a-z][a-z0-9+-]{0,79}"
-"""The form of a requirement's own name; without one, it is the groups joined by `+`."""
+"""Pattern of a requirement's own name; by default, the groups are joined by `+`."""
 PERSON = r"[UW][A-Z0-9]{2,30}"
 USERGROUP = r"S[A-Z0-9]{2,30}"
 CHANNEL = r"[CG][A-Z0-9]{2,30}"
@@ -37,36 +37,36 @@ _YES_NO = {"yes": True, "no": False}
 
 
 def fault(code: str, what: str, remedy: str) -> PydanticCustomError:
-    """The error of a faulty value.
+    """Return the error of an invalid value.
 
     Args:
         code: One of the codes of faults.
-        what: What is wrong, as a clause.
-        remedy: What would be right, as a clause.
+        what: The fault, as a clause.
+        remedy: The remedy, as a clause.
     """
     words: dict[str, object] = {"fault": what, "remedy": remedy}
     return PydanticCustomError(code, "{fault}; {remedy}", words)
 
 
 def refuse(code: str, what: str, remedy: str) -> NoReturn:
-    """Refuse a value of a policy file; the arguments are those of `fault`."""
+    """Raise the error of an invalid value; see `fault`."""
     raise fault(code, what, remedy)
 
 
 def wrong_type(value: object, wanted: str) -> NoReturn:
-    """Refuse a value that is of another type than the wanted one."""
+    """Raise the error of a value of the wrong type."""
     refuse("wrong_type", f"found {kind(value)}", f"write {wanted}")
 
 
 def unknown(value: object, wanted: str) -> PydanticCustomError:
-    """The error of a value that is none of a few words and maps."""
+    """Return the error of a value that is not one of a few words and maps."""
     if not isinstance(value, str):
         return fault("wrong_type", f"found {kind(value)}", f"write {wanted}")
     return fault("bad_value", f"{value!r} isn't a valid value", f"write {wanted}")
 
 
 def kind(value: object) -> str:
-    """The type of a value, as people say it."""
+    """Return the type of a value, for people."""
     if isinstance(value, bool):
         return "yes or no"
     names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "a map"}
@@ -74,10 +74,10 @@ def kind(value: object) -> str:
 
 
 def seconds(text: str) -> int:
-    """Read a duration (1.20): whole numbers with a unit each, the largest unit first.
+    """Parse a duration (1.20): whole numbers with units, the largest unit first.
 
     Raises:
-        ValueError: It is not such a text, is zero, or is longer than a year.
+        ValueError: The text is not a duration, is zero, or is longer than a year.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -90,21 +90,21 @@ def seconds(text: str) -> int:
 
 
 FROM_SETTINGS = {"is_settings": True}
-"""The context in which a duration may be shorter than a file may say: of the settings."""
+"""Validation context of the settings, which permit shorter durations than a file."""
 
 
 DURATION = "^" + "(?=[0-9])" + "".join(f"([0-9]{{1,9}}{unit})?" for unit in "wdhms") + "$"
-"""The form of durations, as the JSON schema shows it."""
+"""Pattern of durations for the JSON schema."""
 Duration = Annotated[str, Field(pattern=DURATION)]
 
 
 def between(least: int, most: int, words: str) -> Callable[[object, ValidationInfo], int]:
-    """Make a reader of durations that have a least and a most.
+    """Return a validator of durations within limits.
 
     Args:
         least: In seconds.
         most: In seconds.
-        words: The limits as people read them, such as `1m to 30d`.
+        words: The limits for people, such as `1m to 30d`.
     """
 
     def read(value: object, info: ValidationInfo) -> int:
@@ -145,7 +145,7 @@ def _turn(value: object) -> str:
 
 
 def seconds_of_turn(text: str) -> int:
-    """The length of a turn of a rotation, if no clock is moved in it."""
+    """Return the length of a rotation's turn, without changes of daylight saving time."""
     return int(text[:-1]) * _UNITS_S[text[-1]]
 
 
@@ -197,7 +197,7 @@ def _yes_no(value: object) -> bool:
 
 
 def only_true(value: object) -> bool:
-    """Read a switch that can only be switched on."""
+    """Validate a switch that can only be switched on."""
     if value is not True:
         refuse("bad_value", f"{value!r} means nothing here", "write true, or leave it out")
     return True
@@ -212,18 +212,18 @@ def _reason(value: object) -> str:
 
 
 def as_tuple(value: object) -> object:
-    """YAML has lists where strict tuples are wanted."""
+    """Convert a YAML list to a tuple, which strict models require."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _text(code: str, shape: str, what: str) -> BeforeValidator:
-    """A validator of texts of a form, which the JSON schema shows, too."""
+    """Return a validator of texts by a pattern, which the JSON schema shows, too."""
     shown = Annotated[str, Field(pattern=f"^(?:{shape})$")]
     return BeforeValidator(_shaped(code, shape, what), json_schema_input_type=shown)
 
 
 def _shown(read: Callable[[object], object], pattern: str) -> BeforeValidator:
-    """A validator whose form the JSON schema shows as a pattern."""
+    """Return a validator whose pattern the JSON schema shows."""
     return BeforeValidator(read, json_schema_input_type=Annotated[str, Field(pattern=pattern)])
 
 
@@ -234,7 +234,7 @@ _PLACES = "ids of channels (C… or G…), or direct for direct messages"
 Name = Annotated[str, _text("bad_name", NAME, _NAMES)]
 RequirementName = Annotated[str, _text("bad_name", REQUIREMENT_NAME, _REQUIREMENTS)]
 GroupTitle = Annotated[str, Field(max_length=60, pattern=r"^[^\s<>&*_~`@#][^\n\r<>&*_~`@#]*$")]
-"""The title of a group: plain words, in which no markup and no mention can hide."""
+"""The title of a group: plain words without markup and mentions."""
 PersonId = Annotated[str, _text("bad_id", PERSON, "the id of a person (U… or W…)")]
 UsergroupId = Annotated[str, _text("bad_id", USERGROUP, "the id of a user group (S…)")]
 ChannelId = Annotated[str, _text("bad_id", CHANNEL, "the id of a channel (C… or G…)")]
@@ -243,7 +243,7 @@ TURN = "^[1-9][0-9]{0,3}[hdw]$"
 LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?$"
 CLOCK_TIME = "^[0-9]{2}:[0-9]{2}$"
 ZONE = "^[A-Za-z]"
-"""The form of time zones, as the JSON schema shows it; the list of zones is the machine's."""
+"""Pattern of time zones for the JSON schema; the machine has the list of zones."""
 Turn = Annotated[str, _shown(_turn, TURN)]
 LocalTime = Annotated[datetime, _shown(_local, LOCAL_TIME)]
 ClockTime = Annotated[str, _shown(_clock, CLOCK_TIME)]

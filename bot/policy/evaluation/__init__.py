@@ -1,5 +1,5 @@
-"""The judging of calls: whether a rule matches, what it asks for, and many rulings as one.
+"""Evaluation of a policy: matching rules, filling in terms, merging decisions.
 
-`evaluate.PolicyEvaluator` is the way in. Nothing here knows a record, a clock, or Slack; groups are
-looked up by a function that the caller gives.
+`evaluate.PolicyEvaluator` is the entry point. This package does not depend on records, a clock, or
+Slack; the caller passes a function that looks up groups.
 """

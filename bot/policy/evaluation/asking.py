@@ -1,7 +1,6 @@
-"""Questions of a file made whole: the terms, with all that a rule did not say filled in.
+"""Builds the terms of a rule that asks, with all omitted keys filled in.
 
-What a rule does not say, it takes from `defaults`, then from what the specification says (1.10,
-1.16).
+An omitted key is taken from `defaults`, then from the specification (1.10, 1.16).
 """
 
 from __future__ import annotations
@@ -37,26 +36,26 @@ from bot.policy.terms import (
 )
 
 REMIND_TIMES = 3
-"""Reminders at most, where nothing is said of them."""
+"""Default maximum number of reminders."""
 _CONFIRMED: frozenset[Risk] = frozenset({"high", "critical"})
 _Editing: TypeAlias = tuple[Literal["no", "yes", "by"], tuple[str, ...]]
 
 
 class AskingError(ValueError):
-    """A question that cannot be put. The text is a clause that says why."""
+    """Terms that cannot be built. The text is a clause with the reason."""
 
 
 def terms_of(file: PolicyFile, entry: AskEntry, name: str, tool: ToolFacts) -> Terms:
-    """Make the terms of an `ask` of a file.
+    """Build the terms of an `ask` entry.
 
     Args:
-        file: With its groups and defaults.
-        entry: As the rule has it.
-        name: Of the rule.
-        tool: The tool that is called.
+        file: The file with groups and defaults.
+        entry: The rule's entry.
+        name: Name of the rule.
+        tool: The called tool.
 
     Raises:
-        AskingError: It names nobody, or a group that the file does not have.
+        AskingError: The entry names no approvers, or an unknown group.
     """
     ask = entry.over(file.defaults)
     stages = _stages(ask)
@@ -66,10 +65,10 @@ def terms_of(file: PolicyFile, entry: AskEntry, name: str, tool: ToolFacts) -> T
 
 
 def group_of(entry: GroupEntry, file: PolicyFile) -> Group:
-    """The definition of a group of a file, whole.
+    """Return the complete definition of a group.
 
     Raises:
-        AskingError: Its rotation has no zone.
+        AskingError: Its rotation has no time zone.
     """
     return Group(
         users=entry.users,
@@ -129,9 +128,9 @@ def _requirements(entries: Iterable[ApproveEntry]) -> tuple[Requirement, ...]:
 
 
 def defaults_of(file: PolicyFile, tool: ToolFacts) -> Terms:
-    """The terms of a question that says nothing: all of the defaults, without a rule's name.
+    """Return the terms of the defaults alone, without the name of a rule.
 
-    There are no stages where the defaults name nobody.
+    The terms have no stages if the defaults name no approvers.
     """
     ask = file.defaults
     return _terms(file, ask, _stages(ask), "", tool)
@@ -167,7 +166,7 @@ def _terms(
 
 
 def _in_time(file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...]) -> dict[str, object]:
-    """When, where and how people are asked."""
+    """Return the fields for when, where and how people are asked."""
     remind = ask.remind
     return {
         "expires_s": ask.expires or EXPIRES_S,
@@ -184,7 +183,7 @@ def _in_time(file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...]) -> dict
 
 
 def _editing(entry: EditEntry | None, gate: Gate) -> _Editing:
-    """The editors: only if the gate in code agrees; without a word, what the gate says."""
+    """Return the editors, if the gate in code permits edits; by default the gate's."""
     if gate == "approval" or (entry is None and gate != "review"):
         return "no", ()
     if entry is None or entry.by is None:
@@ -204,7 +203,7 @@ def _break_glass(entry: BreakGlassEntry | None) -> BreakGlass | None:
 
 
 def _ladder(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
-    """The steps; one that names no requirement counts for the only one."""
+    """Return the escalation steps. By default a step applies to the only requirement."""
     names = [one.name for stage in stages for one in stage.approve]
     steps = []
     for step in ask.escalate or ():
@@ -217,7 +216,7 @@ def _ladder(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
 
 
 def _groups(file: PolicyFile, terms: Terms) -> dict[str, Group]:
-    """The definitions of all groups that the terms name."""
+    """Return the definitions of all groups that the terms name."""
     asked = [name for one in terms.requirements.values() for name in one.groups]
     added = [name for step in terms.escalate for name in step.add]
     names = dict.fromkeys((*asked, *added, *groups_beside(terms)))
@@ -228,7 +227,7 @@ def _groups(file: PolicyFile, terms: Terms) -> dict[str, Group]:
 
 
 def groups_beside(terms: Terms) -> tuple[str, ...]:
-    """Names of groups that have a right, or lack one, beside the requirements."""
+    """Return names of groups that the terms use outside of the requirements."""
     words = {"requesters", "editors", APPROVERS}
     groups = terms.break_glass.groups if terms.break_glass else ()
     return tuple(name for name in (*terms.exclude, *terms.editors, *groups) if name not in words)

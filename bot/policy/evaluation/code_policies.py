@@ -1,4 +1,4 @@
-"""The rulings of code beside those of a file: both must agree (2.4, 2.5)."""
+"""Combines decisions of code with those of a file: both must agree (2.4, 2.5)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
 from bot.policy.values import PERSON, USERGROUP
 
 CODE = "code:"
-"""Before the names of rules of code, as people see them."""
+"""Prefix of names of rules in code, for people."""
 BACKUPS = ":backups"
-"""Behind the name of a rule of code, for the group of those that it names as backup people."""
+"""Suffix of a rule's name, for the group of its backup approvers."""
 _KNOWN = re.compile(f"{PERSON}|{USERGROUP}")
 
 
 def gate_of(tool: ToolFacts, code: Sequence[Ruling]) -> Gate:
-    """Say whether code lets people edit: by a gate, or by policies where all of them review.
+    """Return whether code permits edits: by a gate, or if all policies review.
 
-    A ruling that names nobody is like a gate: the people of the file are asked in its way. One
-    that names people adds them, and is silent about editing.
+    A decision that names no approvers acts like a gate: the file's approvers are asked. A decision
+    that names approvers adds them, and does not affect editing.
     """
     asks = [one for one in code if isinstance(one, Ask)]
     gates = {tool.gate, *(one.kind for one in asks if not one.approvers)}
@@ -42,7 +42,7 @@ def has_gate(tool: ToolFacts, code: Sequence[Ruling]) -> bool:
 
 
 def without_gates(code: Sequence[Ruling]) -> tuple[Ruling, ...]:
-    """The rulings of code that are not only those of a gate."""
+    """Return the decisions of code except those of a plain gate."""
     return tuple(one for one in code if not (isinstance(one, Ask) and _is_gate(one)))
 
 
@@ -53,13 +53,13 @@ def with_code(
     gated: bool,
     defaults: Callable[[], Terms],
 ) -> Verdict:
-    """Make one ruling of those of a file and those of code.
+    """Merge the decisions of the file and of code.
 
     Args:
-        added: Of the file, in order, at least one: it may be that any of them holds.
-        code: Of code, in order, without those of gates.
+        added: Decisions of the file, in order, at least one: each of them may apply.
+        code: Decisions of code, in order, without those of gates.
         gated: Whether a gate in code asks, too.
-        defaults: Makes the terms that hold where no rule of the file asks.
+        defaults: Builds the terms that apply if no rule of the file asks.
     """
     refusals = [one for one in map(_refusal, code) if one is not None]
     asks = [one for one in code if isinstance(one, Ask)]
@@ -68,7 +68,7 @@ def with_code(
     silent = [one for one in asks if not one.approvers]
     terms = [one for one in added if isinstance(one, Terms)]
     if len(terms) < len(added):
-        # In some world no rule of the file asks, and code takes what it needs from the defaults.
+        # If no rule of the file asks, code takes the remaining terms from the defaults.
         own = _of_defaults(defaults(), gated=gated, is_silent=bool(silent))
         if isinstance(own, Refusal):
             return own
@@ -78,13 +78,13 @@ def with_code(
         named = [code_terms(one, base) for one in asks if one.approvers]
         for one in silent:
             base = _with_words(one, base)
-        # Of the defaults alone, nothing is asked.
+        # The defaults alone do not ask.
         return merge([base, *named] if base.stages else named)
     return base
 
 
 def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal:
-    """The terms of code where no rule of the file asks; without stages if code names its people."""
+    """Return the terms of code if no rule asks; without stages if code names people."""
     if not gated and not is_silent:
         return own.model_copy(update={"stages": (), "escalate": ()})
     name = code_name(GATE_RULE)
@@ -94,18 +94,18 @@ def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal
 
 
 def _is_alike(one: Terms, other: Terms) -> bool:
-    """Whether the same people decide under the same terms, so that asking once is enough."""
+    """Whether two terms ask the same people in the same way, so asking once is enough."""
     return one.model_copy(update={"rules": other.rules}) == other
 
 
 def code_terms(ask: Ask, base: Terms) -> Terms:
-    """Make the terms of a rule of code that names people: one requirement, for one of them.
+    """Build the terms of a rule in code that names people: one of them must approve.
 
-    Its backup people count for that one alone.
+    Its backup approvers count for that requirement only.
 
     Args:
-        ask: Its ruling.
-        base: The terms that hold for all that it does not say; its people are not among them.
+        ask: The decision.
+        base: Terms for all other fields, without approvers.
     """
     name = code_name(ask.rule)
     groups = {one: base.groups[one] for one in groups_beside(base) if one in base.groups}
@@ -126,18 +126,18 @@ def code_terms(ask: Ask, base: Terms) -> Terms:
 
 
 def strangers(code: Sequence[Ruling]) -> tuple[str, ...]:
-    """The ids that code names and that can be nobody's."""
+    """Return the ids in code that cannot be Slack user ids."""
     ids = [one for ask in code if isinstance(ask, Ask) for one in (*ask.approvers, *ask.backups)]
     return tuple(dict.fromkeys(one for one in ids if not _KNOWN.fullmatch(one)))
 
 
 def code_name(rule: str) -> str:
-    """The name of a rule of code, as it is shown."""
+    """Return the name of a rule in code, for people."""
     return " + ".join(f"{CODE}{one}" for one in rule.split(" + "))
 
 
 def _refusal(ruling: object) -> Refusal | None:
-    """The refusal of a ruling of code; what is no ruling refuses (2.12)."""
+    """Return the refusal in a decision of code. Invalid decisions also refuse (2.12)."""
     if isinstance(ruling, Allow | Ask):
         return None
     if not isinstance(ruling, Deny):
@@ -152,9 +152,9 @@ def _is_gate(ask: Ask) -> bool:
 
 
 def _with_words(ask: Ask, base: Terms) -> Terms:
-    """Add what a rule of code says besides people: its name, its reason, and shorter times.
+    """Add a rule's name, reason and shorter times, but no people.
 
-    Backup people are not among it: they would count for the requirements of others.
+    Backup approvers are left out, because they would count for other requirements.
     """
     remind_s = _seconds(ask.remind_in)
     if remind_s and base.remind_s:
@@ -180,7 +180,7 @@ def _group(ids: tuple[str, ...]) -> Group:
 
 
 def _first_step_s(base: Terms) -> int:
-    """When backup people count where code names no time: with the first that the file adds."""
+    """Return when backup approvers count by default: at the file's first step."""
     return base.escalate[0].after_s if base.escalate else base.expires_s // 2
 
 

@@ -1,7 +1,7 @@
-"""Conditions on the arguments of a call: each is true, false, or undecided.
+"""Conditions on the arguments of a call: true, false, or undecided.
 
-Undecided is whatever a careful reader could not tell: nothing is at the path, the value is of
-another type, a text is the same but for what people overlook. Source: the specification of
+A condition is undecided if a careful reader could not tell: the path has no value, the value has
+another type, or a text differs only in ways that people overlook. Source: the specification of
 policies, 1.21 to 1.24.
 """
 
@@ -23,23 +23,23 @@ from agents.core.patterns import Pattern
 from bot.policy.model import ArgEntry
 
 DoubtAnswer: TypeAlias = bool | None
-"""True, false, or None: undecided."""
+"""True, false, or None for undecided."""
 TEXT_LIMIT = 10_000
 """Maximum length of an argument that a condition searches, in characters. A longer one is
 undecided."""
 
 _DIGITS = 100
-"""The longest text that is read as a number."""
+"""Maximum length of a text that is read as a number."""
 _COMPOSED = 5
-"""More characters than these never become one when a text is folded."""
+"""Maximum number of characters that folding can combine into one."""
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-"""A number in a text: digits alone, so that no two readers differ."""
+"""A number in a text: plain decimal digits, which every reader reads the same way."""
 _Number: TypeAlias = int | Decimal
 _Test: TypeAlias = Callable[[object], DoubtAnswer]
 
 
 _NOTHING = object()
-"""There is nothing at a path."""
+"""Marks a path without a value."""
 _COMPARE: Mapping[str, Callable[[_Number, _Number], bool]] = {
     "gt": operator.gt,
     "ge": operator.ge,
@@ -49,7 +49,10 @@ _COMPARE: Mapping[str, Callable[[_Number, _Number], bool]] = {
 
 
 def all_hold(truths: Iterable[DoubtAnswer]) -> DoubtAnswer:
-    """Kleene's *and*: false beats undecided, and undecided beats true; true of nothing."""
+    """Return the three-valued *and* (Kleene); true for no values.
+
+    False takes precedence over undecided.
+    """
     result: DoubtAnswer = True
     for truth in truths:
         if truth is False:
@@ -60,7 +63,10 @@ def all_hold(truths: Iterable[DoubtAnswer]) -> DoubtAnswer:
 
 
 def any_holds(truths: Iterable[DoubtAnswer]) -> DoubtAnswer:
-    """Kleene's *or*: true beats undecided, and undecided beats false; false of nothing."""
+    """Return the three-valued *or* (Kleene); false for no values.
+
+    True takes precedence over undecided.
+    """
     result: DoubtAnswer = False
     for truth in truths:
         if truth:
@@ -71,19 +77,19 @@ def any_holds(truths: Iterable[DoubtAnswer]) -> DoubtAnswer:
 
 
 def negated(truth: DoubtAnswer) -> DoubtAnswer:
-    """Kleene's *not*: of undecided, undecided."""
+    """Return the three-valued *not* (Kleene); undecided stays undecided."""
     return None if truth is None else not truth
 
 
 @dataclass(frozen=True, slots=True)
 class ArgCondition:
-    """A condition of a rule, ready to be judged often.
+    """A condition of a rule, prepared for repeated evaluation.
 
     Attributes:
-        text: As people read it: `amount gt 500`.
+        text: Text for people: `amount gt 500`.
         parts: The path.
-        absent: What it is where nothing is at the path.
-        rest: Judges the value at the first part of the path.
+        absent: Result if the path has no value.
+        rest: Evaluates the value at the first part of the path.
     """
 
     text: str
@@ -96,7 +102,7 @@ class ArgCondition:
         """Prepare a condition of a file.
 
         Raises:
-            PatternError: Its regular expression cannot be used.
+            PatternError: Its regular expression is not supported.
         """
         value = "" if entry.op in {"exists", "missing"} else f" {_shown(entry.value)}"
         each = f"{entry.each} " if entry.each else ""
@@ -110,12 +116,12 @@ class ArgCondition:
         )
 
     def holds(self, arguments: Mapping[str, Json]) -> DoubtAnswer:
-        """Judge these arguments."""
+        """Evaluate the condition for these arguments."""
         value: object = arguments.get(self.parts[0], _NOTHING)
         return self.absent if value is _NOTHING else self.rest(value)
 
     def describe(self, arguments: Mapping[str, Json]) -> str:
-        """Say what was at its path, for people who ask why."""
+        """Describe the value at its path, for explanations."""
         if "*" in self.parts:
             return "the items differ, or there are none"
         found: list[object] = []
@@ -129,7 +135,7 @@ class ArgCondition:
 
 
 def _at(parts: tuple[str, ...], each: str, absent: DoubtAnswer, test: _Test) -> _Test:
-    """Make a test of the value at a path of a test of that value itself."""
+    """Apply a test to the value at a path."""
     if not parts:
         return test
     rest = _at(parts[1:], each, absent, test)
@@ -181,7 +187,7 @@ def _not(test: _Test) -> _Test:
 
 
 def _of_number(test: _Test) -> _Test:
-    """A text of digits is read as its number first; what is none stays undecided."""
+    """Convert a text of digits to a number before the test; other texts are undecided."""
 
     def read(value: object) -> DoubtAnswer:
         number = _number_in(value) if isinstance(value, str) else value
@@ -214,7 +220,7 @@ def _one_of(wanted: Json) -> _Test:
     choices = wanted if isinstance(wanted, list) else [wanted]
 
     def is_in(value: object) -> DoubtAnswer:
-        # In a list of texts and numbers, those of another type say nothing.
+        # In a list of texts and numbers, compare only items of the value's type.
         alike = [same(value, one) for one in choices if _is_like(value, one)]
         return None if choices and not alike else any_holds(alike)
 
@@ -272,7 +278,7 @@ _MAKERS: Mapping[str, Callable[[Json], _Test]] = {
 
 
 def same(value: object, wanted: Json) -> DoubtAnswer:
-    """Whether a value is what is wanted; of another type, or almost the same: undecided."""
+    """Compare two values. Another type or an almost equal text is undecided."""
     if not _is_like(value, wanted):
         return None
     match wanted:
@@ -292,7 +298,7 @@ def _same_items(values: list[object], wanted: list[Json]) -> DoubtAnswer:
 
 
 def _is_like(value: object, wanted: Json) -> bool:
-    """Whether two values are of one JSON type, so that they can be compared."""
+    """Whether two values have the same JSON type and can be compared."""
     if isinstance(wanted, bool) or wanted is None:
         return type(value) is type(wanted)
     if isinstance(wanted, int | float):
@@ -301,7 +307,7 @@ def _is_like(value: object, wanted: Json) -> bool:
 
 
 def number_of(value: object) -> _Number | None:
-    """Read a number exactly; None for what is none: a boolean, or what is not finite."""
+    """Return a number exactly; None for booleans, infinities and other values."""
     if isinstance(value, float):
         return _exact(value) if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
@@ -311,7 +317,7 @@ def number_of(value: object) -> _Number | None:
 
 @lru_cache(maxsize=1_000)
 def _exact(value: float) -> Decimal:
-    """The number as it is written: of binary fractions, the shortest decimal one."""
+    """Return the shortest decimal number with this binary value."""
     return Decimal(repr(value))
 
 
@@ -322,15 +328,15 @@ def _number_in(text: str) -> Decimal | None:
 
 
 def _almost(text: str, folded: str) -> DoubtAnswer:
-    """Undecided if a text is another but for what people overlook; else false."""
-    # Composed characters are at most four before: what is much longer need not be folded.
+    """Return undecided if texts differ only in ways that people overlook, else false."""
+    # Folding combines at most `_COMPOSED` characters, so skip texts that are much longer.
     if len(text.strip()) > _COMPOSED * len(folded):
         return False
     return None if fold(text) == folded else False
 
 
 def fold(text: str) -> str:
-    """A text without what people overlook: form and case of characters, spaces around it."""
+    """Normalize a text: compatibility form, case folding, no surrounding space."""
     if text.isascii():
         return text.lower().strip()
     folded = unicodedata.normalize("NFKC", text).casefold()

@@ -1,4 +1,4 @@
-"""The question that a policy answers: a call of a tool, and the world that it is judged in."""
+"""The input of an evaluation: a tool call and the facts that rules use."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bot.policy.terms import Group, Risk
 Gate = Literal["none", "approval", "review", "policy"]
 """The gate that code puts around a tool.
 
-In a review, people may edit. A policy in code is a gate that need not ask: its rulings say.
+A review gate permits edits. A policy in code is a gate that may ask or not, as it decides.
 """
 
 Members: TypeAlias = Callable[[Group], Awaitable[frozenset[str] | None]]
-"""Looks up the user ids of a group; None when that fails: what depends on it is undecided."""
+"""Looks up the user ids of a group; None on failure (conditions are undecided)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFacts:
-    """A tool, as its author declares it.
+    """A tool as its author declares it.
 
     Attributes:
-        name: Its name.
+        name: Name of the tool.
         tags: Words for its kind.
         risk: The harm that it can do.
         gate: The gate around it.
@@ -40,14 +40,14 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyQuestion:
-    """A call that is judged (2.1).
+    """A call to evaluate (2.1).
 
     Attributes:
         tool: The tool.
         arguments: Canonical arguments.
-        requesters: Slack ids of everybody whose words led to it.
+        requesters: Slack ids of the people whose words led to the call.
         channel: Id of the thread's channel.
-        agent: Name of the agent that calls.
+        agent: Name of the calling agent.
         gated: Whether code puts a gate around the tool.
     """
 
@@ -60,7 +60,7 @@ class PolicyQuestion:
 
 
 def with_defaults(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """Fill in the defaults of a tool's schema, as its canonical arguments have them."""
+    """Fill in the defaults of a tool's schema, as in its canonical arguments."""
     fields = schema.get("properties")
     known = fields.items() if isinstance(fields, dict) else ()
     defaults = {

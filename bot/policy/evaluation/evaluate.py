@@ -1,8 +1,8 @@
-"""The judging of calls: the first rule that matches counts; what cannot be told, as all worlds.
+"""Evaluates a call: the first match decides, undecided rules only restrict it.
 
-A rule that is undecided might hold or not, so its ruling is added, and the search goes on: the
-strictest of all that was added is as strict as in each of these worlds. Source: the specification
-of policies, 2.1 to 2.5.
+An undecided rule may or may not match, so its decision is added and the search continues. The
+strictest of all added decisions is strict enough in either case. Source: the specification of
+policies, 2.1 to 2.5.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from bot.policy.terms import Group, Terms
 logger = logging.getLogger(__name__)
 
 DEFAULT = "default"
-"""The name of the default, as a rule."""
+"""Name of the default decision, as a rule."""
 NO_PLACE = -1
-"""The place of the default among the rules."""
+"""Index of the default decision among the rules."""
 _TOOLS = 1_000
-"""So many tools have their rules kept at hand."""
+"""Maximum number of tools whose prepared rules are cached."""
 _USUAL = 200
-"""So many rulings of several rules are kept for a tool."""
+"""Maximum number of merged decisions that are cached per tool."""
 
 Effect = Literal["allow", "deny", "ask"]
 _Look: TypeAlias = tuple[int, DoubtAnswer]
-"""The place of a rule, and whether it matches."""
+"""The index of a rule, and whether it matches."""
 _EFFECTS: Mapping[type, Effect] = {Permit: "allow", Refusal: "deny", Terms: "ask"}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A rule that was looked at.
+    """A rule that was checked.
 
     Attributes:
-        name: Of the rule.
+        name: Name of the rule.
         truth: Whether it matches; None is undecided.
-        why: The condition that settled it; empty for a rule that holds.
+        why: The condition that decided it; empty for a matching rule.
     """
 
     name: str
@@ -69,11 +69,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Judged:
-    """The ruling on a call, and how it came about.
+    """The decision on a call, and how it was reached.
 
     Attributes:
-        ruling: Of the file and of code together.
-        undecidable: Why nobody could ever decide it, where the terms alone say so; else empty.
+        ruling: The merged decision of the file and of code.
+        undecidable: Why the terms can never be fulfilled; empty if they can.
     """
 
     ruling: Verdict
@@ -87,25 +87,25 @@ class Judged:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the rules that it comes from; of code with `code:`."""
+        """Names of the rules that decided; those of code with `code:`."""
         return names_of(self.ruling)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """All rules of the file up to the first that matches, in order."""
+        """All checked rules of the file up to the first match, in order."""
         return self._trail()
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The rules of a file for one tool; those that can never match it are left out.
+    """The rules of a file for one tool, without those that can never match it.
 
     Attributes:
         tool: The tool.
-        rules: By their places in the file.
-        misses: The others, and why.
-        rulings: Of the rules, by place, as they are made for this tool.
-        usual: Of several rules, by their places; with the gate or without it.
+        rules: The remaining rules, by index.
+        misses: The other rules, and why they cannot match.
+        rulings: Decision of each rule for this tool, by index.
+        usual: Cache of merged decisions, by indexes, and by whether there is a gate.
     """
 
     tool: ToolFacts
@@ -116,16 +116,16 @@ class _Bench:
 
 
 class PolicyEvaluator:
-    """A policy file, ready to judge calls."""
+    """A policy file prepared for evaluation."""
 
     def __init__(self, file: PolicyFile) -> None:
-        """Prepare all of its rules, once.
+        """Prepare all rules.
 
         Args:
-            file: Without faults.
+            file: A checked file.
 
         Raises:
-            PatternError: A regular expression cannot be used.
+            PatternError: A regular expression is not supported.
         """
         self.file = file
         self._rules = tuple(PolicyRule.of(entry) for entry in file.rules)
@@ -136,20 +136,20 @@ class PolicyEvaluator:
         """The definitions of the file's groups.
 
         Raises:
-            AskingError: A rotation has no zone.
+            AskingError: A rotation has no time zone.
         """
         return {name: group_of(entry, self.file) for name, entry in self.file.groups.items()}
 
     async def judge(
         self, question: PolicyQuestion, members: Members, code: Sequence[Ruling] = ()
     ) -> Judged:
-        """Judge a call.
+        """Evaluate a call.
 
         Args:
             question: The call.
-            members: Looks groups up; asked only for conditions on requesters that matter.
-            code: Rulings of code on the call. A gate is an `Ask` named `GATE_RULE` that names
-                nobody, or the gate in the facts of the tool.
+            members: Looks up groups; called only for conditions on requesters that matter.
+            code: Decisions of code on the call. A gate is an `Ask` named `GATE_RULE` without
+                approvers, or the gate of the tool's facts.
         """
         tool = replace(question.tool, gate=gate_of(question.tool, code))
         bench = self._bench(tool, gated=question.gated)
@@ -170,7 +170,7 @@ class PolicyEvaluator:
         return Judged(ruling, undecidable, partial(_trail, bench, final, question, people))
 
     def _usual(self, bench: _Bench, places: Sequence[int], *, gated: bool) -> Verdict:
-        """The ruling of several rules; kept, for most calls are alike."""
+        """Return the merged decision of several rules, cached: most calls are alike."""
         key = (gated, *places)
         ruling = bench.usual.get(key)
         if ruling is None:
@@ -230,7 +230,7 @@ class PolicyEvaluator:
     async def _people(
         self, bench: _Bench, looked: Iterable[_Look], members: Members
     ) -> GroupPeople:
-        """Look up, all at once, the groups that conditions on requesters name."""
+        """Look up, in parallel, the groups in conditions on requesters."""
         wanted = dict.fromkeys(
             name
             for place, truth in looked
@@ -257,7 +257,7 @@ class PolicyEvaluator:
 
 
 def _first_look(bench: _Bench, question: PolicyQuestion) -> list[_Look]:
-    """Judge the rules without looking anybody up, as far as to one that surely matches."""
+    """Check the rules without look-ups, up to the first certain match."""
     looked: list[_Look] = []
     for place, rule in bench.rules.items():
         truth = rule.truth(question)
@@ -270,7 +270,7 @@ def _first_look(bench: _Bench, question: PolicyQuestion) -> list[_Look]:
 def _second_look(
     bench: _Bench, looked: Iterable[_Look], question: PolicyQuestion, people: GroupPeople
 ) -> list[_Look]:
-    """Judge the conditions on requesters, too, as far as to the first that matches."""
+    """Check the conditions on requesters, too, up to the first match."""
     final: list[_Look] = []
     known: dict[tuple[str, ...], DoubtAnswer] = {}
     for place, first in looked:

@@ -1,4 +1,4 @@
-"""The judgement of a call in words, and as data: for people who write policies (8.2)."""
+"""Explains an evaluation as text and as data, for authors of policies (8.2)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _VERBS = {"allow": "allowed", "deny": "blocked", "ask": "needs approval"}
 
 
 def explained(judged: Judged, shortage: str) -> dict[str, object]:
-    """The judgement as plain data.
+    """Return an evaluation as plain data.
 
     Args:
-        judged: The judgement.
-        shortage: Why nobody can decide; empty when somebody can, or that is not known.
+        judged: The evaluation.
+        shortage: Why the terms cannot be fulfilled; empty if they can, or if unknown.
     """
     data: dict[str, object] = {
         "effect": judged.effect,
@@ -44,7 +44,7 @@ def explained(judged: Judged, shortage: str) -> dict[str, object]:
 
 
 def in_words(judged: Judged, shortage: str) -> str:
-    """The judgement as a text of some lines; see `explained`."""
+    """Return an evaluation as a text of some lines; see `explained`."""
     width = max((len(step.name) for step in judged.steps), default=0)
     lines = [f"{step.name:<{width}}  {step.word:<9}  {step.why}".rstrip() for step in judged.steps]
     lines += ["", f"{_VERBS[judged.effect]} by {' + '.join(judged.names)}"]
@@ -69,12 +69,12 @@ _HINT = (
 def shortage_of(
     judged: Judged, requesters: Iterable[str], members: Mapping[str, frozenset[str]]
 ) -> str:
-    """Say why nobody could ever decide; empty when somebody can, or that is not known.
+    """Return why the terms can never be fulfilled; empty if they can, or if unknown.
 
     Args:
-        judged: The judgement.
-        requesters: Slack ids of everybody whose words led to the call.
-        members: By name, the members of those groups that are known.
+        judged: The evaluation.
+        requesters: Slack ids of the people whose words led to the call.
+        members: Members of the known groups, by name.
     """
     if judged.undecidable or not isinstance(judged.ruling, Terms):
         return judged.undecidable
@@ -84,7 +84,7 @@ def shortage_of(
 
 
 def _parts(terms: Terms) -> list[tuple[str, str]]:
-    """The parts of the card that would be posted: a word for each, and its text."""
+    """Return the labels and texts of the card that would be posted."""
     confirmed = ", confirmed" if terms.confirm else ""
     on_expiry = ", which ends the run" if terms.on_expiry == "cancel_run" else ""
     return [

@@ -1,4 +1,4 @@
-"""Rules made ready: whether one matches a call, and what settled it (1.11 to 1.15)."""
+"""Prepared rules: whether a rule matches a call, and which condition decides."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
 from bot.policy.model import RequesterEntry, RuleEntry, Then, When
 
 DIRECT = "direct"
-"""Among channels: direct messages."""
+"""Name of direct messages in `channel` conditions."""
 
 GroupPeople: TypeAlias = Mapping[str, frozenset[str] | None]
-"""The members of groups, by name; None where the look-up failed."""
+"""Members of groups by name; None after a failed look-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """A rule of a file, ready to be judged often.
+    """A rule prepared for repeated evaluation.
 
     Attributes:
-        name: Its name.
+        name: Name of the rule.
         when: The calls that it matches.
-        then: Its ruling.
-        conditions: Those on arguments.
-        is_anywhere: Whether it says nothing of channels and agents.
-        requester_key: The same for rules with the same condition on requesters; empty without one.
+        then: Its decision.
+        conditions: Conditions on arguments.
+        is_anywhere: Whether it has no condition on channels and agents.
+        requester_key: Equal for rules with the same condition on requesters; empty without one.
     """
 
     name: str
@@ -41,10 +41,10 @@ class PolicyRule:
 
     @classmethod
     def of(cls, entry: RuleEntry) -> PolicyRule:
-        """Make a rule of a file ready.
+        """Prepare a rule of a file.
 
         Raises:
-            PatternError: A regular expression of it cannot be used.
+            PatternError: A regular expression is not supported.
         """
         when, requester = entry.when, entry.when.requester
         return cls(
@@ -58,12 +58,12 @@ class PolicyRule:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the groups that its condition on requesters needs."""
+        """Names of the groups in its condition on requesters."""
         requester = self.when.requester
         return (*requester.in_, *requester.not_in) if requester is not None else ()
 
     def misses(self, tool: ToolFacts, *, gated: bool) -> str:
-        """Say what about a tool keeps the rule from matching any of its calls; else empty."""
+        """Return why the rule cannot match any call of a tool; else empty."""
         when = self.when
         if when.tool is not None and not any(is_named(tool.name, one) for one in when.tool):
             return f"tool: it is {tool.name}"
@@ -76,7 +76,7 @@ class PolicyRule:
         return ""
 
     def truth(self, question: PolicyQuestion) -> DoubtAnswer:
-        """Whether it matches a call of a tool that it does not miss, requesters aside."""
+        """Whether the rule matches a call of its tools, apart from its requesters."""
         result = self.is_anywhere or self._placed(question)
         if result is False:
             return False
@@ -90,12 +90,12 @@ class PolicyRule:
         return result
 
     def is_requested(self, requesters: Iterable[str], people: GroupPeople) -> DoubtAnswer:
-        """Whether its condition on requesters holds; true without one."""
+        """Whether the condition on requesters holds; true without a condition."""
         entry = self.when.requester
         return True if entry is None else _requested(entry, requesters, people)
 
     def settled_by(self, question: PolicyQuestion, people: GroupPeople) -> str:
-        """Name the condition that keeps it from being true; empty when it is."""
+        """Return the condition that keeps the rule from matching; empty if it matches."""
         truths = {
             "requester: they are " + (", ".join(question.requesters) or "unknown"): (
                 self.is_requested(question.requesters, people)
@@ -123,7 +123,7 @@ def _in_channel(when: When, question: PolicyQuestion) -> DoubtAnswer:
 
 
 def _is_one_of(names: tuple[str, ...] | None, name: str) -> DoubtAnswer:
-    """Whether a name is on a list, if there is one; a name that is not known is undecided."""
+    """Whether a name is on the list, if there is a list; an unknown name is undecided."""
     if names is None:
         return True
     return name in names if name else None
@@ -132,7 +132,7 @@ def _is_one_of(names: tuple[str, ...] | None, name: str) -> DoubtAnswer:
 def _requested(
     entry: RequesterEntry, requesters: Iterable[str], people: GroupPeople
 ) -> DoubtAnswer:
-    """True if it holds for each requester, false if for none, else undecided (1.14)."""
+    """Return true if it holds for all requesters, false if for none, else None (1.14)."""
     truths: set[DoubtAnswer] = set()
     for person in requesters:
         is_in = any_holds(_is_member(person, people.get(name)) for name in entry.in_)
@@ -146,13 +146,13 @@ def _is_member(person: str, members: frozenset[str] | None) -> DoubtAnswer:
 
 
 def is_named(name: str, pattern: str) -> bool:
-    """Whether a name fits a pattern: `*` stands for any characters, `?` for one."""
+    """Whether a name fits a pattern: `*` matches any characters, `?` matches one."""
     return _pattern(pattern).fullmatch(name) is not None
 
 
 @lru_cache(maxsize=5_000)
 def _pattern(text: str) -> re.Pattern[str]:
     parts = {"*": ".*", "?": "."}
-    # Two stars mean the same as one, and cost much more.
+    # Collapse repeated stars: they mean the same as one and are slow to match.
     text = re.sub(r"\*+", "*", text)
     return re.compile("".join(parts.get(one, re.escape(one)) for one in text), re.DOTALL)

@@ -1,4 +1,4 @@
-"""Several rulings as one: the strictest, and of those that ask, one question with all requirements.
+"""Merges decisions: the strictest one, or one request with all requirements.
 
 Source: the specification of policies, 2.3.
 """
@@ -22,19 +22,19 @@ from bot.policy.terms import (
 )
 
 APPROVERS = "approvers"
-"""Among editors: whoever may approve now."""
+"""In `editors`: people who may approve now."""
 _RISKS: Sequence[Risk] = get_args(Risk)
 _REASONS = 8
 _AGAIN = re.compile(r" #\d+$")
-"""Behind the name of a requirement whose name another rule uses, too."""
+"""Suffix of a requirement's name that another rule uses, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The call may run; nobody is asked.
+    """The call may run without approval.
 
     Attributes:
-        names: Of the rules that allow it.
+        names: Names of the rules that allow it.
     """
 
     names: tuple[str, ...]
@@ -42,12 +42,12 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The call must not run; nobody can let it.
+    """The call must not run, and no approval can permit it.
 
     Attributes:
-        names: Of the rules that deny it; of code with `code:`.
-        reasons: Why, one for each rule.
-        failed: Whether no rule says so, but a policy of code that failed.
+        names: Names of the rules that deny it; those of code with `code:`.
+        reasons: The reason of each rule.
+        failed: Whether a failed policy of code, and no rule, denies it.
     """
 
     names: tuple[str, ...]
@@ -61,16 +61,16 @@ class Refusal:
 
 
 Verdict: TypeAlias = Permit | Refusal | Terms
-"""The ruling of a policy on a call."""
+"""The decision of a policy on a call."""
 
 
 def names_of(verdict: Verdict) -> tuple[str, ...]:
-    """Return the names of the rules behind a ruling."""
+    """Return the names of the rules behind a decision."""
     return verdict.rules if isinstance(verdict, Terms) else verdict.names
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
-    """Make one ruling of several: deny before ask before allow.
+    """Merge decisions: deny takes precedence over ask, and ask over allow.
 
     Args:
         verdicts: At least one, in order.
@@ -96,11 +96,11 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def with_own_names(stages: Sequence[Stage], taken: Iterable[str] = ()) -> tuple[Stage, ...]:
-    """Give each requirement a name that no other has: of two `sre`, the later is `sre #2`.
+    """Give each requirement a unique name: of two `sre`, the second is `sre #2`.
 
     Args:
         stages: In order.
-        taken: Names of requirements before them.
+        taken: Names of earlier requirements.
     """
     used = set(taken)
     result: list[Stage] = []
@@ -115,12 +115,12 @@ def with_own_names(stages: Sequence[Stage], taken: Iterable[str] = ()) -> tuple[
 
 
 def plain_name(name: str) -> str:
-    """The name of a requirement as its rule has it."""
+    """Return the name of a requirement as its rule has it."""
     return _AGAIN.sub("", name)
 
 
 def slots_of(stages: Iterable[Stage]) -> int:
-    """How many different people the stages need in all."""
+    """Return the number of different people that the stages need."""
     return sum(one.count for stage in stages for one in stage.approve)
 
 
@@ -133,12 +133,12 @@ def _free(name: str, used: set[str]) -> str:
 
 
 def _clash(one: Mapping[str, Group], other: Mapping[str, Group]) -> str:
-    """A name that means two groups; empty when there is none."""
+    """Return a name that means different groups in both, else an empty text."""
     return next((name for name in one if name in other and one[name] != other[name]), "")
 
 
 def _both(one: Terms, other: Terms) -> Terms:
-    """Ask so that both would agree. Each field is as strict as the stricter of the two."""
+    """Merge terms so that both are fulfilled; each field takes the stricter value."""
     old = [item.name for stage in other.stages for item in stage.approve]
     theirs = with_own_names(other.stages, one.requirements)
     new = [item.name for stage in theirs for item in stage.approve]
@@ -187,7 +187,7 @@ def _stages(one: Terms, other: Terms, theirs: tuple[Stage, ...]) -> tuple[Stage,
 
 
 def _titled(stages: Sequence[Stage], rule: str) -> tuple[Stage, ...]:
-    """The only stage of a rule has no name; among others, it gets that of its rule."""
+    """Name the only stage of a rule after the rule, for use among other stages."""
     return tuple(
         stage if stage.name else stage.model_copy(update={"name": rule}) for stage in stages
     )
@@ -204,7 +204,7 @@ def _first_reminder(terms: Terms) -> tuple[bool, int, int]:
 def _ladder(
     one: tuple[Escalation, ...], other: tuple[Escalation, ...], names: Mapping[str, str]
 ) -> tuple[Escalation, ...]:
-    """The steps of both, each for the requirements of its own ruling."""
+    """Return the escalation steps of both, each for the requirements of its own terms."""
     renamed = (
         step.model_copy(update={"requirements": tuple(names[name] for name in step.requirements)})
         for step in other
@@ -213,7 +213,7 @@ def _ladder(
 
 
 def _edit(one: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[str, ...]]:
-    """The editors: only if both agree; `yes` is narrower than `approvers` of any time."""
+    """Return the editors that both permit; `yes` is narrower than `approvers`."""
     modes = {one.edit, other.edit}
     if "no" in modes:
         return "no", ()
@@ -227,7 +227,7 @@ def _edit(one: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[s
 
 
 def _grants(one: Terms, other: Terms) -> GrantTerms | None:
-    """Both have to let it; and as one person gives it, there must be only one slot (1.19)."""
+    """Return the grants that both permit, if there is only one slot (1.19)."""
     mine, theirs = one.grants, other.grants
     if mine is None or theirs is None or slots_of((*one.stages, *other.stages)) != 1:
         return None
@@ -239,7 +239,7 @@ def _grants(one: Terms, other: Terms) -> GrantTerms | None:
 
 
 def _break_glass(one: BreakGlass | None, other: BreakGlass | None) -> BreakGlass | None:
-    """Both have to let it, and one message has to reach whoever watches over each."""
+    """Return break-glass that both permit, if both alert the same channel."""
     if one is None or other is None or one.alert != other.alert:
         return None
     common = tuple(name for name in one.groups if name in other.groups)

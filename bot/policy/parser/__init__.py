@@ -1,1 +1,1 @@
-"""The way from a policy file's bytes to a policy that holds: places, faults, look-ups."""
+"""Reads a policy file: source positions, checks, and look-ups in Slack."""

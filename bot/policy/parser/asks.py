@@ -1,6 +1,7 @@
-"""Faults in the ways in which people are asked: groups, requirements, ladders, grants (1.16-1.19).
+"""Checks of `ask` entries: groups, requirements, escalation, grants (1.16-1.19).
 
-Fields that an `ask` leaves out are taken from `defaults`, so that each is looked at with them.
+Fields that an `ask` omits are taken from `defaults`, so each `ask` is checked together with the
+defaults.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskSource:
-    """A way to ask, with the defaults that fill it.
+    """An `ask` entry with the defaults that fill it.
 
     Attributes:
         own: The map of `ask`, or of `defaults` itself.
@@ -33,7 +34,7 @@ class AskSource:
     defaults: SourceNode | None = None
 
     def field(self, name: str) -> SourceNode | None:
-        """The node of a field that counts."""
+        """Return the node of a field, from `ask` or else from the defaults."""
         if name in _WHO and any(self.own.get(one) is not None for one in _WHO):
             return self.own.get(name)
         found = self.own.get(name)
@@ -45,7 +46,7 @@ class AskSource:
         return node is not None and node.scalar in (True, "yes")
 
     def place(self, node: SourceNode, *others: str) -> SourceNode:
-        """Where a fault of a field is shown: here, unless all that it is made of is in defaults."""
+        """Return where to report a fault: here, unless all its nodes are in the defaults."""
         used = [self.own.get(name) for name in others]
         own = node.key.startswith(f"{self.own.key}.") or node is self.own
         return self.own if not own and any(one is not None for one in used) else node
@@ -60,11 +61,11 @@ class AskSource:
 
 
 def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[PolicyProblem]:
-    """Look at one way to ask.
+    """Check one `ask` entry.
 
     Args:
-        asking: The way.
-        is_default: It is `defaults` itself, which needs nobody.
+        asking: The entry.
+        is_default: Whether it is `defaults` itself, which may omit approvers.
     """
     stages = asking.own.get("stages")
     if stages is not None and asking.own.get("approve") is not None:
@@ -81,7 +82,7 @@ def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[Pol
 
 
 def requirement_name(node: SourceNode) -> str:
-    """The name of a requirement; the groups joined by `+`, unless it has its own."""
+    """Return the name of a requirement; by default, the groups joined by `+`."""
     name = node.get("name")
     if name is not None and isinstance(name.scalar, str):
         return name.scalar
@@ -89,7 +90,7 @@ def requirement_name(node: SourceNode) -> str:
 
 
 def group_names(ask: SourceNode) -> Iterator[tuple[SourceNode, str]]:
-    """All names of groups in a way to ask."""
+    """Yield all names of groups in an `ask` entry."""
     staged = [one for stage in ask.each("stages") for one in stage.each("approve")]
     for one in (*ask.each("approve"), *staged):
         yield from one.texts("from")
@@ -101,7 +102,7 @@ def group_names(ask: SourceNode) -> Iterator[tuple[SourceNode, str]]:
 
 
 def known_near(node: SourceNode) -> frozenset[str]:
-    """The words that may stand where a name of a group stands, beside the groups."""
+    """Return the reserved words that are permitted in place of a group's name."""
     if ".exclude" in node.key:
         return _WORDS["exclude"]
     return _WORDS["edit"] if ".edit.by" in node.key else frozenset()
@@ -171,7 +172,7 @@ def _step(asking: AskSource, step: SourceNode) -> Iterator[PolicyProblem]:
 
 
 def _seconds(node: SourceNode | None, otherwise: int) -> int:
-    """A duration; 0 when it is faulty, which is reported elsewhere."""
+    """Return a duration; 0 for an invalid one, which is reported elsewhere."""
     if node is None:
         return otherwise
     try:

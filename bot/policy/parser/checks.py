@@ -1,6 +1,6 @@
-"""The checks of a policy file as a whole: what its entries mean to each other and to the world.
+"""Checks a whole policy file: its entries against each other and the tools.
 
-All faults are found at once. Nothing is asked of Slack here; see `lookups`.
+All faults are reported at once. Checks that need Slack are in `lookups`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bot.policy.parser.source import SourceNode, read_source
 from bot.policy.parser.structure import read_structure
 
 DEFAULT = "default"
-"""The name of the default, which no rule may have."""
+"""Reserved name of the default, which no rule may have."""
 _RISKS = frozenset({"low", "medium", "high", "critical"})
 _RESERVED = frozenset({"requesters", "editors"})
 
@@ -33,7 +33,7 @@ class CheckedPolicy:
 
     Attributes:
         file: Its model.
-        root: Its nodes, which know their places.
+        root: Its nodes with source positions.
         hash: SHA-256 of its bytes, 64 hexadecimal digits.
     """
 
@@ -45,16 +45,16 @@ class CheckedPolicy:
 def check(
     data: bytes, world: PolicyWorld, *, demo: bool = False, is_settings: bool = False
 ) -> CheckedPolicy:
-    """Read a policy file and look at all of it.
+    """Parse and check a policy file, without Slack.
 
     Args:
         data: Its bytes.
         world: The tools and agents that exist.
-        demo: `here` may stand everywhere (1.4).
-        is_settings: It stands for the settings, whose times may be shorter than a minute.
+        demo: Whether every rule may use `here` (1.4).
+        is_settings: Whether it was built from the settings, which permit times below a minute.
 
     Raises:
-        PolicyError: It has faults: all of them, in the order of their places.
+        PolicyError: The file has faults: all of them, in order of position.
     """
     root, file, problems = _checked(data, world, demo=demo, is_settings=is_settings)
     return _policy(data, root, file, problems)
@@ -68,17 +68,17 @@ async def check_all(
     demo: bool = False,
     is_settings: bool = False,
 ) -> CheckedPolicy:
-    """Read a policy file, look at all of it, and ask Slack for its ids.
+    """Parse and check a policy file, and look up its ids in Slack.
 
     Args:
         data: Its bytes.
         world: The tools and agents that exist.
-        slack: Who answers about its ids.
-        demo: `here` may stand everywhere (1.4).
-        is_settings: It stands for the settings, whose times may be shorter than a minute.
+        slack: Looks up ids.
+        demo: Whether every rule may use `here` (1.4).
+        is_settings: Whether it was built from the settings, which permit times below a minute.
 
     Raises:
-        PolicyError: It has faults, or an id could not be looked up.
+        PolicyError: The file has faults, or an id could not be looked up.
     """
     root, file, problems = _checked(data, world, demo=demo, is_settings=is_settings)
     problems += await look_up(root, slack)
@@ -92,7 +92,7 @@ def _checked(
     file, structure = read_structure(root, is_settings=is_settings)
     meant = list(_Checks(root, world, demo=demo).all())
     both = tuple(f"{one.key}[" for one in meant if one.code == "approve_and_stages")
-    # One of the two has to go, so that what is wrong in the stages may go with them.
+    # One of both keys must be removed, so faults inside of them may be gone then.
     structure = [one for one in structure if not one.key.startswith(both)]
     return root, file, [*problems, *meant, *structure]
 
@@ -107,7 +107,7 @@ def _policy(
 
 @dataclass(frozen=True, slots=True)
 class _RuleSource:
-    """A rule's node, or the default's, with its parts."""
+    """The node of a rule or of the default, with its parts."""
 
     node: SourceNode
     when: SourceNode | None
@@ -118,7 +118,7 @@ class _RuleSource:
 
 
 class _Checks:
-    """The checks of one file. What has a wrong type is passed over: it is reported already."""
+    """The checks of one file. The models report values of a wrong type."""
 
     def __init__(self, root: SourceNode, world: PolicyWorld, *, demo: bool) -> None:
         self._root = root
@@ -240,7 +240,7 @@ class _Checks:
                 )
 
     def _gated(self, rules: Sequence[_RuleSource]) -> Iterator[PolicyProblem]:
-        """Allow rules that meet a gate in code for which nobody is named (2.4)."""
+        """Check for rules that allow gated tools without approvers in the defaults (2.4)."""
         names = ("approve", "stages")
         if self._defaults is not None and any(self._defaults.get(name) for name in names):
             return
@@ -274,7 +274,7 @@ def _one_of(known: Collection[str]) -> str:
 
 
 def _duplicates(node: SourceNode) -> Iterator[PolicyProblem]:
-    """Values that a list holds twice."""
+    """Yield values that a list contains twice."""
     seen: set[tuple[type, object]] = set()
     for item in node.items or ():
         if item.items is None and item.entries is None and item.scalar is not None:
@@ -287,7 +287,7 @@ def _duplicates(node: SourceNode) -> Iterator[PolicyProblem]:
 
 
 def _may_match(when: SourceNode | None, tool: ToolFacts) -> bool:
-    """Whether some call of a tool can match, by what is known of the tool alone."""
+    """Whether some call of a tool can match, as far as the tool alone tells."""
     if when is None:
         return True
     names = [text for _, text in when.texts("tool")]
@@ -304,7 +304,7 @@ def _may_match(when: SourceNode | None, tool: ToolFacts) -> bool:
 
 
 def _is_static(when: SourceNode | None) -> bool:
-    """Whether nothing but the tool decides that it matches."""
+    """Whether the tool alone decides if it matches."""
     return when is None or not {"args", "requester", "channel", "agent"} & set(when.entries or ())
 
 

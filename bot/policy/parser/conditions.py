@@ -1,4 +1,4 @@
-"""Faults of conditions on arguments: paths, operators, values, patterns (1.21-1.25)."""
+"""Checks of conditions on arguments: paths, operators, values (1.21-1.25)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SCALARS = frozenset({"string", "boolean", "null", *_NUMBERS})
 
 
 def condition_problems(arg: SourceNode, tools: Sequence[ToolFacts]) -> Iterator[PolicyProblem]:
-    """Look at one condition.
+    """Check one condition.
 
     Args:
-        arg: Its map; what has a wrong type in it is reported elsewhere.
+        arg: Its map. Values of a wrong type are reported elsewhere.
         tools: All tools that its rule can match.
     """
     path, op = arg.get("path"), arg.get("op")
@@ -97,7 +97,7 @@ def _value(
 
 
 def _form(name: str, value: SourceNode) -> PolicyProblem | None:
-    """The fault of a value that no argument could make good."""
+    """Return the fault of a value that is invalid for every argument."""
     if name in _LISTS and not value.items:
         return value.problem("wrong_type", f"{name} needs a list with something in it", "write one")
     if name not in _LISTS and (value.items is not None or value.entries is not None):
@@ -127,7 +127,7 @@ def _pattern(node: SourceNode, pattern: str) -> PolicyProblem | None:
 def _fit(
     op: SourceNode, name: str, tool: ToolFacts, shape: Shape, *, is_number: bool
 ) -> PolicyProblem | None:
-    """The fault of an operator that does not fit what the argument can be."""
+    """Return the fault of an operator that does not fit the argument's types."""
     wanted = _SCALARS
     if name in _ORDERS:
         wanted = _NUMBERS | ({"string"} if is_number else set())
@@ -145,7 +145,7 @@ def _fit(
 
 
 def _fitting(name: str, value: SourceNode, tool: ToolFacts, shape: Shape) -> PolicyProblem | None:
-    """The fault of a value that the argument can never have."""
+    """Return the fault of a value that the argument can never have."""
     if name in _SAME:
         for node in value.items if value.items is not None else (value,):
             if problem := _same(node, tool, shape):

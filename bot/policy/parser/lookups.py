@@ -1,7 +1,7 @@
-"""The checks that ask Slack: people, user groups, and channels of the bot (1.25, 1.26).
+"""Checks in Slack: people, user groups, and the bot's channels (1.25, 1.26).
 
-What Slack allows only later is waited for. What cannot be looked up is a fault like any other: the
-policy does not come into force.
+The checks wait for Slack's rate limits. A failed look-up is a fault like any other: the policy does
+not take effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _log_size(channel_id: str, count: int) -> None:
 
 
 AT_ONCE = 5
-"""So many look-ups run at the same time."""
+"""Maximum number of parallel look-ups."""
 
 _UNKNOWN = ("no_such_subteam", "subteam_not_found", "channel_not_found", "user_not_found")
 _OUTSIDE = "not_in_channel"
@@ -41,18 +41,18 @@ _NO_GROUPS = ("plan_upgrade_required", "paid_teams_only")
 
 
 class Lookups(Protocol):
-    """The part of the directory that the checks need; a failed look-up raises `DirectoryError`."""
+    """The directory methods that the checks need. Failures raise `DirectoryError`."""
 
     async def person(self, user_id: str) -> Person:
-        """Read a user; one who is not known is external, and of no workspace."""
+        """Look up a user; an unknown user is external, without a workspace."""
         ...
 
     async def group_members(self, group_id: str) -> frozenset[str]:
-        """User ids of the members of a user group."""
+        """Return the user ids of a user group's members."""
         ...
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
-        """User ids of the members of a channel."""
+        """Return the user ids of a channel's members."""
         ...
 
 
@@ -68,13 +68,13 @@ _Look = Callable[[str], Awaitable[_Fault | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackFacts:
-    """The workspace that a policy is about.
+    """The workspace that a policy is checked against.
 
     Attributes:
         lookups: Its directory.
-        bot_user_id: Must be in the channels that are read or posted to.
-        sleep: Waits for some seconds, until Slack allows a look-up.
-        warn: Told of each channel that is too large to decide, and how many members it has.
+        bot_user_id: The bot, which must be in channels that are read or posted to.
+        sleep: Waits a number of seconds for Slack's rate limit.
+        warn: Receives each channel that is too large to decide, and its number of members.
     """
 
     lookups: Lookups
@@ -84,14 +84,14 @@ class SlackFacts:
 
 
 async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
-    """Ask Slack for every id of a file.
+    """Look up every id of a file in Slack.
 
     Args:
         root: The whole file.
-        slack: Who answers.
+        slack: The workspace.
 
     Returns:
-        The faults, in the order of their places within a kind of id.
+        The faults, by kind of id, then in order of position.
     """
     checks = _Lookups(slack)
     slots = asyncio.Semaphore(AT_ONCE)
@@ -113,7 +113,7 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
     wanted = [
         *((node, name, checks.person) for node, name in _ids(_people(root), PERSON)),
         *((node, name, checks.usergroup) for node, name in _ids(_usergroups(root), USERGROUP)),
-        # The bot is asked in a channel only once it is there, so that one has to be known only.
+        # Calls come only from channels that the bot is in, so these channels must only exist.
         *((node, name, checks.place) for node, name in _ids(_places(root), CHANNEL)),
         *((node, name, checks.channel) for node, name in _ids(_channels(root), CHANNEL)),
         *((node, name, checks.size) for node, name in _ids(_deciding(root), CHANNEL)),
@@ -160,8 +160,11 @@ class _Lookups:
         return None if self._bot_user_id in members else _outside(channel_id)
 
     async def size(self, channel_id: str) -> _Fault | None:
-        """Say when a channel is too large to decide; it may have grown, so that is no fault."""
-        with suppress(DirectoryError):  # `channel` says so
+        """Warn if a channel is too large to decide.
+
+        This is not a fault, because a channel may grow at any time.
+        """
+        with suppress(DirectoryError):  # `channel` reports it
             count = len(await self._lookups.channel_members(channel_id))
             if count > MOST_MEMBERS:
                 self._warn(channel_id, count)
@@ -188,7 +191,7 @@ def _failed(name: str, error: DirectoryError) -> _Fault:
 
 
 def _ids(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> Iterator[tuple[SourceNode, str]]:
-    """Those of the right form; others are reported already."""
+    """Yield ids of the right form; others are reported already."""
     form = re.compile(shape)
     return (pair for pair in pairs if form.fullmatch(pair[1]))
 
@@ -220,7 +223,7 @@ def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
 
 
 def _deciding(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
-    """The channels whose members decide."""
+    """Yield the channels whose members may decide."""
     has_here = False
     for group in _groups(root):
         yield from group.texts("channels")

@@ -1,4 +1,4 @@
-"""The faults of a policy file: where, which, what is wrong, and what would be right (1.25)."""
+"""Faults of a policy file: position, code, description, and remedy (1.25)."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class PolicyProblem:
     """A fault of a policy file.
 
     Attributes:
-        code: What kind of fault it is.
+        code: The kind of fault.
         key: The path of the key, such as `rules[0].when.tool`; empty for the whole file.
         line: From 1.
-        column: From 0; only the order of several faults in one line depends on it.
-        fault: What is wrong, as a clause.
-        remedy: What would be right, as a clause.
+        column: From 0; used only to order faults in one line.
+        fault: The fault, as a clause.
+        remedy: The remedy, as a clause.
     """
 
     code: Code
@@ -71,10 +71,10 @@ class PolicyProblem:
     remedy: str
 
     def text(self, file: str) -> str:
-        """The line that people read.
+        """Return the line for people.
 
         Args:
-            file: The name of the file, as they know it.
+            file: The name of the file, for people.
         """
         key = f"{self.key}: " if self.key else ""
         return f"{file}:{self.line}: {key}{self.fault}; {self.remedy} [{self.code}]"
@@ -88,7 +88,7 @@ class PolicyError(Exception):
     """
 
     def __init__(self, problems: Iterable[PolicyProblem]) -> None:
-        """Keep the faults in the order of their places, each key once."""
+        """Sort the faults by position, and keep one per key."""
         first: dict[str, PolicyProblem] = {}
         for problem in problems:
             first.setdefault(problem.key or f"line {problem.line}", problem)
@@ -96,17 +96,17 @@ class PolicyError(Exception):
         super().__init__(f"{len(self.problems)} faults, first: {self.text().splitlines()[0]}")
 
     def text(self, file: str = "policy") -> str:
-        """All faults, a line each."""
+        """Return all faults, one per line."""
         return "\n".join(problem.text(file) for problem in self.problems)
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str) -> str:
-    """The remedy for a word that is not known.
+    """Return the remedy for an unknown word.
 
     Args:
-        word: As written.
-        known: All that could have been meant.
-        otherwise: The remedy if nothing is near.
+        word: The word in the file.
+        known: Permitted words.
+        otherwise: The remedy if no permitted word is similar.
     """
     found = get_close_matches(word, sorted(known), n=1)
     return f"did you mean {found[0]}?" if found else otherwise

@@ -1,4 +1,4 @@
-"""The JSON schema of policy files, for editors."""
+"""JSON schema of policy files, for editors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def policy_schema() -> dict[str, object]:
-    """The schema of a policy file. The checks know more: names, types of arguments, ids."""
+    """Return the schema of a policy file, without names, ids and types of arguments."""
     schema = PolicyFile.model_json_schema(by_alias=True)
     definitions = schema["$defs"]
     then = definitions["Then"]["properties"]
@@ -26,7 +26,7 @@ def policy_schema() -> dict[str, object]:
     for definition in (schema, *definitions.values()):
         _unfold(definition)
         for name, value in definition.get("properties", {}).items():
-            if name != "value":  # null is a value that an argument can have, and no other key
+            if name != "value":  # only `value` may be null, like an argument
                 _without_null(value)
             _as_written(value)
             _unfold(value)
@@ -34,12 +34,12 @@ def policy_schema() -> dict[str, object]:
 
 
 def schema_text() -> str:
-    """The schema as indented JSON."""
+    """Return the schema as indented JSON."""
     return json.dumps(policy_schema(), indent=2, ensure_ascii=False)
 
 
 def _without_null(value: dict[str, Any]) -> None:
-    """Take away the null that stands for an absent key."""
+    """Remove the null that marks an absent key."""
     some = [one for one in value.get("anyOf", ()) if one != {"type": "null"}]
     if value.get("default", ...) is None:
         del value["default"]
@@ -51,16 +51,16 @@ def _without_null(value: dict[str, Any]) -> None:
 
 
 def _unfold(value: dict[str, Any]) -> None:
-    """Make each paragraph of a description one line."""
+    """Join each paragraph of a description to one line."""
     if "description" in value:
         paragraphs = value["description"].split("\n\n")
         value["description"] = "\n\n".join(" ".join(one.split()) for one in paragraphs)
 
 
 def _as_written(value: dict[str, Any]) -> None:
-    """Show limits and defaults as an editor reads them: pydantic has those of the stored value."""
+    """Show limits and defaults as in the file; pydantic has those of the parsed value."""
     if isinstance(value.get("default"), dict | list):
-        del value["default"]  # an absent key, which no empty value replaces
+        del value["default"]  # the default is an absent key, which no empty value replaces
     if value.get("type") == "array":
         for old, new in (("minLength", "minItems"), ("maxLength", "maxItems")):
             if old in value:

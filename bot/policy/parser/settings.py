@@ -1,6 +1,6 @@
-"""The settings as a policy of one rule (4.3), in the words of a policy file.
+"""Converts the settings to a policy of one rule (4.3), as in a policy file.
 
-It is read and checked as a file is, so that there is one way into force.
+The policy is parsed and checked like a file.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from bot.ports.people import CHANNEL
 APPROVERS = "approvers"
 BACKUPS = "backups"
 RULE = "settings"
-"""The name of the one rule that asks."""
+"""Name of the one rule that asks."""
 ELSEWHERE = "elsewhere"
 TIMES = 6
-"""So many reminders, when the settings say after how long the first comes."""
+"""Number of reminders, if the settings have the time of the first one."""
 
 _NOT_HERE = "Gated tools work only in the channels that the operator has named."
 
 
 def settings_policy(settings: Settings) -> dict[str, object]:
-    """The policy that the settings are.
+    """Return the policy of the settings.
 
     Args:
         settings: Checked settings without a policy file.
@@ -49,19 +49,19 @@ def settings_policy(settings: Settings) -> dict[str, object]:
 
 
 def policy_text(data: dict[str, object]) -> str:
-    """A policy as YAML."""
+    """Return a policy as YAML."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes each place out: policy files have no anchors."""
+    """Writes repeated values in full, because policy files have no anchors."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - a hook of PyYAML
         return True
 
 
 def _asks(settings: Settings) -> dict[str, object]:
-    """The fields of `ask` that somebody has set."""
+    """Return the fields of `ask` that the settings contain."""
     given, asks = settings.model_fields_set, dict[str, object]()
     if settings.self_approval or settings.exclude_editors:
         requesters = [] if settings.self_approval else ["requesters"]

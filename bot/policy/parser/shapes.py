@@ -1,4 +1,4 @@
-"""The arguments of a tool, as its JSON schema shapes them: which paths exist, of which types."""
+"""Paths and types of a tool's arguments, from its JSON schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 EACH = "*"
-"""The step of a path that means every item of a list."""
+"""Path segment for every item of a list."""
 TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 _COMBINED = ("anyOf", "oneOf", "allOf")
 
@@ -18,8 +18,8 @@ class Shape:
 
     Attributes:
         types: JSON types.
-        enum: All values, where the schema lists them; None where it does not.
-        items: The values of the items, where it can be a list.
+        enum: All values, if the schema lists them; else None.
+        items: The values of items, if the value can be a list.
     """
 
     types: frozenset[str]
@@ -28,7 +28,7 @@ class Shape:
 
 
 def shape_of(schema: Mapping[str, Any], path: str) -> Shape | None:
-    """The values that a path can have; None when the schema does not know it."""
+    """Return the values that a path can have; None if the path is not in the schema."""
     parts = [schema]
     for step in path.split("."):
         parts = [below for part in parts for below in _below(schema, part, step)]
@@ -37,7 +37,7 @@ def shape_of(schema: Mapping[str, Any], path: str) -> Shape | None:
 
 
 def names_near(schema: Mapping[str, Any], path: str) -> list[str]:
-    """The paths that could have been meant by one that does not exist."""
+    """Return existing paths that are similar to an unknown one."""
     steps = path.split(".")
     parts, done = [schema], 0
     for step in steps:
@@ -63,7 +63,7 @@ def _shape(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape
     return Shape(
         types=types,
         enum=None if None in enums or not enums else tuple(listed),
-        # Of lists in lists, only the types of the outer one are looked at.
+        # For nested lists, only the types of the outer one are checked.
         items=_flat(root, items) if items and "array" in types else None,
     )
 
@@ -74,7 +74,7 @@ def _flat(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape:
 
 
 def _variants(root: Mapping[str, Any], part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All schemas that one stands for: references followed, alternatives taken apart."""
+    """Return all alternatives of a schema, with references resolved."""
     found: list[Mapping[str, Any]] = []
     waiting, seen = [part], set()
     while waiting:
@@ -150,7 +150,7 @@ def _enum(part: Mapping[str, Any]) -> tuple[object, ...] | None:
 
 
 def types_of(value: object) -> frozenset[str]:
-    """The JSON types that a plain value has."""
+    """Return the JSON types of a plain value."""
     if isinstance(value, bool):
         return frozenset({"boolean"})
     if isinstance(value, int | float):

@@ -1,6 +1,6 @@
-"""A policy file as nodes that know their places.
+"""Parses a policy file to nodes that know their positions.
 
-Plain words are read as far as they have one meaning only: `20:00`, `0123`, `1e3` and dates stay
+Plain scalars are converted only if they are unambiguous: `20:00`, `0123`, `1e3` and dates stay
 texts. Anchors, aliases, tags and repeated keys are faults.
 """
 
@@ -33,15 +33,15 @@ _BROKEN = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,29})\.[0-9]{1,30}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNode:
-    """A value of the file and its place.
+    """A value of the file and its position.
 
     Attributes:
         key: Its path, such as `rules[0].when`; empty for the whole file.
-        line: Where its key, or the item, stands; from 1.
+        line: Line of its key or item, from 1.
         column: From 0.
-        scalar: A text, number, boolean or None; None for lists and maps, too.
-        items: What a list holds; None unless it is one.
-        entries: What a map holds, by key; None unless it is one.
+        scalar: A text, number, boolean or None; None also for lists and maps.
+        items: Items of a list; None for other values.
+        entries: Values of a map, by key; None for other values.
     """
 
     key: str
@@ -52,7 +52,7 @@ class SourceNode:
     entries: Mapping[str, SourceNode] | None = None
 
     def plain(self) -> object:
-        """The value as plain data."""
+        """Return the value as plain data."""
         if self.items is not None:
             return [item.plain() for item in self.items]
         if self.entries is not None:
@@ -60,19 +60,19 @@ class SourceNode:
         return self.scalar
 
     def get(self, *names: str) -> SourceNode | None:
-        """The value under keys, one below the other; None unless all exist."""
+        """Return the value under nested keys; None unless all keys exist."""
         node: SourceNode | None = self
         for name in names:
             node = (node.entries or {}).get(name) if node is not None else None
         return node
 
     def each(self, *names: str) -> tuple[SourceNode, ...]:
-        """The items of the list under keys; nothing unless it is one."""
+        """Return the items of the list under nested keys; empty if there is no list."""
         node = self.get(*names)
         return node.items or () if node is not None else ()
 
     def texts(self, *names: str) -> Iterator[tuple[SourceNode, str]]:
-        """The texts of the list, or the single text, under keys."""
+        """Yield the texts of the list, or the single text, under nested keys."""
         node = self.get(*names)
         if node is not None:
             for item in (node,) if node.items is None else node.items:
@@ -80,7 +80,7 @@ class SourceNode:
                     yield item, item.scalar
 
     def at(self, place: Sequence[str | int]) -> tuple[SourceNode, Sequence[str | int]]:
-        """The innermost node that exists on a way, and the rest of the way."""
+        """Return the innermost existing node of a path, and the rest of the path."""
         node = self
         for done, step in enumerate(place):
             below = (
@@ -94,7 +94,7 @@ class SourceNode:
         return node, ()
 
     def problem(self, code: Code, fault: str, remedy: str) -> PolicyProblem:
-        """A fault of this value."""
+        """Return a fault of this value."""
         return PolicyProblem(
             code=code,
             key=self.key,
@@ -105,18 +105,18 @@ class SourceNode:
         )
 
     def below(self, name: str) -> str:
-        """The path of a key of this map."""
+        """Return the path of a key of this map."""
         return f"{self.key}.{name}" if self.key else name
 
 
 def read_source(data: bytes) -> tuple[SourceNode, list[PolicyProblem]]:
-    """Read a file's bytes.
+    """Parse the bytes of a file.
 
     Returns:
-        The whole file, and faults that do not hide others: keys that are written twice.
+        The whole file, and faults that do not hide others: repeated keys.
 
     Raises:
-        PolicyError: It is too big, no YAML, or has anchors.
+        PolicyError: The file is too large, is not YAML, or has anchors.
     """
     if len(data) > MAX_BYTES:
         raise _failed("too_big", 1, f"longer than {MAX_BYTES // 1024} KiB", "make it shorter")
@@ -165,7 +165,7 @@ def _events(text: str) -> list[Any]:
 
 @dataclass(slots=True)
 class _SourceReader:
-    """Makes nodes of a parser's events, without recursion in their number."""
+    """Builds nodes from the parser's events, without recursion."""
 
     events: list[Any]
     position: int = 0

@@ -1,4 +1,4 @@
-"""Faults of single entries: what the models refuse, with places, nearest names and remedies."""
+"""Faults that the models report, with positions, similar names and remedies."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LITERALS: Mapping[str | int, Code] = {"op": "bad_operator", "version": "bad_ver
 def read_structure(
     root: SourceNode, *, is_settings: bool = False
 ) -> tuple[PolicyFile | None, list[PolicyProblem]]:
-    """Make the model of a file.
+    """Build the model of a file.
 
     Args:
         root: The whole file.
-        is_settings: It stands for the settings, whose times may be shorter than a minute.
+        is_settings: Whether it was built from the settings, which permit times below a minute.
 
     Returns:
-        The model, None when there are faults; and the faults.
+        The model, or None if there are faults; and the faults.
     """
     try:
         context = FROM_SETTINGS if is_settings else None
@@ -47,12 +47,12 @@ def read_structure(
 
 
 def refused(model: type[Entry], root: SourceNode, error: ValidationError) -> list[PolicyProblem]:
-    """Say what a model refuses in a file, each fault at its place; at least one.
+    """Convert a validation error to faults with positions; at least one.
 
     Args:
-        model: The whole file's.
+        model: The model of the whole file.
         root: The whole file.
-        error: The refusal.
+        error: The validation error.
     """
     found = [one for details in error.errors() for one in _problems(model, root, details)]
     fault = f"can't be used: {error.errors()[0]['msg']}"
@@ -73,7 +73,7 @@ def _problems(
     elif details["type"] in CODES:
         yield _own(node, details)
     elif details["type"] == "too_short":
-        # Else it is short only of items that are refused by themselves.
+        # Otherwise the list is too short only because invalid items were removed.
         if len(node.items or ()) < details["ctx"]["min_length"]:
             yield _empty(node, place)
     else:
