@@ -24,7 +24,7 @@ Key = tuple[str, str]
 """A method, and a channel or an empty text."""
 
 MARGIN = timedelta(milliseconds=100)
-"""Added to intervals, because calls may arrive closer together than they were sent."""
+"""Added to intervals: calls may arrive closer together than they were sent."""
 
 _MANY = 1_000
 
@@ -67,7 +67,7 @@ SLACK_LIMITS: Limits = {
     "users.info": (_TIER_4,),
     "users.list": (_TIER_2,),
 }
-"""Slack's limits for one app in one workspace. Methods without an entry are not limited."""
+"""Slack's limits per app and workspace. Other methods are not limited."""
 
 
 class TooSoonError(Exception):

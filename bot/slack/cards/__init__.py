@@ -1,1 +1,1 @@
-"""Cards and modals: pure functions from records to Block Kit. No Slack client, no clock."""
+"""Render cards and modals from records as Block Kit. Pure."""

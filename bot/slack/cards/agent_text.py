@@ -1,7 +1,7 @@
-"""Text of the agent as messages: ordinary markdown is shown, but nothing in it is obeyed.
+"""Render agents' text: Markdown without mentions and disguised links.
 
-Everything ends in rich text, where Slack parses nothing: no mention, no broadcast, no link whose
-words say something else than its address.
+The result is rich text, in which Slack parses nothing: no mentions, no broadcasts, no link whose
+text differs from its address.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.redaction.mask import mask_text
 from bot.words.mrkdwn import escape
 
 MOST = 3_500
-"""Maximum length of one message of an agent, in characters. A longer text is split."""
+"""Maximum characters of an agent's message. Longer texts are split."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}#{1,6} {1,3}(\S.*)$")
 _BULLET = re.compile(r"^(\s{0,12})[-*+•]\s+(.+)$")
@@ -34,10 +34,7 @@ _STYLES = {"code": "code", "bold": "bold", "strike": "strike", "star": "italic",
 
 
 def reply_cards(text: str) -> list[Card]:
-    """Turn a text of the agent into messages, each short enough to be posted and updated.
-
-    Args:
-        text: Markdown of any length; untrusted.
+    """Render an agent's text as messages, each short enough to post and update.
 
     Returns:
         The messages in order, at least one.
@@ -49,9 +46,9 @@ def reply_cards(text: str) -> list[Card]:
 
 
 def split_text(text: str, most: int = MOST) -> list[str]:
-    """Make a text visible and split it, between lines where that is possible.
+    """Make a text visible and split it, preferably between lines.
 
-    A fence of code that is split is closed and opened again.
+    A split code fence is closed and opened again.
     """
     parts: list[str] = []
     lines: list[str] = []
@@ -71,7 +68,7 @@ def split_text(text: str, most: int = MOST) -> list[str]:
 
 
 def _lines(text: str, most: int) -> Iterator[str]:
-    """Yield lines that can be seen, each of at most so many characters."""
+    """Yield visible lines with at most `most` characters."""
     for chunk in chunks(text, 1_000_000):
         for whole in chunk.split("\n"):
             if width(whole) <= most:
@@ -103,7 +100,7 @@ def _fence_after(fence: str, piece: str) -> str:
 
 
 def _elements(text: str) -> list[Block]:
-    """Read the lines of a part as rich text elements."""
+    """Parse lines as rich text elements."""
     elements: list[Block] = []
     code: list[str] = []
     fence = ""
@@ -121,13 +118,13 @@ def _elements(text: str) -> list[Block]:
 
 
 def _box(code: list[str]) -> list[Block]:
-    """A box of code; none around nothing: Slack refuses empty texts."""
+    """Return a code box; none for an empty text, which Slack refuses."""
     text = "\n".join(code)
     return [preformatted(text)] if text else []
 
 
 def _add_line(elements: list[Block], piece: str) -> None:
-    """Add a line of text, or join it to the element before when both are of one kind."""
+    """Add a line of text, or join it to a previous element of the same kind."""
     if match := _HEADING.match(piece):
         elements.append(line(literal(match[1].rstrip(" #") or match[1], "bold")))
     elif match := _BULLET.match(piece):
@@ -178,6 +175,6 @@ def _marked(found: re.Match[str]) -> Block:
     kind = found.lastgroup or ""
     words = found[kind]
     if kind == "url":
-        # Its words are its address, so that it leads where it says.
+        # The link's text is its address, so it cannot mislead.
         return {"type": "link", "url": words, "text": words}
     return literal(words, _STYLES[kind])

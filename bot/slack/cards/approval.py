@@ -1,4 +1,4 @@
-"""The card of a record: of a call, of a step of an agent, or of a question."""
+"""The card of a pending record: a call, a step of an agent, or a question."""
 
 from __future__ import annotations
 
@@ -29,18 +29,11 @@ from storage.records import Approval, Kind
 
 WHY = 160
 _TEXT = 400
-"""Characters of a step's own text."""
+"""Maximum characters of a step's own text."""
 
 
 def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
-    """Draw the card of a record that waits, with buttons.
-
-    Args:
-        question: Of the record.
-        approvers_text: Who may decide, in our own words; only mentions of people and groups in it
-            are kept, all else is escaped.
-        lead: See `small_print`.
-    """
+    """Render the card of a pending record, with buttons."""
     approval = question.approval
     about = describe(approval)
     guessed = guesses(approval)
@@ -63,7 +56,7 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
 
 
 def describe(approval: Approval) -> Body:
-    """Show what will happen, the arguments that the title does not show, and what is asked for."""
+    """Render what will happen, arguments that the title lacks, and what is asked for."""
     question = shown_question(approval)
     if is_question(approval):
         return _asked(question)
@@ -89,12 +82,12 @@ def describe(approval: Approval) -> Body:
 
 
 def is_question(approval: Approval) -> bool:
-    """Whether it is about no call: what is missing of a call has the card of that call."""
+    """Whether the record is about no call. Missing arguments have the call's card."""
     return approval.kind is Kind.QUESTION and not approval.tool.strip()
 
 
 def _asked(question: ShownQuestion) -> Body:
-    """Show the questions; all of one that is longer than the title stands below it."""
+    """Render the questions; a question longer than the title is repeated in full."""
     approval = question.approval
     title = title_of(approval)
     is_begin = any(one.strip().startswith(approval.title.strip()) for one in question.asked())
@@ -120,17 +113,17 @@ def _arguments(question: ShownQuestion, title: str) -> Body:
 
 
 def _reason(question: ShownQuestion) -> Body:
-    """Why the rule asks, in its words; whole in the details."""
+    """Render the rule's reason; the details show it in full."""
     return _quoted(say("line.why_asked"), question.ask.reason)
 
 
 def why_of(approval: Approval) -> list[Block]:
-    """Why people are asked, and why the agent wants it, as the card says it."""
+    """Render the rule's reason and the agent's reason, like the card."""
     return [*_reason(shown_question(approval)).blocks, *_why(approval)]
 
 
 def _why(approval: Approval) -> tuple[Block, ...]:
-    """Why the agent wants it, in its words; nothing where they stand right above the card."""
+    """Render the agent's reason, unless its message is directly above the card."""
     return _quoted(say("line.why_label"), "" if approval.why_said else approval.why).blocks
 
 
@@ -146,7 +139,7 @@ def _quoted(label: str, text: str) -> Body:
 
 
 def _text(question: ShownQuestion, state: str) -> str:
-    """The text for whoever does not see the card: state, title, people, deadline."""
+    """Return the notification text: state, title, people, expiry."""
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
     why = stuck_words(approval) if approval.stuck else ""

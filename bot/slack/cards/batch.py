@@ -1,4 +1,4 @@
-"""The forms about several cards of a turn: each is listed and ticked, any can be left out."""
+"""Batch modals: list cards of a turn with checkboxes."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ from bot.words import say
 from storage.records import Approval
 
 PAGE = 10
-"""Options of one group of checkboxes: Slack's limit."""
+"""Options per checkbox group: Slack's limit."""
 REST = "rest"
-"""Block id of what becomes of the cards that are not ticked."""
+"""Block id of the choice for cards that are not selected."""
 _OPEN, _REJECT = "open", "reject"
 WHICH = "which"
 """Block id of the card that a question is about."""
 _CARDS = "cards"
 _ID, _SHOWN = 12, 8
-"""Characters of an approval's id and of its digest in the id of a group: it names all of it."""
+"""Characters of an approval's id and digest in a group's block id."""
 _OPTION = 70
 _TITLE = 150
 _ARGUMENTS = 240
 _MOST_BLOCKS = 100
 _ROOM = 100 - 16
-"""Entries and blocks of a form, beside its inputs."""
+"""Maximum entries and blocks of a modal, besides its inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchChoice:
-    """The wish of who submitted the form.
+    """A submitted batch modal.
 
     Attributes:
-        ticked: The cards to approve, as they were listed.
-        listed: The beginnings of all listed cards' ids, each with that of its digest.
-        rejects: Whether those that are not ticked are rejected; else they stay open.
+        ticked: The cards to approve, as listed.
+        listed: Prefixes of ids of all listed cards, each with the prefix of its digest.
+        rejects: Whether the other cards are rejected; otherwise they stay open.
     """
 
     ticked: tuple[Chosen, ...]
@@ -68,11 +68,7 @@ class BatchChoice:
     rejects: bool
 
     def left(self, cards: Sequence[Approval]) -> list[Chosen]:
-        """Return the cards that were listed and not ticked, as they were listed.
-
-        Args:
-            cards: Of the turn.
-        """
+        """Return the listed cards that were not selected, as listed."""
         ticked = {one.approval_id for one in self.ticked}
         known = dict(self.listed)
         return [
@@ -86,13 +82,13 @@ class BatchChoice:
 def batch_modal(
     first: Approval, cards: Sequence[Approval], title: str = "", *, left: int = 0
 ) -> Block:
-    """List the cards with what they are about; all are ticked.
+    """Render the cards with their content, all selected.
 
     Args:
-        first: The card that the button was on.
-        cards: All, in the order of the thread.
-        title: The words for all of them; empty for how often the tool is called.
-        left: How many others no form shows whole; what this one has no room for is added.
+        first: The card with the button.
+        cards: All cards in the order of the thread.
+        title: Title of the batch; empty for the number of calls.
+        left: Number of other cards that no modal shows in full; cards without room here are added.
     """
     shown = _fitting(cards, first)
     left += len(cards) - len(shown)
@@ -110,7 +106,7 @@ def batch_modal(
 
 @masked_once()
 def reject_all_modal(cards: Sequence[Approval], title: str) -> Block:
-    """Ask which of the cards are rejected, and why; all are ticked."""
+    """Render the modal that rejects several cards, all selected."""
     first = cards[0]
     head = _head(cards, title, say("form.reject_all_help"))
     blocks = [head, *_ticked(cards), *rejection_inputs(first)]
@@ -120,7 +116,7 @@ def reject_all_modal(cards: Sequence[Approval], title: str) -> Block:
 
 @masked_once()
 def withdraw_all_modal(cards: Sequence[Approval], title: str) -> Block:
-    """Ask a requester which of the cards are taken back, and what the agent is told."""
+    """Render the modal that withdraws several requests, with a text for the agent."""
     first = cards[0]
     tell = text_input(
         REASON, say("form.withdraw_tell"), MOST_REASON, hint=say("form.withdraw_hint")
@@ -131,7 +127,7 @@ def withdraw_all_modal(cards: Sequence[Approval], title: str) -> Block:
 
 
 def ask_one_modal(cards: Sequence[Approval], title: str) -> Block:
-    """Ask what somebody wants to know, of whom, and about which of the cards."""
+    """Render the modal that asks about one of the cards: question and recipient."""
     first = cards[0]
     view = question_modal(first)
     which = {
@@ -150,10 +146,10 @@ def ask_one_modal(cards: Sequence[Approval], title: str) -> Block:
 
 
 def read_asked(values: Values) -> Chosen | Errors:
-    """Read about which card somebody asks.
+    """Parse the card that a question is about.
 
     Raises:
-        InvalidInputError: It is nothing that the form has.
+        InvalidInputError: The modal has no such value.
     """
     option = read_state(values, WHICH).get("selected_option")
     if not isinstance(option, dict):
@@ -164,7 +160,7 @@ def read_asked(values: Values) -> Chosen | Errors:
 
 @masked_once()
 def list_modal(items: Sequence[Approval], title: str) -> Block:
-    """Show how each of several stands, and who decided it; nothing can be done here."""
+    """Render the state of each approval and who decided it, read-only."""
     said = common_to(items)
     blocks = [rich(line(literal(clip(title, _TITLE), "bold")))]
     blocks += [rich(common_line(said))] if said else []
@@ -206,11 +202,11 @@ def _head(cards: Sequence[Approval], title: str, help_text: str) -> Block:
 
 
 def _ticked(cards: Sequence[Approval], *, is_whole: bool = False) -> Iterator[Block]:
-    """The cards in groups of boxes, and above each group what has no room in it.
+    """Yield checkbox groups, each below the content that its labels cannot show.
 
     Args:
-        cards: All that are listed.
-        is_whole: Whether a tick says yes, so that all of each is shown.
+        cards: All listed cards.
+        is_whole: Whether selecting approves, so each card is shown in full.
     """
     said = common_to(cards) if all(takes_line(one) for one in cards) else ()
     if said:
@@ -222,13 +218,8 @@ def _ticked(cards: Sequence[Approval], *, is_whole: bool = False) -> Iterator[Bl
 
 
 def _fitting(cards: Sequence[Approval], first: Approval) -> list[Approval]:
-    """The cards that a form has room to show whole, in the same order.
-
-    Args:
-        cards: Of a turn.
-        first: The one that is in it in any case.
-    """
-    if all(takes_line(one) for one in cards):  # these have room in a few blocks
+    """Return the cards that a modal can show in full, in order."""
+    if all(takes_line(one) for one in cards):  # these need few blocks
         return [*cards]
     room = _ROOM - _size(first)
     kept = {first.approval_id}
@@ -244,10 +235,10 @@ def _size(card: Approval) -> int:
 
 
 def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
-    """Read the cards that are ticked; or what is wrong with them.
+    """Parse the selected cards; return errors if invalid.
 
     Raises:
-        InvalidInputError: It is nothing that the form has.
+        InvalidInputError: The modal has no such value.
     """
     groups = [one for one in values if one.startswith(_CARDS)]
     found = _found(values, groups)
@@ -255,10 +246,10 @@ def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
 
 
 def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
-    """Read what is ticked, and what becomes of the rest; or what is wrong with it.
+    """Parse the selected cards and the choice for the others, or return errors.
 
     Raises:
-        InvalidInputError: It is nothing that the form has.
+        InvalidInputError: The modal has no such value.
     """
     groups = [one for one in values if one.startswith(_CARDS)]
     found = _found(values, groups)
@@ -274,7 +265,7 @@ def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
 
 
 def _found(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
-    """The cards that are ticked, by their ids."""
+    """Return the selected cards by id."""
     found: dict[str, Chosen] = {}
     for block_id in groups:
         ticked = read_state(values, block_id).get("selected_options")
@@ -285,7 +276,7 @@ def _found(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
 
 
 def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool) -> Iterator[Block]:
-    """All that the labels of the boxes leave out: in a line, or as the card of a call has it."""
+    """Yield what checkbox labels omit: a line, or the content of a call's card."""
     lines: list[Block] = []
     for number, card in page:
         if takes_line(card):
@@ -338,7 +329,7 @@ def _label(card: Approval, said: Said) -> str:
 
 
 def _fits_box(card: Approval, said: Said) -> bool:
-    """Whether all of its line has room beside the box; else it is above."""
+    """Whether the whole line fits in the checkbox's label."""
     return len(item_text(card, said)) <= _OPTION - 5
 
 
@@ -365,7 +356,7 @@ def _start_of(card: Approval) -> str:
 
 
 def _named_in(block_id: str) -> Iterator[tuple[str, str]]:
-    """The cards that a group listed: the beginnings of their ids and digests."""
+    """Return the cards of a group: prefixes of ids and digests."""
     _, _, names = block_id.partition(".")
     for one in names.split("."):
         if len(one) == _ID + _SHOWN:

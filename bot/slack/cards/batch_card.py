@@ -1,7 +1,7 @@
-"""The card of several approvals: a list while they wait, three lines when all is over.
+"""The batch card: a list while pending, three lines at the end.
 
-All that is on it can be shown in a line each. Where not every item has its line here, or a yes
-takes words, nothing is approved on the card: a form shows all of them first.
+Every approval on it fits in one line. If the card cannot list all, or approval needs a reason, the
+card has no approve button; a modal shows all of them first.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from bot.words.mrkdwn import clock
 from storage.records import Approval, Status
 
 MOST_LISTED = MOST_TARGETS
-"""Items that are all listed; of more, the first few are."""
+"""Maximum number of items that are all listed; above it, the first few are."""
 FEW = 5
 _THIRDS = 3
 _WORDS, _REASON = 300, 120
@@ -70,13 +70,13 @@ def batch_card(
     approvers_text: str,
     lead: Sequence[str] = (),
 ) -> Card:
-    """Draw the card as its items stand.
+    """Render the card.
 
     Args:
-        items: All that is on it, in order.
-        told: The words of the tool.
+        items: All approvals on it, in order.
+        told: The tool's text.
         approvers_text: Who may decide, in our own words.
-        lead: Said in place of who asked and who may decide, in a direct message.
+        lead: Replaces requester and approvers in a direct message.
     """
     if not items:
         return Card(text=say("batch.empty"), blocks=small_lines([say("batch.empty")]))
@@ -107,7 +107,7 @@ def _open(
 def _waiting_state(
     items: Sequence[Approval], waiting: Sequence[Approval], title: str
 ) -> tuple[Block, str]:
-    """The first line while something waits, and the same for whoever does not see the card."""
+    """Return the first line of a pending card, and its notification text."""
     first, count = waiting[0], len(waiting)
     about = {"title": clip_mrkdwn(title, _WORDS), "when": clock(first.expires_ms)}
     needed, marks = say("status.needs_many", n=count), [*counts(items), *risk_marks(first)]
@@ -130,7 +130,7 @@ def _waiting_state(
 def _listed(
     items: Sequence[Approval], waiting: Sequence[Approval], told: BatchWords
 ) -> Iterator[Block]:
-    """The items, each in a line; of many, the largest that wait."""
+    """Yield a line per item; of many, the largest pending ones."""
     said = common_to(items)
     each = [common_line(said)] if said else []
     if len(items) <= MOST_LISTED:
@@ -147,13 +147,13 @@ def _listed(
 
 
 def largest_of(waiting: Sequence[Approval], told: BatchWords) -> list[Approval]:
-    """Those that wait, the largest first; in order where the tool does not say."""
+    """Return pending items, the largest first; in order if the tool gives no size."""
     places = {name: place for place, name in enumerate(told.largest)}
     return sorted(waiting, key=lambda one: places.get(one.approval_id, len(places)))
 
 
 def _why(waiting: Sequence[Approval]) -> tuple[Block, ...]:
-    """Why they are wanted, and asked about, where it is the same for all."""
+    """Render the reasons of agent and rule, if they are equal for all items."""
     found = [why_of(one) for one in waiting]
     return tuple(found[0]) if all(one == found[0] for one in found) else ()
 
@@ -171,7 +171,7 @@ def _buttons(
     elif not is_stuck:
         label = say("button.review_all", n=count)
         yield button(label, ActionId.BATCH, value, of=title, style="primary")
-    keeper = (first.batch, first.digest)  # an address, which stays when the first is decided
+    keeper = (first.batch, first.digest)  # address that stays when the first item is decided
     options = (
         (say("button.reject_all"), ActionId.BATCH_REJECT),
         (say("button.details"), ActionId.BATCH_DETAILS),
@@ -185,7 +185,7 @@ def _buttons(
 def _approve_all(
     items: Sequence[Approval], waiting: Sequence[Approval], title: str, told: BatchWords
 ) -> Block:
-    """The button that approves just what is listed: it carries what was shown of each."""
+    """Return the button that approves exactly the listed items, with their digests."""
     count = len(waiting)
     is_all = count == len(items)
     label = say("button.approve_all" if is_all else "button.approve_left", n=count)
@@ -205,7 +205,7 @@ def _approve_all(
 
 
 def _done(items: Sequence[Approval], title: str) -> Card:
-    """All is over: how many ended in which way, by whom, and what went otherwise than wished."""
+    """Render the ended card: counts by outcome, people, and exceptions."""
     ends, states = ", ".join(counts(items)), {state_of(one) for one in items}
     symbols = {one.symbol for one in states}
     symbol = next(one.symbol for one in _FIRST if one.symbol in symbols)
@@ -226,14 +226,14 @@ def _done(items: Sequence[Approval], title: str) -> Card:
 
 
 _FIRST = tuple(one for sign in "❓⚠⚙✅⛔⏰↩⏩⏹" for one in IN_ORDER if one.symbol.startswith(sign))
-"""States by what people have to know first."""
+"""States by importance."""
 _YES = frozenset({Status.APPROVED, Status.ANSWERED})
 _AS_DECIDED = frozenset({"batch.ran", "batch.rejected"})
-"""Ends of what was done as people decided."""
+"""Outcomes that follow the decision."""
 
 
 def _third(items: Sequence[Approval]) -> Block:
-    """The one thing that is worth a line."""
+    """Render the most important third line."""
     notes = [quoted(mask_text(one))["text"] for one in _notes(items)]
     if odd := [*_odd(items)]:
         has_yes = any(one.status in _YES for one in items)
@@ -247,7 +247,7 @@ def _third(items: Sequence[Approval]) -> Block:
 
 
 def _notes(items: Sequence[Approval]) -> list[str]:
-    """The notes beside a yes, each once; the reason of the others, where all have the same."""
+    """Return the notes of approvals once each; the reason of the others if equal."""
     if notes := _notes_of_yes(items):
         return [*dict.fromkeys(notes)][:_THIRDS]
     found = [one.decision for one in items if one.decision is not None and one.decision.by]
@@ -261,7 +261,7 @@ def _notes_of_yes(items: Sequence[Approval]) -> list[str]:
 
 
 def _odd(items: Sequence[Approval]) -> Iterator[str]:
-    """Lines on the items that did not simply run."""
+    """Yield lines about items with an unexpected outcome."""
     found = [one for one in items if _is_odd(one)]
     for one in found[:_THIRDS]:
         state, text = say(state_of(one).one), clip(title_of(what_runs(one)), _REASON)
@@ -272,13 +272,13 @@ def _odd(items: Sequence[Approval]) -> Iterator[str]:
 
 
 def _is_odd(approval: Approval) -> bool:
-    """Whether it failed, or somebody said no; not where all just ended, such as at the deadline."""
+    """Whether an item failed or was rejected; False if all ended alike."""
     key = state_of(approval).one
     return key in {"batch.failed", "batch.doubt", "batch.stopped", "batch.rejected"}
 
 
 def _said(approval: Approval) -> str:
-    """The words of its tool, or of whoever refused it."""
+    """Return the tool's text, or the reason of the rejection."""
     run, decision = run_of(approval), approval.decision
     if approval.status is Status.REJECTED and decision is not None and decision.reason.strip():
         return f"“{_brief(decision.reason)}”"

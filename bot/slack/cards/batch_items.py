@@ -1,4 +1,4 @@
-"""One of several approvals on one card, in a line: what it is about, and how it stands."""
+"""An item of a batch card: one line with its content and state."""
 
 from __future__ import annotations
 
@@ -19,20 +19,13 @@ from bot.words import say
 from storage.records import Approval, Status
 
 MOST_LINE = 200
-"""Characters of a line."""
+"""Maximum characters of a line."""
 _GAP = "   "
 
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """The state of one item.
-
-    Attributes:
-        emoji: The name of its symbol.
-        symbol: The same as a character.
-        one: Key of the word for one of them.
-        many: Key of the words for several, with their number.
-    """
+    """State of one item."""
 
     emoji: str
     symbol: str
@@ -66,18 +59,18 @@ _RUNS = {
     RunState.DOUBT: _state("question", "❓", "doubt"),
 }
 IN_ORDER = (*_RUNS.values(), *_ENDS.values())
-"""All states; those of a run first."""
+"""All states; those of executions first."""
 
 
 def state_of(approval: Approval) -> ItemState:
-    """The state of an item."""
+    """Return the state of an item."""
     run = run_of(approval) if approval.status in {Status.APPROVED, Status.ANSWERED} else None
     return _ENDS[approval.status] if run is None else _RUNS[run.state]
 
 
 @dataclass(frozen=True, slots=True)
 class LinePart:
-    """A part of a line: the title, an argument that it does not show, or what will happen."""
+    """Part of a line: the title, an argument that it lacks, or the effect."""
 
     view: ShownText
     label: str = ""
@@ -85,18 +78,18 @@ class LinePart:
 
     @property
     def text(self) -> str:
-        """All of it that is shown, and a sign where that is not all."""
+        """Return the displayed text, with a sign if it is cut."""
         return f"{self.view.text}…" if self.view.hidden else self.view.text
 
 
 def batch_title(items: Sequence[Approval], told: str) -> str:
-    """The words for several: those of the tool, else its name, and how often it is called.
+    """Return a batch's title: the tool's text, or its name and the number of calls.
 
-    Of one, it is its own title: the words of a tool are for many.
+    A single item has its own title.
 
     Args:
         items: At least one.
-        told: The words of the tool; empty for none.
+        told: The tool's text; empty without one.
     """
     if len(items) == 1:
         return title_of(what_runs(items[0]))
@@ -109,7 +102,7 @@ def batch_title(items: Sequence[Approval], told: str) -> str:
 
 
 def fits_line(approval: Approval) -> bool:
-    """Whether a line has room for the title, the arguments and what will happen."""
+    """Whether title, arguments and effect fit in a line."""
     parts = [*_parts(approval)]
     size = sum(width(one.label) + width(one.view.text) + len(_GAP) for one in parts)
     is_whole = not any(one.view.hidden or one.view.altered for one in parts)
@@ -117,38 +110,38 @@ def fits_line(approval: Approval) -> bool:
 
 
 Said = Collection[LinePart]
-"""Parts of lines that are the same in all items, and said once for all of them."""
+"""Parts of lines that all items share, displayed once."""
 
 
 def common_to(items: Sequence[Approval]) -> tuple[LinePart, ...]:
-    """The parts of lines beside the title that all items have."""
+    """Return the parts of lines that all items share, besides the title."""
     lines = [once(_line_of, one) for one in items]
     first = lines[0][1:] if len(lines) > 1 else ()
     return tuple(part for part in first if all(part in one[1:] for one in lines))
 
 
 def item_text(approval: Approval, said: Said = ()) -> str:
-    """An item in words; of one that takes a line, all of it but for what is said elsewhere."""
+    """Return an item's text; without shared parts if it fits in a line."""
     return _GAP.join(f"{one.label} {one.text}".strip() for one in _left(approval, said))
 
 
 def long_text(approval: Approval, most: int) -> str:
-    """A call in words, with so many characters of each part at most.
+    """Return a call's text with a maximum length per part.
 
     Args:
-        approval: The record.
-        most: Of the title, of an argument, and of what will happen.
+        approval: The approval.
+        most: Maximum characters of the title, of an argument, and of the effect.
     """
     return _GAP.join(f"{one.label} {one.text}".strip() for one in _parts(approval, most))
 
 
 def item_parts(approval: Approval, said: Said = ()) -> Iterator[Block]:
-    """The same as parts of a line: the names of arguments are bold, as nothing else is."""
+    """Render an item's text; names of arguments are bold."""
     yield from _written(_left(approval, said))
 
 
 def common_line(said: Said) -> Block:
-    """The line that says once what all items have in common."""
+    """Render the line with the shared parts."""
     return line(literal(f"{say('batch.each')} "), *_written(said))
 
 
@@ -168,7 +161,7 @@ def _written(parts: Iterable[LinePart]) -> Iterator[Block]:
 
 
 def item_line(approval: Approval, said: Said = ()) -> Block:
-    """An item with its symbol, and its state in a word where it waits no more."""
+    """Render an item with its symbol, and its state unless pending."""
     state = state_of(approval)
     parts: list[Block] = [{"type": "emoji", "name": state.emoji}, literal(" ")]
     parts += item_parts(approval, said)
@@ -178,7 +171,7 @@ def item_line(approval: Approval, said: Said = ()) -> Block:
 
 
 def _line_of(approval: Approval) -> tuple[LinePart, ...]:
-    """The line of an item, as it was edited."""
+    """Return the parts of an item's line, after edits."""
     return tuple(_parts(what_runs(approval)))
 
 
@@ -202,7 +195,7 @@ def _parts(approval: Approval, most: int = MOST_LINE) -> Iterator[LinePart]:
 
 
 def counts(items: Sequence[Approval]) -> list[str]:
-    """How many are in which state, in words; without those that wait."""
+    """Describe the number of items per state, without pending ones."""
     found = [state_of(one) for one in items]
     states = [one for one in IN_ORDER if one is not _WAITS]
     numbers = [(one, found.count(one)) for one in dict.fromkeys(states)]
@@ -210,5 +203,5 @@ def counts(items: Sequence[Approval]) -> list[str]:
 
 
 def number_of(items: Sequence[Approval]) -> int:
-    """Count those that wait."""
+    """Return the number of pending items."""
     return sum(one.status is Status.PENDING for one in items)

@@ -1,4 +1,4 @@
-"""Break-glass in Slack: the form, the alert to who was left out, and the card's words."""
+"""Break-glass modal, and the reasons on the card."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BOTH = 600
 
 
 def override_modal(approval: Approval, glass: BreakGlass) -> Block:
-    """Ask why it runs without those who should decide, and say who hears of it."""
+    """Render the modal that asks for the reasons and names who is alerted."""
     told = say("form.override_told", channel=f"<#{glass.alert}>")
     hint = say("form.override_least", n=LEAST_REASON)
     what, why_now = say("form.override_why"), say("form.override_now")
@@ -59,7 +59,7 @@ def override_modal(approval: Approval, glass: BreakGlass) -> Block:
 
 
 def read_reasons(values: Values) -> Reasons:
-    """Read the form; what was not sent is empty."""
+    """Parse the modal; missing values are empty."""
     ticked = read_state(values, SURE).get("selected_options")
     found = ticked if isinstance(ticked, list) else []
     chosen = [one.get("value") for one in found if isinstance(one, dict)]
@@ -69,14 +69,14 @@ def read_reasons(values: Values) -> Reasons:
 
 
 def emergency_reasons(emergency_json: str) -> list[str]:
-    """Both reasons of somebody who broke the glass, with secrets masked."""
+    """Return both reasons, masked."""
     texts = _texts(emergency_json)
     found = [mask_text(texts.get(name, "")).strip() for name in (WHAT, WHY_NOW)]
     return [text for text in found if text]
 
 
 def reasons_of(emergency_json: str) -> Iterator[Block]:
-    """Both reasons as the third line of a card; nothing where they cannot be read."""
+    """Render both reasons as the third line of a card; empty if unreadable."""
     lines = [f"“{text}”" for text in emergency_reasons(emergency_json)]
     if lines:
         yield third_line("\n".join(lines), _BOTH, lines=6)

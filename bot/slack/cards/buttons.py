@@ -1,6 +1,6 @@
-"""The buttons of a pending request: those of its question, and the menu that all cards have.
+"""Buttons of a pending request: those of its question, and the menu.
 
-Each button that can say yes is made here, by `yes_buttons`, for what its surface shows.
+`yes_buttons` creates all buttons that can approve, depending on what their surface shows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MOST_OPTIONS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """A view of a pending request: all that one surface shows of it.
+    """What one surface shows of a pending request.
 
     Attributes:
-        is_whole: Whether all that a yes would let run is on it, and in clear.
-        is_listed: Whether a form about several requests lists it: see `bot.slack.cards.listed`.
-        is_card: Whether it is the card: its *Approve…* acts for who has opened the rest, and opens
-            the review for all others.
+        is_whole: Whether it shows everything that approval would run, unmasked.
+        is_listed: Whether the batch modal lists it; see `bot.slack.cards.listed`.
+        is_card: Whether it is the card: *Approve…* works for readers who have opened the rest, and
+            opens the review for others.
     """
 
     is_whole: bool
@@ -41,27 +41,18 @@ class Sight:
 
     @classmethod
     def of_card(cls, about: Body) -> Sight:
-        """The view that a card gives of a request.
-
-        Args:
-            about: All that it shows, with its guessed masks.
-        """
+        """Return what a card shows of a request."""
         is_whole = not (about.hidden or about.guessed)
         is_listed = is_whole and not (about.altered or about.turned)
         return cls(is_whole=is_whole, is_listed=is_listed, is_card=True)
 
 
 TITLE_ALONE = Sight(is_whole=False)
-"""A surface with the title and no more for certain: a list, or a private answer."""
+"""A surface that certainly shows only the title: a list or an ephemeral message."""
 
 
 def yes_buttons(question: ShownQuestion, sight: Sight) -> list[Block]:
-    """Make the buttons that say yes to a request; *Review* where its surface does not show all.
-
-    Args:
-        question: Of a pending record.
-        sight: What that very surface shows of it.
-    """
+    """Return the approve buttons; *Review* if the surface does not show everything."""
     if not sight.is_card and not sight.is_whole:
         return [question.button(say("button.review"), ActionId.DETAILS)]
     if sight.is_whole and risk_of(question.approval) != "critical":
@@ -70,11 +61,7 @@ def yes_buttons(question: ShownQuestion, sight: Sight) -> list[Block]:
 
 
 def way_in(question: ShownQuestion) -> Block:
-    """Make the one button of a request in a list: a question opens its form, all else its review.
-
-    Args:
-        question: Of a pending record.
-    """
+    """Return the button of a list item: a question opens its form, others the review."""
     if question.approval.kind is Kind.QUESTION:
         for one in question.yes():
             label = str(one.get("text", {}).get("text", ""))
@@ -85,12 +72,12 @@ def way_in(question: ShownQuestion) -> Block:
 
 
 def choices(question: ShownQuestion, sight: Sight, *, is_too_long: bool) -> ButtonRow:
-    """Draw what people can do on a card.
+    """Render the buttons of a card.
 
     Args:
-        question: Of a pending record.
+        question: Question of a pending record.
         sight: What the card shows of it.
-        is_too_long: Whether nobody can agree to it, as not all of it can be shown.
+        is_too_long: Whether it cannot be approved, because it is too long to show.
     """
     approval, notes = question.approval, [*question.notes()]
     can_approve = not approval.stuck and not is_too_long
@@ -117,14 +104,14 @@ def choices(question: ShownQuestion, sight: Sight, *, is_too_long: bool) -> Butt
 
 
 def _reviewed(button: Block, question: ShownQuestion) -> Block:
-    """A yes to what the card does not show, or does not let pass in one click: it opens a form."""
+    """Return an approve button that opens a form."""
     if button["action_id"] != ActionId.APPROVE:
         return button
     return question.button(say("button.approve_form"), ActionId.APPROVE, "primary")
 
 
 def _edits(question: ShownQuestion, sight: Sight) -> Iterator[Block]:
-    """*Edit…*, before the first vote: an edit voids votes. And the means behind it."""
+    """Yield *Edit…* before the first vote (an edit voids votes), then other actions."""
     has_votes = bool(progress_of(question.approval).votes)
     for one in question.last():
         if has_votes and one["action_id"] == ActionId.EDIT:  # it is in the review
@@ -140,7 +127,7 @@ def _withdraws(question: ShownQuestion) -> Iterator[Block]:
 
 
 def _options(question: ShownQuestion) -> Iterator[tuple[str, ActionId]]:
-    """The menu of all that decides nothing, and of what takes it back."""
+    """Yield the menu: actions that decide nothing, and the withdrawal."""
     approval = question.approval
     yield say("button.details"), ActionId.DETAILS
     yield from question.more()
@@ -149,7 +136,7 @@ def _options(question: ShownQuestion) -> Iterator[tuple[str, ActionId]]:
             yield say("button.withdraw"), ActionId.WITHDRAW
         return
     yield say("button.ask"), ActionId.ASK_BACK
-    if approval.stuck:  # the rest is for who decides; *Withdraw…* is a button here
+    if approval.stuck:  # the others are for approvers; *Withdraw…* is a button here
         return
     if read_claim(approval.claim_json).by:
         yield say("button.unclaim"), ActionId.LET_GO

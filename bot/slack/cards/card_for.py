@@ -1,4 +1,4 @@
-"""The card of any record; and whether a surface shows all that a yes would let run."""
+"""Render the card of any record; check whether a surface shows all of a call."""
 
 from __future__ import annotations
 
@@ -21,28 +21,25 @@ from bot.slack.cards.listed import is_listed, takes_line
 from storage.records import Approval, Status
 
 _SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
-"""A text that fits where a title fits: one line of ASCII, and nothing that Slack escapes."""
+"""A text that fits a title: one line of ASCII without escaped characters."""
 _SHORT_OBJECT = re.compile(r"\{[ -%'-;=?-Z^-z|~]{0,250}\}")
-"""JSON of few plain values: a flat object of ASCII, in which nothing is escaped."""
+"""JSON of a flat object with few plain values: ASCII without escapes."""
 _SHORT_LABEL = re.compile(r"[ -%'-;=?-~]{0,40}")
 _NO_NUMBER = re.compile("NaN|Infinity")
-"""Read by some as numbers, by others not at all: a card shows the text then."""
+"""Numbers in some parsers only; a card shows them as text."""
 _FEW = 12
 
 
 def card_for(
     approval: Approval, *, approvers_text: str, lead: Sequence[str] = (), newer: str = ""
 ) -> Card:
-    """Draw the card of any record as it stands.
+    """Render the card of a record.
 
     Args:
-        approval: The record.
+        approval: The approval.
         approvers_text: Who may decide, in our own words.
-        lead: Said in place of who asked and who may decide, on a card that one person alone has.
-        newer: Address of the card that replaces this one; empty where there is none.
-
-    Returns:
-        The card.
+        lead: Replaces requester and approvers on a card for one person.
+        newer: URL of the card that replaces this one; empty without one.
     """
     with masked_once():
         question = shown_question(approval)
@@ -54,9 +51,9 @@ def card_for(
 
 
 def shows_all(approval: Approval, surface: Surface) -> bool:
-    """Tell whether a surface shows all that a yes to a pending record would let run.
+    """Whether a surface shows everything that approval of a pending record would run.
 
-    This is the one rule for all of them; what is drawn there follows it.
+    All surfaces are rendered by this rule.
     """
     return surface in _SHOWS and _SHOWS[surface](approval)
 
@@ -92,7 +89,7 @@ _SHOWS: Mapping[Surface, Callable[[Approval], bool]] = {
 
 
 def is_folded(approval: Approval) -> bool:
-    """Tell whether the card of a pending record leaves out something that is in Details."""
+    """Whether the card of a pending record omits something that the details show."""
     if _is_surely_whole(question_of(approval)):
         return False
     with masked_once():
@@ -100,9 +97,9 @@ def is_folded(approval: Approval) -> bool:
 
 
 def _is_surely_whole(question: RecordQuestion) -> bool:
-    """Tell without drawing that a card shows all: most calls are short, and each click asks.
+    """Whether a short call is certainly shown in full, without rendering the card.
 
-    Where it is not sure, the card is drawn.
+    Otherwise the card is rendered. Most calls are short, and each click asks.
     """
     approval, label = question.approval, question.ask.label
     text = approval.arguments_json

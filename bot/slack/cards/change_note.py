@@ -1,4 +1,4 @@
-"""The part of a card that says what changed since people were first asked."""
+"""The part of a card that shows changes since the first request."""
 
 from __future__ import annotations
 
@@ -26,12 +26,9 @@ _MORE_CHANGES = 3
 
 
 def anew(approval: Approval) -> list[Block]:
-    """Say why people are asked anew, who edited what they are asked about, and what they changed.
+    """Render why the request is repeated, who edited it, and the changes.
 
-    What runs is the arguments of the card; of the old ones there is as much as there is room for.
-
-    Args:
-        approval: Pending.
+    The call runs with the card's arguments. Old values are shortened to the room left.
     """
     blocks: list[Block] = []
     if approval.asked_again:
@@ -46,7 +43,7 @@ def anew(approval: Approval) -> list[Block]:
 
 
 def void_words(approval: Approval) -> str:
-    """Say whose votes an edit made void, of those who have not voted since; empty for nobody's."""
+    """List voters whose votes an edit invalidated and who have not voted again."""
     again = {one.by for one in progress_of(approval).votes}
     names = [mention(str(one)) for one in json.loads(approval.voided_json) if one not in again]
     if more := names[MOST_PEOPLE:]:
@@ -56,11 +53,11 @@ def void_words(approval: Approval) -> str:
 
 
 def changes_of(approval: Approval, *, most: int = 0) -> Body:
-    """Old and new of what an edit changed, a line each; nothing where nobody edited.
+    """Render old and new values of an edit, one line each; empty without an edit.
 
     Args:
-        approval: The record.
-        most: Lines at most; 0 for as many as its card has room for.
+        approval: The approval.
+        most: Maximum lines; 0 for as many as fit.
     """
     decision = approval.decision
     before = approval.original_json or (approval.arguments_json if decision else "")
@@ -75,20 +72,20 @@ def changes_of(approval: Approval, *, most: int = 0) -> Body:
 
 
 def changes_text(approval: Approval, *, most: int = 0) -> str:
-    """The same as plain text; empty where nobody edited."""
+    """Return old and new values as plain text; empty without an edit."""
     blocks = changes_of(approval, most=most).blocks
     return "\n".join(_plain_text(block["elements"]) for block in blocks)
 
 
 def _plain_text(elements: object) -> str:
-    """All texts of rich text elements: a line for each element of the outer list."""
+    """Return the texts of rich text elements, one line per outer element."""
     found = elements if isinstance(elements, list | tuple) else ()
     lines = ["".join(str(part.get("text", "")) for part in one["elements"]) for one in found]
     return "\n".join(lines)
 
 
 def wrote_since(approval: Approval) -> list[Block]:
-    """Return the requesters' words while it waits: whoever decides reads them first."""
+    """Render requesters' messages since the request."""
     blocks: list[Block] = []
     for one in said_of(approval):
         words = say("line.wrote_since", who=f"*{mention(one.by)}*")
@@ -99,13 +96,13 @@ def wrote_since(approval: Approval) -> list[Block]:
 
 
 def wrote_words(approval: Approval) -> str:
-    """Say that a requester wrote, for whoever does not see the card; empty where nobody did."""
+    """Return the notification text about a requester's message; empty without one."""
     said = said_of(approval)
     return say("notify.wrote", who=mention(said[-1].by)) if said else ""
 
 
 def claimed(approval: Approval) -> list[str]:
-    """Say until when somebody sees to it; others can decide all the same."""
+    """Return the line about a claim and its end; others can still decide."""
     claim = read_claim(approval.claim_json)
     if not claim.by:
         return []
@@ -113,11 +110,11 @@ def claimed(approval: Approval) -> list[str]:
 
 
 def restored(card: Card, approval: Approval) -> Card:
-    """Say right below the head why people are asked again; once it is decided, why they were.
+    """Add below the head of a card why the request is repeated, or was.
 
     Args:
-        card: As drawn without it.
-        approval: The record.
+        card: The card without that line.
+        approval: The approval.
     """
     if not approval.restored_to_ms:
         return card

@@ -1,6 +1,6 @@
-"""The card of a call that is decided: its end, its title, and the one thing worth a third line.
+"""The card of a decided call: outcome, title, and the most important third line.
 
-The order of what may have that line: a failure, changes, a reason or a note, the outcome.
+Candidates for that line in order: a failure, changes, a reason or note, the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bot.words.mrkdwn import clock
 from storage.records import Approval, Kind, Status
 
 OUTCOME = 120
-"""Characters of a result, or of an error, that a card shows."""
+"""Maximum characters of a result or an error."""
 _REASON = 300
 _OWN = 500
 _ANSWERS = 6
@@ -47,11 +47,11 @@ _NEXT_OF_QUESTION = {
 
 
 def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
-    """Draw it, collapsed; everything else is in its details.
+    """Render the collapsed card; the details have the rest.
 
     Args:
-        question: Of a record that is over.
-        newer: Address of the card that replaces this one; empty where there is none.
+        question: Question of an ended record.
+        newer: URL of the card that replaces this one; empty without one.
     """
     approval = question.approval
     final = what_runs(approval)
@@ -71,7 +71,7 @@ def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
 
 
 def _with_note(question: ShownQuestion, third: Block) -> Block:
-    """The third line with the note of the people who said yes, where something else comes first."""
+    """Add approvers' notes to a third line about another subject."""
     note = next(iter(_note(question)), None)
     if note is None or note["text"] in third["text"] or third["type"] != note["type"]:
         return third
@@ -79,13 +79,13 @@ def _with_note(question: ShownQuestion, third: Block) -> Block:
 
 
 def third_words(third: Block) -> str:
-    """The third line as a sentence."""
+    """Return the third line as a sentence."""
     words = str(third["text"])
     return words if third["type"] == "mrkdwn" else clip_mrkdwn(words.replace("\n", "; "), _SPOKEN)
 
 
 def _thirds(question: ShownQuestion) -> Iterator[Block]:
-    """Candidates for the third line, the most important first."""
+    """Yield candidates for the third line, the most important first."""
     approval, run = question.approval, run_of(question.approval)
     outcome = mask_text(run.text.strip()) if run else ""
     result = [third_line(outcome, OUTCOME)] if outcome else []
@@ -103,7 +103,7 @@ def _thirds(question: ShownQuestion) -> Iterator[Block]:
 
 
 def next_words(approval: Approval) -> str:
-    """Our words where nothing ran; empty where something was let run."""
+    """Return our text if nothing ran; empty if a call was approved."""
     if approval.status not in _NEXT:
         return ""
     if approval.kind is Kind.DOUBT:
@@ -117,7 +117,7 @@ def next_words(approval: Approval) -> str:
 
 
 def _words_of_people(question: ShownQuestion) -> Iterator[Block]:
-    """The changes, answers and words of people."""
+    """Yield people's changes, answers and texts."""
     approval, decision = question.approval, question.approval.decision
     if decision is not None and decision.emergency_json:
         yield from reasons_of(decision.emergency_json)
@@ -129,18 +129,18 @@ def _words_of_people(question: ShownQuestion) -> Iterator[Block]:
 
 
 def _note(question: ShownQuestion) -> Iterator[Block]:
-    """The reason of a decision, or the note beside a yes."""
+    """Yield the reason of a decision, or the note of an approval."""
     approval, decision = question.approval, question.approval.decision
     if decision is not None and decision.reason.strip() and not is_replaced(approval):
         yield _reason(approval, decision.reason)
 
 
 _OURS = frozenset({Status.UNDECIDABLE, Status.SUPERSEDED, Status.DENIED, Status.CANCELLED})
-"""The ends that the program gives a reason for."""
+"""Statuses with a reason from the bot."""
 
 
 def _reason(approval: Approval, reason: str) -> Block:
-    """A person's reason, word for word; our own where the program decided."""
+    """Render a person's reason verbatim, or the bot's own reason."""
     is_ours = approval.decision is not None and not approval.decision.by
     if is_ours and approval.status in _OURS:
         return mrkdwn(own_words(mask_text(reason), _OWN))

@@ -1,4 +1,4 @@
-"""The details of an approval: everything in full, page by page, and its history."""
+"""Details of an approval: everything in full, in pages, and the history."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ from storage.records import Approval, AuditEntry, Kind, Status
 CHUNK = 2_800
 MOST_PAGES = 90
 MOST_BYTES = 150_000
-"""The size of all pages; who approves has read them to the end."""
+"""Maximum bytes of all pages. Approvers must read all of them."""
 _ROWS = 40
 _LINE = 600
 TITLE = 300
-"""Characters of a title above its form."""
+"""Maximum characters of a title above its form."""
 _WHOLE = 2
-"""So many pages are shown at once."""
+"""Number of pages shown at once."""
 _SMALL, _FEW = 2_000, 20
 _PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.STEP})
 
 
 @masked_once()
 def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
-    """Show everything in clear but for declared secrets: to one person, in private.
+    """Render everything except declared secrets, for one person in private.
 
     Args:
-        approval: The record.
-        agrees: The inputs with which that person can approve it there; none for just reading.
+        approval: The approval.
+        agrees: Inputs with which the person can approve there; empty for reading only.
     """
     approval = what_runs(approval)
     pages, left_out = _fitting(approval, is_open=True)
@@ -86,9 +86,9 @@ def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
 
 @masked_once()
 def fits_details(question: ShownQuestion) -> bool:
-    """Tell whether all of it can be shown, quickly where that is plain.
+    """Whether the details can show everything; fast for short calls.
 
-    Nobody can agree to what they cannot see.
+    If they cannot, the call cannot be approved.
     """
     approval, arguments = question.approval, question.approval.arguments_json
     texts = (approval.title, approval.why, approval.preview, question.ask.reason)
@@ -100,7 +100,7 @@ def fits_details(question: ShownQuestion) -> bool:
 
 
 def _is_huge(question: ShownQuestion) -> bool:
-    """Whether what can be seen of a value is more than a form takes, however it is written."""
+    """Whether a value is larger than a modal, in any notation."""
     text = question.approval.arguments_json
     if len(text) <= MOST_BYTES:
         return False
@@ -110,7 +110,7 @@ def _is_huge(question: ShownQuestion) -> bool:
 
 
 def _in_full(value: object) -> str:
-    """A value as a form shows it, but for white space: a text as it is, what has parts as JSON."""
+    """Return a value like a form: a text as it is, structured data as JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -121,11 +121,7 @@ def _leaves_out(approval: Approval) -> bool:
 
 
 def pages_of(approval: Approval) -> tuple[list[Block], bool]:
-    """Everything of an approval, masked like the card, in pages; and whether there is more.
-
-    Args:
-        approval: The record.
-    """
+    """Return everything in pages, masked like the card; and whether some is omitted."""
     return once(_pages, approval)
 
 
@@ -134,7 +130,7 @@ def _pages(approval: Approval) -> tuple[list[Block], bool]:
 
 
 def is_short(pages: Sequence[Block]) -> bool:
-    """Whether all of it is shown at once: then there are no pages to turn."""
+    """Whether everything is shown at once, without pages."""
     return len(pages) <= _WHOLE
 
 
@@ -150,7 +146,7 @@ def _fitting(approval: Approval, *, is_open: bool = False) -> tuple[list[Block],
 
 
 def small_facts(approval: Approval) -> Block:
-    """Say who asked, and until when it waits."""
+    """Render the requester and the expiry."""
     when = date(approval.created_ms)
     return context(
         mrkdwn(say("line.requested_on", who=asked_by(approval), when=when)),
@@ -159,15 +155,15 @@ def small_facts(approval: Approval) -> Block:
 
 
 def expiry(approval: Approval) -> str:
-    """The deadline of an approval with its consequence, or when it was."""
+    """Describe the expiry and its effect, or its past time."""
     when = date(approval.expires_ms)
     is_question = approval.kind is Kind.QUESTION
     return say("line.expires_answer" if is_question else "line.expires_run", when=when)
 
 
 def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
-    """All rich text elements, each of at most `CHUNK` characters and a little more."""
-    if show(title_of(approval), TITLE, one_line=True).hidden:  # else it stands above
+    """Yield rich text elements of about `CHUNK` characters."""
+    if show(title_of(approval), TITLE, one_line=True).hidden:  # otherwise it is above
         yield from _whole(say("form.part_title"), written(mask_call(approval.title)))
     yield from _told("", written(mask_call(approval.preview)))
     yield from _told(say("line.why_label"), mask_text(approval.why))
@@ -192,7 +188,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
 
 
 def _reasons(approval: Approval) -> Iterator[Block]:
-    """The words that people wrote beside their decision."""
+    """Yield the texts of people's decisions."""
     decision = approval.decision
     if decision is None or not decision.by:
         return
@@ -203,14 +199,14 @@ def _reasons(approval: Approval) -> Iterator[Block]:
 
 
 def _written_out(name: str, value: object, naming: Naming) -> tuple[Words, Words]:
-    """An argument in the card's words; as the program has it, for whoever opens what is masked."""
+    """Return an argument as on the card, and as raw data for revealing."""
     if naming.masks.is_open:
         return mask_call(name, is_open=True), mask_value(name, value, naming.masks)
     return naming.label(name), naming.words(name, value)
 
 
 def _told(label: str, text: str) -> Iterator[Block]:
-    """Somebody's words: on one line, in a quote when they have a label, else in a box."""
+    """Yield a person's text: inline, in a quote with a label, or in a box."""
     view = show(text, _LINE)
     if view.hidden or "\n" in view.text:
         yield from _whole(label or say("form.part_preview"), text)
@@ -226,7 +222,7 @@ def _whole(label: str, text: str) -> Iterator[Block]:
 
 
 def _argument(name: Words, words: Words, *, note: str = "") -> Iterator[Block]:
-    shown = chunks(words, CHUNK)  # made one by one: what does not fit is never made
+    shown = chunks(words, CHUNK)  # lazy: chunks that do not fit are never rendered
     names = list(chunks(name, CHUNK)) or [say("line.no_name")]
     for part in names[:-1]:
         yield line(literal(part, "bold"))
@@ -255,18 +251,18 @@ def _packed(elements: Iterator[Block]) -> Iterator[Block]:
 
 
 _MOST_LINES = 40
-"""Lines of a history: the newest."""
+"""Maximum lines of a history: the newest."""
 _TEXT = 300
 _UNSAID = frozenset({Act.OPENED, Act.RESUMED, Act.UNDELIVERABLE, Act.ANSWERED_TOOL, Act.DECIDED})
-"""Acts of the program, or of which another line says more."""
+"""Acts of the bot that are omitted, or described by another line."""
 
 
 def history_blocks(entries: Iterable[AuditEntry], *, replaced: bool = False) -> list[Block]:
-    """Draw the newest lines of what is on record.
+    """Render the newest lines of an approval's history.
 
     Args:
-        entries: Of one approval, oldest first.
-        replaced: Whether a newer request stands in its place.
+        entries: Audit entries of one approval, oldest first.
+        replaced: Whether a newer request replaces it.
     """
     made = [row for entry in entries if (row := _row(entry, replaced=replaced)) is not None]
     blocks: list[Block] = []
@@ -287,11 +283,11 @@ def _row(entry: AuditEntry, *, replaced: bool) -> Block | None:
 
 
 _PERSON = "\0"
-"""Marks in a text where its person stands: Slack draws people as elements of their own."""
+"""Placeholder of a person: Slack renders people as separate elements."""
 
 
 def _words(entry: AuditEntry, *, replaced: bool) -> str:
-    """An act in words, with a mark where its person stands."""
+    """Describe an act, with a placeholder for its person."""
     action = entry.action
     if action in _UNSAID:
         return ""
@@ -319,7 +315,7 @@ def _words(entry: AuditEntry, *, replaced: bool) -> str:
 
 
 def _noted(words: str, *notes: object) -> str:
-    """An act with what its person wrote beside it."""
+    """Describe an act with its person's note."""
     said = [_shown(one) for one in notes if one]
     return say("history.with_note", act=words, text="; ".join(said)) if said else words
 
@@ -358,7 +354,7 @@ _KNOWN = frozenset(
 
 
 def _shown(text: object) -> str:
-    """Somebody's words, masked once more: by the rules of today."""
+    """Return a person's text, masked again with the current rules."""
     words = text if isinstance(text, str) else json.dumps(text)
     return show(mask_text(words), _TEXT, one_line=True).text
 

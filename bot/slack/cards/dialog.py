@@ -1,4 +1,4 @@
-"""Questions that are asked back, as parts of the card with their answers."""
+"""Questions about an approval on its card, with their answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bot.words import say
 from storage.records import Approval
 
 MOST_SHOWN = 3
-"""Questions on a card; all of them are in the thread."""
+"""Maximum number of questions on a card. The thread has all."""
 _TEXT = 400
 
 
 def dialog(approval: Approval) -> list[Block]:
-    """Return the newest questions of a card, each with its answer."""
+    """Render the newest questions, each with its answer."""
     found = dialog_of(approval)
     quotes: list[Block] = []
     for one in found[-MOST_SHOWN:]:

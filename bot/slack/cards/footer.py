@@ -1,4 +1,4 @@
-"""The small print of a card: who asked, who may decide, who has voted, and until when."""
+"""Small print of a card: requester, approvers, votes, expiry."""
 
 from __future__ import annotations
 
@@ -38,19 +38,12 @@ def small_print(
     who_can: Callable[[str], str],
     lead: Sequence[str] = (),
 ) -> list[str]:
-    """The lines of small print of a pending card, in mrkdwn.
-
-    Args:
-        approval: Pending.
-        approvers_text: Who may decide, in our own words: names behind commas.
-        who_can: Makes of their names a sentence on who can answer a question.
-        lead: Said in place of who asked and who may decide, on a card that one person alone has.
-    """
+    """Return the lines of small print of a pending card, in mrkdwn."""
     votes = [*vote_lines(approval)]
     requested = say("line.requested", who=asked_by(approval))
     given = progress_of(approval).votes
     is_begun = any(one.stage == approval.stage for one in given)
-    is_begun |= bool(given) and approval.escalated_ms is None  # whose is missing stands above
+    is_begun |= bool(given) and approval.escalated_ms is None  # missing votes are listed above
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     requested = _approved(approval) or requested
     lines = [*votes, *(lead or [f"{requested} {who}".strip()])]
@@ -59,7 +52,7 @@ def small_print(
 
 
 def _approved(approval: Approval) -> str:
-    """Of a call in doubt, who had approved it, and when; empty where that is not known."""
+    """Describe who had approved a call in doubt, and when; empty if unknown."""
     found = read_object(approval.approved_json) if approval.approved_json else None
     by, at_ms = (found or {}).get("by"), (found or {}).get("at_ms")
     if not isinstance(by, list) or not by or type(at_ms) is not int:
@@ -69,7 +62,7 @@ def _approved(approval: Approval) -> str:
 
 
 def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
-    """Say who can decide since it was escalated, and since when, where no line says so."""
+    """Describe who can decide since the escalation, unless a line does."""
     if approval.escalated_ms is None or approval.stuck or approval.kind is Kind.QUESTION:
         return []
     backups = _backups(approval, ())
@@ -81,7 +74,7 @@ def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
 
 
 def _left_in_peace(approval: Approval, lines: str) -> list[str]:
-    """Say who is reminded later, where they are not named above: in a group, for example."""
+    """Describe who is reminded later, unless they are named above."""
     values = [
         {"who": mention(one), "time": clock(until)}
         for one, until in read_snoozes(approval.snoozes_json).items()
@@ -91,7 +84,7 @@ def _left_in_peace(approval: Approval, lines: str) -> list[str]:
 
 
 def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:
-    """Say who may decide, or answer."""
+    """Describe who may decide or answer."""
     names = [own_words(one.strip(), _NAME) for one in approvers_text.split(",") if one.strip()]
     if approval.kind is Kind.QUESTION:
         people = joined([_part(approval, one) for one in names]) or say("line.somebody")
@@ -109,7 +102,7 @@ def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], s
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names as a list of words: “a, b or c”; of many, the first and how many more."""
+    """Join names: “a, b or c”; of many, the first and the number of others."""
     if left := len(names) - MOST_PEOPLE:
         names = [*names[:MOST_PEOPLE], say("line.more_people", n=left)] if left > 0 else names
     if len(names) < 2:
@@ -118,7 +111,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def vote_lines(approval: Approval) -> list[str]:
-    """Say whose vote is there, and whose is missing; nothing where the first vote decides."""
+    """Describe given and missing votes; empty if the first vote decides."""
     found = progress_of(approval)
     if found.is_plain:
         return []
@@ -133,7 +126,7 @@ def vote_lines(approval: Approval) -> list[str]:
         lines += [_voted(one) for one in votes]
         if tally.have < tally.need and found.votes:
             words = _open(approval, requirement, tally)
-            if votes and len(requirements) == 1:  # one line says it all
+            if votes and len(requirements) == 1:  # one line suffices
                 lines[-1] = f"{lines[-1]}. {words}"
             else:
                 lines.append(f"⏳ {words}")
@@ -145,7 +138,7 @@ def vote_lines(approval: Approval) -> list[str]:
 
 
 def _earlier(approval: Approval, found: VoteProgress) -> list[CastVote]:
-    """The votes of stages that are done."""
+    """Return the votes of completed stages."""
     return [one for one in found.votes if one.stage != approval.stage]
 
 
@@ -161,7 +154,7 @@ def _voted(vote: CastVote) -> str:
 
 
 def _told(vote: CastVote) -> str:
-    """A word on a call in doubt."""
+    """Describe a vote on a call in doubt."""
     who, time = _person(vote), clock(vote.at_ms)
     match vote.choice:
         case "ran":
@@ -180,7 +173,7 @@ def _person(vote: CastVote) -> str:
 
 
 def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
-    """Say how many a requirement still takes, and of whom."""
+    """Describe how many votes a requirement lacks, and whose."""
     return say(
         "line.vote_left",
         n=tally.need - tally.have,
@@ -189,21 +182,21 @@ def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
 
 
 def _group(approval: Approval, requirement: Requirement) -> str:
-    """The title of a requirement's groups; empty where one of them has none."""
+    """Return the title of a requirement's groups; empty if one has none."""
     terms = terms_of(approval)
     has_titles = all(terms.groups[one].title for one in requirement.groups)
     return requirement_words(terms, requirement) if has_titles else ""
 
 
 def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
-    """Those who can fill a requirement, in our own words."""
+    """Return who can fill a requirement, in our own words."""
     names = _able(approval, requirement)
     words = [own_words(approvers_words([one]), _NAME) for one in names]
     return [_snoozing(approval, _part(approval, one)) for one in words]
 
 
 def _able(approval: Approval, requirement: Requirement) -> list[str]:
-    """Those who can fill a requirement: not who has voted, or has asked for it."""
+    """Return who can still fill a requirement: no voters and no requesters."""
     own = () if _allows_own(approval) else requesters_of(approval)
     gone = {*own, *(one for vote in progress_of(approval).votes for one in vote.persons)}
     return [one for one in _named(approval, requirement) if one not in gone]
@@ -216,7 +209,7 @@ def _allows_own(approval: Approval) -> bool:
 
 
 def missing(approval: Approval, found: VoteProgress) -> str:
-    """Name those whose votes are still missing, for notifications."""
+    """Name the people whose votes are missing, for notifications."""
     open_ones = zip(_requirements(approval), found.tallies, strict=False)
     names = [joined(_fillers(approval, one)) for one, tally in open_ones if tally.have < tally.need]
     return all_of([one for one in names if one]) or say("line.somebody")
@@ -230,7 +223,7 @@ def _requirements(approval: Approval) -> tuple[Requirement, ...]:
 
 
 def _needed(approval: Approval, names: Sequence[str]) -> str:
-    """Say how many have to agree, where it is more than one."""
+    """Describe how many approvals are needed, if more than one."""
     found = _requirements(approval)
     count = sum(one.count for one in found)
     if count < 2:
@@ -241,14 +234,14 @@ def _needed(approval: Approval, names: Sequence[str]) -> str:
 
 
 def all_of(names: Sequence[str]) -> str:
-    """Names of which each is needed."""
+    """Join names that are all needed."""
     if len(names) < 2:
         return "".join(names)
     return say("line.and", a=", ".join(names[:-1]), b=names[-1])
 
 
 def _so_many(approval: Approval, requirement: Requirement) -> str:
-    """How many of whom a requirement takes."""
+    """Describe how many of which people a requirement needs."""
     if requirement.count == 1:
         return joined(_fillers(approval, requirement))
     title = _group(approval, requirement)
@@ -302,7 +295,7 @@ def _begun(sentence: str) -> str:
 
 
 def _is_left_out(approval: Approval) -> bool:
-    """Whether whoever asked is of the channel, and cannot decide."""
+    """Whether the requester belongs to the approving channel but cannot decide."""
     members, asked = approval.members_json, requesters_of(approval)
     is_member = not members or any(f'"{one}"' in members for one in asked)
     return is_member and not approval.self_approval
@@ -324,12 +317,12 @@ def _deadline(approval: Approval) -> str:
 
 
 def notes_given(approval: Approval) -> list[str]:
-    """The notes of the votes so far, the oldest first."""
+    """Return the notes of the votes, oldest first."""
     return [one.note for one in progress_of(approval).votes if one.note.strip()]
 
 
 def note_quotes(notes: Sequence[str]) -> list[Block]:
-    """The newest notes, word for word."""
+    """Render the newest notes verbatim."""
     views = [show(mask_text(one), _NOTE, lines=3) for one in notes[-_MOST_NOTES:]]
     quotes = [quote(literal(f"“{one.text}{'…' if one.hidden else ''}”")) for one in views]
     return [rich(*quotes)] if quotes else []

@@ -1,4 +1,4 @@
-"""Standing grants in Slack: a form gives them, a message shows them."""
+"""Modals that create and revoke a standing grant."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _TITLE = 300
 
 
 def limits_for(approval: Approval) -> GrantTerms | None:
-    """The limits of a grant that goes with an approval; None where nobody can give one.
+    """Return the limits of an approval's grant; None if no grant is possible.
 
-    What is critical is asked about each time.
+    Critical calls have no grants.
     """
     if not approval.terms_json or approval.kind is not Kind.APPROVAL or is_critical(approval):
         return None
@@ -62,12 +62,12 @@ def limits_for(approval: Approval) -> GrantTerms | None:
 
 
 def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int = 0) -> Block:
-    """Ask for how long, and how often, calls like this one run without a question.
+    """Render the modal for a grant's duration and number of uses.
 
     Args:
-        approval: Pending.
-        limits: Of its rule; None where it allows no grants: then the form only approves.
-        covered: The requests of the last 30 days that such a grant would have covered.
+        approval: A pending approval.
+        limits: Limits of its rule; None renders plain approval.
+        covered: Requests of the last 30 days that such a grant would have covered.
     """
     is_free = not wants_reason(approval, rejects=False)
     label = say("form.note" if is_free else "form.critical_why")
@@ -102,21 +102,17 @@ def _covers(covered: int) -> str:
 
 
 def stop_modal(approval: Approval) -> Block:
-    """Ask whether a grant is to end.
-
-    Args:
-        approval: What it was given with.
-    """
+    """Render the modal that revokes a grant."""
     words = (say("confirm.stop_title"), say("confirm.stop_yes"))
     blocks = [named(approval, say("confirm.stop_text"))]
     return modal(approval, ActionId.STOP_GRANT_MODAL, words, blocks)
 
 
 def read_allowance(approval: Approval, values: Values) -> GrantRequest | Errors | None:
-    """Read how much somebody allows.
+    """Parse the requested grant.
 
     Returns:
-        What stands wrongly in the form, by its input; None where the form asked for nothing.
+        Errors by input if invalid; None if the form had no such inputs.
     """
     if FOR not in values and TIMES not in values:
         return None
@@ -134,7 +130,7 @@ def read_allowance(approval: Approval, values: Values) -> GrantRequest | Errors 
 
 
 def next_time(approval: Approval) -> list[Block]:
-    """Ask what becomes of the next such call, where the risk is usual and the rule allows it."""
+    """Render the choice for the next similar call, at normal risk and if permitted."""
     limits = limits_for(approval)
     if limits is None or terms_of(approval).risk == "high":
         return []
@@ -160,10 +156,10 @@ def next_time(approval: Approval) -> list[Block]:
 
 
 def read_next_time(approval: Approval, values: Values) -> GrantRequest | None:
-    """Read what is to become of the next such call; None to ask again.
+    """Parse the choice for the next similar call; None to ask again.
 
     Raises:
-        InvalidInputError: It is nothing that the form has.
+        InvalidInputError: The form has no such value.
     """
     option = read_state(values, NEXT).get("selected_option")
     value = option.get("value") if isinstance(option, dict) else _ASK
@@ -180,7 +176,7 @@ def read_next_time(approval: Approval, values: Values) -> GrantRequest | None:
 
 
 def _scope_boxes(approval: Approval, limits: GrantTerms) -> list[Block]:
-    """The arguments that the rule lets vary, each ticked: so the grant is as narrow as can be."""
+    """Render the arguments that may vary, all selected: the narrowest grant."""
     if not limits.vary:
         return []
     masks, arguments = ask_of(approval).masks, read_object(approval.arguments_json) or {}
@@ -205,7 +201,7 @@ def _scope_boxes(approval: Approval, limits: GrantTerms) -> list[Block]:
 
 
 def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
-    """The paths that may be anything: those whose tick was taken away."""
+    """Return the paths of arguments that may have any value."""
     limits = limits_for(approval)
     if limits is None or ONLY not in values:
         return ()
@@ -217,7 +213,7 @@ def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
 
 
 def _said(path: str, value: object, masks: Names) -> str:
-    """An argument with its value, for an option."""
+    """Return an argument with its value, for an option."""
     shown = clip(mask_value(path, value, masks), _MOST_VALUE)
     return say(
         "form.grant_value", field=clip(mask_call(humanised(path)), _MOST_VALUE), value=shown

@@ -1,4 +1,4 @@
-"""One of several requests, shown whole or not at all: in a line, or with all of its card."""
+"""Show a request of a batch in full: in a line, or with its whole card."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from storage.records import Approval
 
 @masked_once()
 def takes_line(approval: Approval) -> bool:
-    """Tell whether a line shows all of a call, so that people can agree to it there."""
+    """Whether a line shows all of a call, so it can be approved there."""
     about = _whole(approval)
     return about is not None and not about.masked and fits_line(approval)
 
 
 @masked_once()
 def is_listed(approval: Approval) -> bool:
-    """Tell whether a form about several requests lists a call: it shows all of it, or nothing."""
+    """Whether the batch modal lists a call: it shows a call in full or not at all."""
     return _whole(approval) is not None
 
 
 def body_of(approval: Approval) -> Body:
-    """All that such a form shows of a call that takes more than a line, below its title."""
+    """Return what the batch modal shows of a longer call, below its title."""
     return once(describe, approval)
 
 
 def _whole(approval: Approval) -> Body | None:
-    """All of a call as its card shows it; None where that leaves out or changes anything."""
+    """Return a call as on its card; None if the card omits or changes anything."""
     if type(shown_question(approval)) is not CallQuestion or guesses(approval):
         return None
     about = body_of(approval)

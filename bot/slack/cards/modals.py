@@ -1,4 +1,4 @@
-"""The modals that no kind of question has of its own: a withdrawal, a notice, one too late."""
+"""General modals: withdrawal, notice, decided meanwhile."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["late_modal", "notice_modal", "withdraw_modal"]
 
 
 def withdraw_modal(approval: Approval, *, is_withheld: bool = False) -> Block:
-    """Ask a requester whether to take it back, and what the agent is told; that may be left out.
+    """Render the withdrawal modal, with an optional text for the agent.
 
     Args:
-        approval: Pending.
-        is_withheld: Whether they may not see it any more: then the form names it by its id.
+        approval: A pending approval.
+        is_withheld: Whether the person may not see it any more; the modal then shows its id only.
     """
     block = text_input(
         REASON, say("form.withdraw_tell"), MOST_REASON, hint=say("form.withdraw_hint")
@@ -38,11 +38,11 @@ def withdraw_modal(approval: Approval, *, is_withheld: bool = False) -> Block:
 
 
 def late_modal(approval: Approval, callback_id: str = "") -> Block:
-    """Say that somebody, or the clock, was first.
+    """Render the notice that the approval has already ended.
 
     Args:
-        approval: As it stands.
-        callback_id: Of the form that was sent; empty where there was none.
+        approval: Its current state.
+        callback_id: The submitted modal; empty without one.
     """
     words = _how(approval)
     if callback_id:
@@ -53,13 +53,9 @@ def late_modal(approval: Approval, callback_id: str = "") -> Block:
 
 @masked_once()
 def agreeing_form(approval: Approval, view: Block) -> Block:
-    """Put all that a yes lets run into a form that says yes; see `Surface.FORM`.
+    """Add everything that approval runs to an approving modal; see `Surface.FORM`.
 
-    Where that is more than a card shows, the reader has opened it, and it is not said again.
-
-    Args:
-        approval: The record.
-        view: The form, with its title first.
+    Content that is longer than a card has been opened before, and is not repeated.
     """
     if "submit" not in view:
         return view
@@ -75,7 +71,7 @@ def agreeing_form(approval: Approval, view: Block) -> Block:
 
 
 def _how(approval: Approval) -> str:
-    """How it ended."""
+    """Describe the outcome."""
     decision = approval.decision
     time = date(decision.at_ms if decision is not None else approval.expires_ms)
     who = mention(decision.by) if decision is not None and decision.by else ""
@@ -95,7 +91,7 @@ def _how(approval: Approval) -> str:
 
 
 def _unused(callback_id: str) -> str:
-    """The part of a form that was not used."""
+    """Return the part of a modal that was not used."""
     match callback_id:
         case ActionId.EDIT_MODAL:
             return say("form.late_edit")

@@ -1,4 +1,4 @@
-"""The form about a card: everything of it, page by page, why the reader may decide, and the yes."""
+"""The review modal: all content in pages, the reader's right, and approval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from bot.words.mrkdwn import date
 from storage.records import Approval, Kind, Status
 
 REQUEST, HISTORY, TECHNICAL = "request", "history", "technical"
-"""Pages beside those of the full text, which are `text.1` and so on."""
+"""Pages other than those of the full text, which are `text.1` and so on."""
 _TEXT = "text."
 _HEAD = 600
 _NOT_HERE = frozenset({ActionId.APPROVE, ActionId.GRANT, ActionId.BATCH})
@@ -48,19 +48,19 @@ _NOT_HERE = frozenset({ActionId.APPROVE, ActionId.GRANT, ActionId.BATCH})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormReader:
-    """The person who looks at the form, as known at this moment.
+    """The reader of the review, as known now.
 
     Attributes:
-        can_approve: Whether a yes of theirs would count.
-        can_reject: Whether a no of theirs would.
-        why: Why they can, or cannot: escaped mrkdwn; may be empty.
-        pages: So many pages of the full text they have read, one after the other.
-        has_read: Whether nothing is left that they would have to read first.
-        is_masked: Whether they have to reveal something first.
-        is_requester: Whether they can take it back.
-        has_vote: Whether they have a vote there.
-        has_claim: Whether they said that they see to it.
-        can_override: Whether the rule lets them run it alone.
+        can_approve: Whether their approval would count.
+        can_reject: Whether their rejection would count.
+        why: Why they can or cannot decide: escaped mrkdwn; may be empty.
+        pages: Number of consecutive pages of the full text that they have read.
+        has_read: Whether they have read everything required.
+        is_masked: Whether they must reveal masked values first.
+        is_requester: Whether they can withdraw it.
+        has_vote: Whether they have voted.
+        has_claim: Whether they have claimed it.
+        can_override: Whether they may break glass.
     """
 
     can_approve: bool = False
@@ -84,37 +84,29 @@ def review_modal(
     values: Values | None = None,
     history: Sequence[Block] = (),
 ) -> Block:
-    """Draw a page of the form.
-
-    Args:
-        approval: The record.
-        reader: Whom it is for.
-        page: Of `REQUEST` and the others; one that is not there is the first.
-        values: What was typed in it so far.
-        history: The lines of `HISTORY`.
-    """
+    """Render a page of the review."""
     return _ReviewPage(approval, reader, page, values or {}).view(history)
 
 
 @masked_once()
 def count_pages(approval: Approval) -> int:
-    """Count the pages of the full text; 0 where the first page shows all of it."""
+    """Return the number of pages of the full text; 0 if the first page shows all."""
     pages, _ = pages_of(approval)
     return 0 if is_short(pages) else len(pages)
 
 
 def page_number(page: str) -> int:
-    """The number of a page of the full text; 0 for other pages."""
+    """Return the number of a page of the full text; 0 for other pages."""
     return int(page.removeprefix(_TEXT)) if page.startswith(_TEXT) else 0
 
 
 def text_page(number: int) -> str:
-    """The name of a page of the full text."""
+    """Return the name of a page of the full text."""
     return f"{_TEXT}{number}"
 
 
 class _ReviewPage:
-    """One page of the form, while it is drawn."""
+    """One page of the review."""
 
     def __init__(self, approval: Approval, reader: FormReader, page: str, values: Values) -> None:
         self._approval, self._reader, self._values = approval, reader, values
@@ -125,7 +117,7 @@ class _ReviewPage:
         self._page = page if number <= self._count else REQUEST
 
     def view(self, history: Sequence[Block]) -> Block:
-        """The page with its frame."""
+        """Render the page with its frame."""
         can_submit = self._can_agree()
         title = say("form.review" if can_submit else "form.details")
         callback = ActionId.REVIEW_MODAL if can_submit else ActionId.DETAILS_MODAL
@@ -145,12 +137,12 @@ class _ReviewPage:
         return view
 
     def _can_agree(self) -> bool:
-        """Whether there is a yes for the reader to give, now or after the last page."""
+        """Whether the reader can approve, now or after the last page."""
         is_waiting = self._approval.status is Status.PENDING and not self._is_cut
         return is_waiting and self._reader.can_approve and not self._reader.is_masked
 
     def _is_read(self) -> bool:
-        """Whether nothing is left to be read once this page is shown."""
+        """Whether everything has been read once this page is shown."""
         is_last = page_number(self._page) == self._count > 0
         is_next = self._reader.pages >= self._count - 1
         return self._reader.has_read or self._count == 0 or (is_last and is_next)
@@ -162,7 +154,7 @@ class _ReviewPage:
         return [*blocks, self._select()]
 
     def _alerts(self) -> list[Block]:
-        """Words that must not be overlooked: it is critical, or why there is no yes here."""
+        """Render warnings: a critical request, or why the reader cannot approve."""
         reader = self._reader
         if self._can_agree():
             is_loud = is_critical(self._approval)
@@ -219,7 +211,7 @@ class _ReviewPage:
         return [*blocks, small, context(mrkdwn(hint))]
 
     def _voids(self) -> list[str]:
-        """Say that an edit voids votes, where there is one to be made and some to be voided."""
+        """Describe that an edit voids votes, if both are possible."""
         given = progress_of(self._approval).votes
         offered = self._buttons() if given else []
         can_edit = any(one["action_id"] == ActionId.EDIT for one in offered)
@@ -249,7 +241,7 @@ class _ReviewPage:
         return [*blocks, actions(*buttons)] if buttons else blocks
 
     def _buttons(self) -> list[Block]:
-        """Everything that can be done with it but the yes."""
+        """Render all buttons except approval."""
         question, reader = self._question, self._reader
         if self._approval.kind is Kind.QUESTION:
             return []
@@ -274,7 +266,7 @@ class _ReviewPage:
 
 
 def _titled(approval: Approval, question: ShownQuestion) -> list[Block]:
-    """The title, and how it stands: a sign and words."""
+    """Render the title and the state."""
     final = what_runs(approval)
     name = line(literal(clip(title_of(final), 300), "bold"))
     if approval.status is not Status.PENDING:
@@ -283,13 +275,13 @@ def _titled(approval: Approval, question: ShownQuestion) -> list[Block]:
 
 
 def _head_of(approval: Approval) -> list[Block]:
-    """The beginning of what will happen, where the whole text has pages of its own."""
+    """Render the beginning of what will happen, if the full text has its own pages."""
     view = show(mask_text(approval.preview), _HEAD, lines=6)
     return [rich(quote(literal(view.text)))] if view.text.strip() else []
 
 
 def _technical(approval: Approval) -> Block:
-    """Names and numbers for whoever runs this, each on a line of its own."""
+    """Render ids and numbers for operators, one per line."""
     rows = (
         ("technical.rule", approval.rule),
         ("technical.tool", approval.tool),
@@ -309,7 +301,7 @@ def _row(label: str, value: str) -> Block:
 
 
 def _typed(block: Block, values: Values) -> Block:
-    """An input with what was typed there before."""
+    """Return an input with its previous value."""
     element, block_id = block["element"], block["block_id"]
     if element["type"] == "plain_text_input":
         text = read_text(values, block_id)[: element["max_length"]]

@@ -1,4 +1,4 @@
-"""The forms of the means beside a vote: a snooze, a question asked back, a right handed over."""
+"""Modals of secondary actions: snooze, question, admin, delegation."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from bot.words.mrkdwn import date, is_person, mention
 from storage.records import Approval, DelegationRecord
 
 WHEN, UNTIL = "when", "until"
-"""Block ids of until when: one of the choices, or another time."""
+"""Block ids of an end time: a choice, or another time."""
 WHOM, PERSON, QUESTION = "whom", "person", "question"
-"""Block ids of who is asked, and what."""
+"""Block ids of a question: recipient and text."""
 TO, DAY, WHAT = "to", "day", "what"
-"""Block ids of a right that is handed over: to whom, until which day, and of which group."""
+"""Block ids of a delegation: delegate, last day, scope."""
 OTHER, _REQUESTERS, _THIS, _ALL = "other", "requesters", "this", "all"
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 _SHORTLY = 15
@@ -39,27 +39,22 @@ _MOST_OPEN, _OPEN = 5, 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """The time now, as the reader of a form knows it.
-
-    Attributes:
-        now_ms: The time.
-        zone: Of the reader.
-    """
+    """The time now, for a reader."""
 
     now_ms: int
     zone: ZoneInfo
 
     def day(self, add: int = 0) -> datetime:
-        """Midnight of today, or of a day after it, local."""
+        """Return local midnight of today plus a number of days."""
         return datetime.combine(to_local(self.now_ms, self.zone).date(), time()) + timedelta(add)
 
     def at(self, clock: time, *, add: int = 0) -> int:
-        """A time of today, or of a day after it."""
+        """Return a local time of today plus a number of days."""
         return to_ms(datetime.combine(self.day(add).date(), clock), self.zone)
 
 
 def snooze_modal(approval: Approval, here: Here) -> Block:
-    """Ask until when somebody is to be left in peace."""
+    """Render the snooze modal."""
     options = [*_later(approval, here), _option(OTHER, say("form.snooze_other"))]
     when = _radios(WHEN, say("form.snooze_when"), options)
     other = {
@@ -76,7 +71,7 @@ def snooze_modal(approval: Approval, here: Here) -> Block:
 
 
 def _later(approval: Approval, here: Here) -> list[Block]:
-    """The usual times that are still before the deadline."""
+    """Render the usual times before the expiry."""
     left_ms = approval.expires_ms - here.now_ms
     options: list[Block] = []
     if left_ms > _HOUR_MS:
@@ -97,15 +92,15 @@ def _later(approval: Approval, here: Here) -> list[Block]:
 
 
 def snoozed_in(values: Values) -> str:
-    """The block of the form that says until when."""
+    """Return the block with the end of the snooze."""
     return UNTIL if _chosen(values, WHEN) == OTHER else WHEN
 
 
 def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
-    """Read how long, in seconds; or what is wrong with it.
+    """Parse the duration in seconds; return errors if invalid.
 
     Raises:
-        InvalidInputError: It is nothing that the form has.
+        InvalidInputError: The form has no such value.
     """
     value = _chosen(values, WHEN)
     if value == OTHER:
@@ -128,10 +123,10 @@ _MOST_DIGITS = 15
 
 
 def question_modal(approval: Approval, *, has_agent: bool = False) -> Block:
-    """Ask what somebody wants to know, and of whom.
+    """Render the question modal.
 
     Args:
-        approval: What it is about.
+        approval: The approval.
         has_agent: Whether the agent can be asked.
     """
     options = [_option(_REQUESTERS, say("form.ask_requesters"))]
@@ -164,10 +159,10 @@ def question_modal(approval: Approval, *, has_agent: bool = False) -> Block:
 
 
 def read_question(values: Values) -> tuple[str, str] | Errors:
-    """Read what is asked, and of whom: empty for the requesters; or what is wrong with it.
+    """Parse the question and its recipient: empty for the requesters.
 
     Raises:
-        InvalidInputError: It is for nobody whom the form has.
+        InvalidInputError: The form has no such recipient.
     """
     text, whom = read_text(values, QUESTION), _chosen(values, WHOM)
     errors: Errors = {}
@@ -184,13 +179,7 @@ def read_question(values: Values) -> tuple[str, str] | Errors:
 
 
 def admin_modal(approval: Approval, admins: Sequence[Person] = ()) -> Block:
-    """Ask which admin is to see to what nobody can decide, and what they are to know.
-
-    Args:
-        approval: What nobody can decide.
-        admins: Those of the workspace; where none is known, anybody can be chosen, and who is no
-            admin is refused.
-    """
+    """Render the modal that asks an admin about an undecidable approval."""
     element: Block = {"type": "users_select", "action_id": str(ActionId.VALUE)}
     if options := [_option(one.user_id, clip(one.name, _ADMIN)) for one in admins[:_MOST_ADMINS]]:
         element = {**element, "type": "static_select", "options": options}
@@ -207,7 +196,7 @@ def admin_modal(approval: Approval, admins: Sequence[Person] = ()) -> Block:
 
 
 def read_admin(values: Values) -> str | Errors:
-    """Read which admin is asked; or what is wrong with it."""
+    """Parse the selected admin; return errors if invalid."""
     state = read_state(values, PERSON)
     option = state.get("selected_option")
     chosen = option.get("value") if isinstance(option, Mapping) else state.get("selected_user")
@@ -221,14 +210,7 @@ _MOST_ADMINS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRights:
-    """The right to decide that somebody can hand over.
-
-    Attributes:
-        groups: The groups by which they may decide what they looked at: by the name in the policy,
-            what people call it.
-        waiting: What waits for them.
-        handed: Their right, as they have handed it over so far.
-    """
+    """The rights that a person can delegate."""
 
     groups: Mapping[str, str]
     waiting: Sequence[Approval] = ()
@@ -236,13 +218,7 @@ class OwnRights:
 
 
 def hand_over_modal(approval: Approval, rights: OwnRights, here: Here) -> Block:
-    """Ask to whom somebody hands their right to decide, until when, and which part of it.
-
-    Args:
-        approval: What they looked at.
-        rights: What they can hand over.
-        here: The time now.
-    """
+    """Render the delegation modal: delegate, end, scope."""
     to = {
         "type": "input",
         "block_id": TO,
@@ -273,7 +249,7 @@ def hand_over_modal(approval: Approval, rights: OwnRights, here: Here) -> Block:
 
 
 def _open_ones(rights: OwnRights) -> list[Block]:
-    """Say what is handed over with it, and whose right ends."""
+    """Describe the delegated approvals, and the delegations that end."""
     values = [
         say("form.hand_now", who=mention(one.delegate_id), when=date(one.until_ms))
         for one in rights.handed
@@ -295,13 +271,13 @@ _GROUP = "group."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handing:
-    """The wish to hand a right over.
+    """A requested delegation.
 
     Attributes:
-        to: Slack user id of who gets it.
+        to: Slack user id of the delegate.
         until_ms: When it ends.
-        group: The only group whose right it is; empty for all.
-        is_this: Whether it is for this request alone, as long as that waits.
+        group: The only group; empty for all.
+        is_this: Whether it covers this approval only, while pending.
     """
 
     to: str
@@ -311,15 +287,10 @@ class Handing:
 
 
 def read_handing(values: Values, here: Here, *, ends_ms: int) -> Handing | Errors:
-    """Read to whom, until when, and which part; or what is wrong with it.
-
-    Args:
-        values: As typed.
-        here: The time now.
-        ends_ms: When the right ends where it is for one request alone.
+    """Parse the delegation; return errors if invalid.
 
     Raises:
-        InvalidInputError: It is nothing that the form has.
+        InvalidInputError: The form has no such value.
     """
     errors: Errors = {}
     to = str(read_state(values, TO).get("selected_user") or "")

@@ -1,4 +1,4 @@
-"""The first line of a card of a call: a symbol, the state in words, and the risk."""
+"""The first line of a call's card: symbol, state, risk."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _COMPANY = 40
 
 @dataclass(frozen=True, slots=True)
 class CardStatus:
-    """The state of a card.
+    """State of a card.
 
     Attributes:
-        symbol: Stands before the words.
-        words: Mrkdwn of the catalogue.
-        spoken: The same with the title, for notifications; empty for what is over.
+        symbol: Symbol before the text.
+        words: Mrkdwn from the catalog.
+        spoken: The text with the title, for notifications; empty for an ended card.
     """
 
     symbol: str
@@ -46,13 +46,13 @@ class CardStatus:
     spoken: str = ""
 
     def line(self, approval: Approval) -> Block:
-        """The first line; of what is pending, with its risk."""
+        """Render the first line, with the risk if pending."""
         marks = risk_marks(approval) if approval.status is Status.PENDING else []
         return state_line(self.symbol, self.words, marks)
 
 
 def risk_marks(approval: Approval) -> list[str]:
-    """The risk in words, and that it leaves the company; nothing where all is as usual."""
+    """Return the risk and the external destination; empty if normal."""
     risk = risk_of(approval)
     marks = [_RISKS[risk].format(say(f"risk.{risk}"))] if risk in _RISKS else []
     leaves = _leaves(approval)
@@ -60,12 +60,12 @@ def risk_marks(approval: Approval) -> list[str]:
 
 
 def pending_status(question: ShownQuestion) -> CardStatus:
-    """The state of a card that waits: what is the newest of what people have to know."""
+    """Return the state of a pending card: the most important one."""
     return next(_states(question))
 
 
 def _states(question: ShownQuestion) -> Iterator[CardStatus]:
-    """Candidates for the state of a pending card, the most important first."""
+    """Yield candidates for the state of a pending card, the most important first."""
     approval = question.approval
     about = {"title": spoken_title(approval), "when": clock(approval.expires_ms)}
     if approval.stuck:
@@ -88,7 +88,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
 
 
 def backups_words(approval: Approval) -> str:
-    """Mention those who can decide since it was passed on to them."""
+    """Mention the people who can decide since the escalation."""
     later = joined([mention(one) for one in backup_names(approval) if one != CHANNEL])
     return later or say("line.somebody")
 
@@ -102,7 +102,7 @@ def _needed(question: ShownQuestion, about: Mapping[str, str]) -> CardStatus:
 
 
 def spoken_risk(approval: Approval) -> str:
-    """The same for whoever does not see the card, to be set in behind the state."""
+    """Return the risk for notifications, to be added after the state."""
     risk = risk_of(approval)
     said = [] if risk == "medium" else [say(f"risk.{risk}")]
     said += _leaves(approval)
@@ -110,7 +110,7 @@ def spoken_risk(approval: Approval) -> str:
 
 
 def _leaves(approval: Approval) -> list[str]:
-    """That it leaves the company, by name where that is known; nothing where it does not."""
+    """Return the external destination, by name if known; empty if internal."""
     if not ask_of(approval).leaves:
         return []
     name = clip_mrkdwn(company(), _COMPANY)
@@ -118,7 +118,7 @@ def _leaves(approval: Approval) -> list[str]:
 
 
 def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStatus]:
-    """Say how far its votes are; nothing before the first."""
+    """Yield the progress of the votes; nothing before the first."""
     found = progress_of(approval)
     have = sum(one.have for one in found.tallies)
     need = sum(one.need for one in found.tallies)
@@ -176,11 +176,11 @@ _AGAIN = {
     "status.failed": "status.failed_again",
     "status.stopped": "status.stopped_again",
 }
-"""Of a call in doubt, to which somebody said that it is to run again."""
+"""Text keys for a call in doubt that is to run again."""
 
 
 def final_status(question: ShownQuestion) -> CardStatus:
-    """The state of a card that is over."""
+    """Return the state of an ended card."""
     approval = question.approval
     if approval.status is Status.SUPERSEDED:
         return _superseded(approval)
@@ -203,7 +203,7 @@ def _superseded(approval: Approval) -> CardStatus:
 
 
 def is_replaced(approval: Approval) -> bool:
-    """Whether people are asked anew in its place; else the agent does not wait for it any more."""
+    """Whether a new request replaces it; otherwise the agent does not wait any more."""
     decision = approval.decision
     if approval.status is not Status.SUPERSEDED or decision is None:
         return False
@@ -211,7 +211,7 @@ def is_replaced(approval: Approval) -> bool:
 
 
 def _own(question: ShownQuestion) -> tuple[str, str]:
-    """The end as the kind of question has words for it; of a call that runs, the run's is newer."""
+    """Return the outcome in the question's words; of an execution, the newer one."""
     approval, decision = question.approval, question.approval.decision
     if run_of(approval) is not None or (decision is not None and decision.emergency_json):
         return "", ""
@@ -230,7 +230,7 @@ def _ended(question: ShownQuestion) -> CardStatus:
 
 
 def _let_run(question: ShownQuestion) -> CardStatus:
-    """The state of a card that people said yes to."""
+    """Return the state of an approved card."""
     approval = question.approval
     decision, run = approval.decision, run_of(approval)
     symbol, key = _RUNS[run.state if run else None]

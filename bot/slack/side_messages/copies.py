@@ -21,7 +21,7 @@ from bot.words.mrkdwn import channel, mention
 from storage.records import Approval
 
 Sees = Callable[[Approval, str], Awaitable[bool]]
-"""Returns whether a person may read the whole request now; raises `DirectoryError`."""
+"""Returns whether a person may read the request now; raises `DirectoryError`."""
 
 
 async def sees_all(_: Approval, __: str) -> bool:

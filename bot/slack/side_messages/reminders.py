@@ -1,4 +1,4 @@
-"""Render reminders and escalation messages, one line each, with a link to the card.
+"""Render reminders and escalation messages: one line with a link to the card.
 
 Each names its recipients, the request, and what happens without a decision. After the decision,
 each says so.

@@ -34,7 +34,7 @@ _SIGNS: Mapping[str, tuple[str, str, str]] = {
     ),
     "cancelled": ("black_square_for_stop", "message.summary_cancelled", "message.end_cancelled"),
 }
-"""By outcome: the symbol, the text key of the count, and the text key of the outcome."""
+"""By outcome: symbol, text key of the count, text key of the outcome."""
 _EDITED = "pencil2"
 
 
