@@ -1,1 +1,1 @@
-"""Block Kit without a client: text, arguments, blocks, the names of buttons, and forms."""
+"""Block Kit layout without a client: texts, arguments, blocks, and forms."""

@@ -1,7 +1,7 @@
-"""The names of buttons and modals, and the values that they carry.
+"""Action ids of buttons and modals, and the values that they carry.
 
-A value is an opaque approval id and the beginning of the digest that was shown. Everything else is
-read from the record: nothing that comes back from Slack carries authority.
+A value is an opaque approval id and a prefix of the digest that the person saw. Everything else is
+read from the record: data from Slack carries no authority.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 from bot.errors import InvalidInputError
 
 SHOWN_LENGTH = 32
-"""The number of hexadecimal digits of the digest that a button carries."""
+"""Number of hexadecimal digits of the digest in a button's value."""
 MOST_TARGETS = 8
 """Maximum number of approvals that one button decides."""
 
@@ -33,12 +33,12 @@ class ActionId(StrEnum):
     ANSWER = "countersign:answer"
     DETAILS = "countersign:details"
     REVEAL = "countersign:reveal"
-    """Shows the presser in clear what only looks like a secret."""
+    """Shows the person values that were masked because they look like a secret."""
     RAN = "countersign:ran"
     AGAIN = "countersign:again"
     GIVE_UP = "countersign:give_up"
     ACCEPT = "countersign:accept"
-    """Nothing is to be changed: the answer to a request for feedback, without a form."""
+    """Answers a request for feedback without changes and without a form."""
     RESPOND = "countersign:respond"
     IGNORE = "countersign:ignore"
     CHOOSE = "countersign:choose"
@@ -46,25 +46,25 @@ class ActionId(StrEnum):
     """Shows two versions of a text."""
     WITHDRAW = "countersign:withdraw"
     TAKE_BACK = "countersign:take_back"
-    """Removes the presser's own vote."""
+    """Withdraws the person's own vote."""
     GRANT = "countersign:grant"
-    """Approves, and allows later calls, too: opens a form."""
+    """Opens the form that approves and allows later calls, too."""
     REVOKE = "countersign:revoke"
-    """Ends a standing grant."""
+    """Revokes a standing grant."""
     STOP_GRANT = "countersign:stop_grant"
-    """Opens the form that ends a standing grant."""
+    """Opens the form that revokes a standing grant."""
     OVERRIDE = "countersign:override"
-    """Breaks the glass: opens a form."""
+    """Opens the form for break-glass."""
     SEEN = "countersign:seen"
-    """Marks the message about an emergency as seen by the presser."""
+    """Marks the message about a break-glass decision as seen."""
     BATCH = "countersign:batch"
-    """Approves several cards at once: opens a form."""
+    """Opens the form that approves several cards at once."""
     APPROVE_ALL = "countersign:approve_all"
-    """Approves all that waits on a card of several, as it is listed there."""
+    """Approves all pending approvals of a batch card."""
     BATCH_REJECT = "countersign:batch_reject"
     BATCH_DETAILS = "countersign:batch_details"
     BATCH_SPLIT = "countersign:batch_split"
-    """Gives each that waits on a card of several a card of its own."""
+    """Posts a card of its own for each pending approval of a batch card."""
     BATCH_ASK = "countersign:batch_ask"
     BATCH_WITHDRAW = "countersign:batch_withdraw"
     CLAIM = "countersign:claim"
@@ -74,23 +74,23 @@ class ActionId(StrEnum):
     SNOOZE = "countersign:snooze"
     ASK_BACK = "countersign:ask_back"
     ASK_ADMIN = "countersign:ask_admin"
-    """Asks an admin of the workspace to see to what nobody can decide: opens a form."""
+    """Opens the form that asks an admin about a request without approvers."""
     HAND_OVER = "countersign:hand_over"
-    """Lets somebody else use the presser's right: opens a form."""
+    """Opens the form that delegates the person's right."""
     PAGE = "countersign:page"
-    """Chooses a page of the form about a card; its options carry pages."""
+    """Selects a page of the form about a card; its options carry pages."""
     PAGE_BACK = "countersign:page_back"
     PAGE_NEXT = "countersign:page_next"
     MORE = "countersign:more"
-    """The menu of all that has no button of its own; its options carry action ids."""
+    """The menu of further actions; its options carry action ids."""
     PICK_1 = "countersign:pick_1"
     PICK_2 = "countersign:pick_2"
     PICK_3 = "countersign:pick_3"
     PICK_4 = "countersign:pick_4"
     EDIT_PAGE = "countersign:edit_page"
-    """The menu of the pages of a long form."""
+    """The page menu of a long form."""
     VALUE = "countersign:value"
-    """The one element of each input block in our modals."""
+    """The single element of each input block in our modals."""
     REJECT_MODAL = "countersign:reject_modal"
     EDIT_MODAL = "countersign:edit_modal"
     ANSWER_MODAL = "countersign:answer_modal"
@@ -115,7 +115,7 @@ class ActionId(StrEnum):
 
 
 PICKS = (ActionId.PICK_1, ActionId.PICK_2, ActionId.PICK_3, ActionId.PICK_4)
-"""Buttons of a card that choose the option of that number, from 1."""
+"""Buttons of a card that select the option of that number, from 1."""
 
 
 IN_MENU = (
@@ -134,7 +134,7 @@ IN_MENU = (
     ActionId.BATCH_ASK,
     ActionId.BATCH_WITHDRAW,
 )
-"""Actions that stand in the menu of a card."""
+"""Actions in the menu of a card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +143,9 @@ class Reference:
 
     Attributes:
         approval_id: `apr_` and 32 hexadecimal digits.
-        shown: The beginning of the digest that the person was shown, 32 hexadecimal digits.
-        page: Of the form about a card, the page; empty elsewhere.
-        others: The other targets of a button that is about several.
+        shown: Prefix of the digest that the person saw, 32 hexadecimal digits.
+        page: Page of the form about a card; empty elsewhere.
+        others: Further targets of a button for several approvals.
     """
 
     approval_id: str
@@ -155,10 +155,10 @@ class Reference:
 
 
 def encode(approval_id: str, digest: str) -> str:
-    """Make the value of a button, or the private metadata of a modal.
+    """Return the value of a button, or the private metadata of a modal.
 
     Raises:
-        ValueError: The id or the digest has not the form that this program gives them.
+        ValueError: The id or the digest is malformed.
 
     Source:
         https://docs.slack.dev/reference/block-kit/block-elements/button-element (value ≤ 2000)
@@ -169,10 +169,13 @@ def encode(approval_id: str, digest: str) -> str:
 
 
 def encode_all(targets: Iterable[tuple[str, str]]) -> str:
-    """Make the value of a button that is about several: ids, each with the digest that is shown.
+    """Return the value of a button for several approvals.
+
+    Args:
+        targets: Pairs of approval id and digest.
 
     Raises:
-        ValueError: See `encode`; or they are too many.
+        ValueError: See `encode`; or there are too many targets.
     """
     values = [encode(approval_id, digest) for approval_id, digest in targets]
     if not 0 < len(values) <= MOST_TARGETS:
@@ -181,10 +184,10 @@ def encode_all(targets: Iterable[tuple[str, str]]) -> str:
 
 
 def decode_all(value: object) -> Reference:
-    """Read the value of a button that is about several: the first, with the others in it.
+    """Parse the value of a button for several approvals, as the first with the others.
 
     Raises:
-        InvalidInputError: It is anything but what `encode_all` makes.
+        InvalidInputError: The value is not from `encode_all`.
     """
     found = value.split(",", MOST_TARGETS) if isinstance(value, str) else [""]
     if len(found) > MOST_TARGETS:
@@ -194,7 +197,7 @@ def decode_all(value: object) -> Reference:
 
 
 def encode_option(action: ActionId, approval_id: str, digest: str) -> str:
-    """Make the value of an option of the menu.
+    """Return the value of a menu option.
 
     Raises:
         ValueError: See `encode`.
@@ -206,10 +209,10 @@ def encode_option(action: ActionId, approval_id: str, digest: str) -> str:
 
 
 def decode_option(value: object) -> tuple[ActionId, Reference]:
-    """Read the value of an option of the menu.
+    """Parse the value of a menu option.
 
     Raises:
-        InvalidInputError: It is anything but what `encode_option` makes.
+        InvalidInputError: The value is not from `encode_option`.
     """
     name, _, rest = value.partition("=") if isinstance(value, str) else ("", "", "")
     for action in IN_MENU:
@@ -219,10 +222,10 @@ def decode_option(value: object) -> tuple[ActionId, Reference]:
 
 
 def encode_page(page: str, approval_id: str, digest: str) -> str:
-    """Make the value of what turns to a page of the form about a card.
+    """Return the value of a page button or option in the form about a card.
 
     Raises:
-        ValueError: It is no page; see also `encode`.
+        ValueError: The page is unknown; see also `encode`.
     """
     if not _PAGE.fullmatch(page):
         raise ValueError("this is no page")
@@ -230,10 +233,10 @@ def encode_page(page: str, approval_id: str, digest: str) -> str:
 
 
 def decode_page(value: object) -> Reference:
-    """Read the value of what turns to a page.
+    """Parse the value of a page button or option.
 
     Raises:
-        InvalidInputError: It is anything but what `encode_page` makes.
+        InvalidInputError: The value is not from `encode_page`.
     """
     page, _, rest = value.partition("=") if isinstance(value, str) else ("", "", "")
     if not _PAGE.fullmatch(page):
@@ -242,10 +245,10 @@ def decode_page(value: object) -> Reference:
 
 
 def decode(value: object) -> Reference:
-    """Read the value of a button, or the private metadata of a modal.
+    """Parse the value of a button, or the private metadata of a modal.
 
     Raises:
-        InvalidInputError: It is anything but what `encode` makes.
+        InvalidInputError: The value is not from `encode`.
     """
     found = _VALUE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
@@ -254,12 +257,12 @@ def decode(value: object) -> Reference:
 
 
 def with_rest(about: str, rest: str) -> str:
-    """The text that a modal keeps: its subject, and whatever else it has to remember."""
+    """Return a modal's private metadata: its subject and further data."""
     return f"{about}{_REST}{rest}" if rest else about
 
 
 def rest_of(kept: object) -> tuple[object, str]:
-    """Take apart what a modal kept; see `with_rest`."""
+    """Split a modal's private metadata; see `with_rest`."""
     if not isinstance(kept, str):
         return kept, ""
     about, _, rest = kept.partition(_REST)
@@ -267,4 +270,4 @@ def rest_of(kept: object) -> tuple[object, str]:
 
 
 _REST = "|"
-"""Parts what a modal is about from the rest; neither has it."""
+"""Separates a modal's subject from further data; neither contains it."""

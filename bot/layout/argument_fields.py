@@ -1,7 +1,7 @@
-"""The arguments of a call as a card shows them: names and values in words, as short as they allow.
+"""The arguments of a call on a card: names and values in words, abbreviated.
 
-What stands in the title is not said again, and what there is no room for is counted. In full, and
-as JSON, they are in the details: see `bot.layout.arguments`.
+Arguments in the title are left out, and arguments beyond the limits are counted. The details show
+them in full, as JSON: see `bot.layout.arguments`.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length,
 from bot.words import say
 
 WHOLE = 2_400
-"""Characters of all facts."""
+"""Maximum number of characters of all facts."""
 MOST = 20
-"""Facts of one card."""
+"""Maximum number of facts on one card."""
 FEW, PAIRS = 3, 10
-"""So many short facts stand on one line, and so many in two columns."""
+"""Maximum number of short facts on one line, and in two columns."""
 SHORT = 40
-"""Characters of a short value."""
+"""Maximum number of characters of a short value."""
 LONG = 300
-"""Characters of a value that is shown whole."""
+"""Maximum number of characters of a value that is shown in full."""
 HEAD = 200
-"""Characters of the beginning of a longer one."""
+"""Number of characters shown of a longer value."""
 _HEAD_LINES, _LONG_LINES = 4, 12
 _ON_ONE_LINE = 70
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.0+)?)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
 _MOST_READ = 300
-"""Characters of a text that may look like data."""
+"""Maximum number of characters of a text that is checked for looking like data."""
 _OUR_WORDS = frozenset({"yes", "no", "none"})
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """The words of a tool's author for the arguments of a call.
+    """The tool author's words for the arguments of a call.
 
     Attributes:
-        title: The title of the card, as it is shown; empty when not all of it is.
-        named: Names of the arguments that stand in it.
+        title: The title of the card as shown; empty if it is cut.
+        named: Names of the arguments in the title.
         labels: Names of arguments for people.
-        masks: What is secret, and what is not.
+        masks: Which arguments are secret, and which are not.
     """
 
     title: str = ""
@@ -60,7 +60,7 @@ class Naming:
     masks: Names = NO_NAMES
 
     def covers(self, name: str, value: object) -> bool:
-        """Whether the title shows all of an argument."""
+        """Whether the title shows an argument in full."""
         if name not in self.named or isinstance(value, bool | dict | None):
             return False
         text = (_listed(value) or "") if isinstance(value, list | tuple) else str(value)
@@ -70,9 +70,10 @@ class Naming:
         return is_plain_line and not any(masks_in(self.words(name, value)))
 
     def label(self, name: str) -> Words:
-        """An argument's name for people: its author's, else its own in words.
+        """Return an argument's name for people: the author's, or its own name in words.
 
-        It is masked before it is put into words: nothing recognises the pieces of a secret.
+        The name is masked before it is split into words, because parts of a secret are not
+        recognized.
         """
         is_open = self.masks.is_open
         if own := self.labels.get(name, "").strip():
@@ -82,14 +83,14 @@ class Naming:
         return mask_call(humanised(name), is_open=is_open) if is_plain_name else words
 
     def words(self, name: str, value: object) -> Words:
-        """A value in words; what is masked, or has parts, is as in the details."""
+        """Return a value in words; masked and nested values as in the details."""
         simple = _simple(value)
         masked = mask_value(name, value, self.masks)
         return masked if simple is None or any(masks_in(masked)) else (simple,)
 
 
 def humanised(name: str) -> str:
-    """A name of a program as words: `order_id` is `Order ID`."""
+    """Convert an identifier to words: `order_id` becomes `Order ID`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.replace("_", " ").replace("-", " "))
     made = [_ACRONYMS.get(one.lower(), one.lower()) for one in words.split()]
     text = " ".join(made)
@@ -102,11 +103,11 @@ _ACRONYMS = {
 
 
 def facts(pairs: Iterable[tuple[str, object]], naming: Naming) -> Body:
-    """Show arguments in words, but for those that the title shows.
+    """Show arguments in words, except those in the title.
 
     Args:
         pairs: Names and values.
-        naming: The words for them.
+        naming: Words for the arguments.
     """
     sheet = _Sheet(naming)
     for name, value in pairs:
@@ -118,13 +119,13 @@ def facts(pairs: Iterable[tuple[str, object]], naming: Naming) -> Body:
 def changed(
     before: Mapping[str, object], after: Mapping[str, object], naming: Naming, *, most: int
 ) -> Body:
-    """Show what an edit changed, old and new, one a line, as plain text.
+    """Show the changes of an edit, old and new value per line, as plain text.
 
     Args:
-        before: The arguments as first asked for.
-        after: As they are now.
-        naming: The words for them.
-        most: Lines at most.
+        before: The requested arguments.
+        after: The edited arguments.
+        naming: Words for the arguments.
+        most: Maximum number of lines.
     """
     names = [
         name
@@ -140,7 +141,7 @@ def changed(
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """An argument on its way to the card."""
+    """One argument of the card."""
 
     label: str
     words: Words
@@ -149,18 +150,18 @@ class _Fact:
 
     @property
     def is_short(self) -> bool:
-        """Whether it can stand beside others."""
+        """Whether it fits beside other facts."""
         text = self.shown.text
         return not self.shown.hidden and len(text) <= SHORT and "\n" not in text and not self.note
 
     @property
     def text(self) -> str:
-        """Its value; our own word where there is none."""
+        """The value, or a placeholder for an empty value."""
         return self.shown.text or say("line.none")
 
 
 class _Sheet:
-    """Facts while they are put together."""
+    """Collects facts within the limits."""
 
     def __init__(self, naming: Naming) -> None:
         self._naming = naming
@@ -171,7 +172,7 @@ class _Sheet:
         self._views: list[ShownText] = []
 
     def add(self, name: str, value: object) -> None:
-        """Add an argument; count it where there is no room."""
+        """Add an argument, or count it as hidden if there is no room."""
         label, words = self._naming.label(name), self._naming.words(name, value)
         self._masks += [*masks_in(label), *masks_in(words)]
         if len(self._facts) >= MOST or self._room < 2 * NAME:
@@ -187,7 +188,7 @@ class _Sheet:
         self._facts.append(fact)
 
     def change(self, name: str, before: Mapping[str, object], after: Mapping[str, object]) -> str:
-        """One changed argument, as a line."""
+        """Return one changed argument as a line."""
         label = self._naming.label(name)
         self._masks += [*masks_in(label)]
         sides = [self._side(name, one) for one in (before, after)]
@@ -204,7 +205,7 @@ class _Sheet:
         return (clip(words, 2 * SHORT) if view.hidden else view.text) or say("line.none")
 
     def body(self) -> Body:
-        """The facts: the short ones first."""
+        """Return the facts, short ones first."""
         short = [one for one in self._facts if one.is_short]
         long = [one for one in self._facts if not one.is_short]
         blocks = [*_compact(short)]
@@ -213,7 +214,7 @@ class _Sheet:
         return self.closed(blocks)
 
     def closed(self, blocks: Sequence[Block]) -> Body:
-        """The sheet, with a count of all that it does not show."""
+        """Return the blocks with a count of hidden arguments."""
         return Body(
             blocks=tuple(blocks),
             hidden=self._hidden,
@@ -225,7 +226,7 @@ class _Sheet:
 
 
 def _cut(words: Words, most: int) -> ShownText:
-    """All of a value that is not long, else its beginning."""
+    """Return a value in full, or the beginning of a long one."""
     view = show(words, most, lines=_LONG_LINES)
     return show(words, min(most, HEAD), lines=_HEAD_LINES) if view.hidden else view
 
@@ -235,7 +236,7 @@ def _label(words: Words) -> str:
 
 
 def _compact(found: Sequence[_Fact]) -> Iterator[Block]:
-    """Short facts: on one line, in two columns, or one a line."""
+    """Lay out short facts: on one line, in two columns, or one per line."""
     size = sum(len(one.label) + len(one.text) + 4 for one in found)
     if not found:
         return
@@ -255,7 +256,7 @@ def _compact(found: Sequence[_Fact]) -> Iterator[Block]:
 
 
 def _full(fact: _Fact) -> Iterator[Block]:
-    """A fact by itself: in the line when it is of one, else in a quote or a box."""
+    """Lay out one fact: on a line if it has one, else in a quote or a box."""
     notes = [literal(fact.note, "italic")] if fact.note else []
     label = literal(f"{fact.label} ", "bold")
     if "\n" not in fact.shown.text and not fact.shown.hidden:
@@ -270,7 +271,7 @@ def _full(fact: _Fact) -> Iterator[Block]:
 
 
 def _simple(value: object) -> str | None:
-    """A plain value in words; None where it has parts, or could be taken for something else."""
+    """Return a plain value in words; None if it is nested or ambiguous."""
     match value:
         case bool():
             return say("line.yes") if value else say("line.no")
@@ -298,11 +299,11 @@ def _text(value: str) -> str | None:
 
 
 _DATA_BEGINS = frozenset("-0123456789[{NI")
-"""The first characters of numbers, among them `NaN` and `Infinity`, of lists, and of objects."""
+"""First characters of JSON numbers (with `NaN` and `Infinity`), lists and objects."""
 
 
 def _is_data(text: str) -> bool:
-    """Whether a text would read as a number, or as data that has parts."""
+    """Whether a text looks like a number or like nested data."""
     if len(text) > _MOST_READ or text.lstrip()[:1] not in _DATA_BEGINS:
         return False
     try:
@@ -313,11 +314,11 @@ def _is_data(text: str) -> bool:
 
 
 def _listed(values: Sequence[object]) -> str | None:
-    """A list of plain values, unless it could be read in two ways."""
+    """Return a list of plain values as text; None if the text would be ambiguous."""
     if not values:
         return say("line.none")
     if len(values) == 1 or any(one in ("", None) for one in values):
-        return None  # it would read as a text, or as nothing at all
+        return None  # it would look like a text, or like an empty value
     texts: list[str] = []
     for one in values:
         text = None if isinstance(one, list | tuple | dict) else _simple(one)
@@ -328,7 +329,7 @@ def _listed(values: Sequence[object]) -> str | None:
 
 
 def _moment(value: str) -> str:
-    """A date as people write it; a time that has a zone in UTC."""
+    """Format a date for people; a time with a zone in UTC."""
     try:
         if _DATE.fullmatch(value):
             day = date.fromisoformat(value)

@@ -1,4 +1,4 @@
-"""Arguments as people read them: each value shown as it is, with its hidden rest counted."""
+"""Arguments in full for people: each value as it is, with a count of hidden parts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Listed:
 
     Attributes:
         elements: Elements of a rich text block.
-        hidden: Characters that were cut away.
+        hidden: Number of hidden characters.
         masked: Whether a secret was masked.
-        guessed: Whether something is masked that only looks like one.
-        altered: Whether characters that cannot be seen, or look like others, were spelled out.
-        turned: Whether something is written from right to left.
+        guessed: Whether a value was masked only because it looks like a secret.
+        altered: Whether invisible or look-alike characters were spelled out.
+        turned: Whether there is right-to-left text.
     """
 
     elements: tuple[Block, ...] = ()
@@ -41,9 +41,9 @@ class Budget:
     """The room for arguments.
 
     Attributes:
-        whole: Characters of all names and values.
-        value: Characters of one value.
-        names: How many arguments at most.
+        whole: Maximum number of characters of all names and values.
+        value: Maximum number of characters of one value.
+        names: Maximum number of arguments.
     """
 
     whole: int
@@ -54,12 +54,12 @@ class Budget:
 def list_arguments(
     pairs: Iterable[tuple[str, object]], budget: Budget, names: Names = NO_NAMES
 ) -> Listed:
-    """Show arguments one below the other, as far as there is room.
+    """Show arguments one below the other, within a budget.
 
     Args:
         pairs: Names and values.
-        budget: How much room there is.
-        names: What the tool's author says of them.
+        budget: The available room.
+        names: The tool author's declarations of the arguments.
     """
     listing = _Listing(budget.whole)
     left = budget.names
@@ -74,7 +74,7 @@ def list_arguments(
 
 
 def text_width(elements: Iterable[Block]) -> int:
-    """Characters of all texts in rich text elements, after Slack escaped them."""
+    """Return the number of characters of all texts after Slack's escaping."""
     total = 0
     for element in elements:
         total += width(str(element.get("text", "")))
@@ -83,7 +83,7 @@ def text_width(elements: Iterable[Block]) -> int:
 
 
 def is_ambiguous(value: object) -> bool:
-    """Tell whether a text would be taken for the object or the list that it writes down."""
+    """Whether a text would look like an object or a list, because it contains JSON."""
     if not isinstance(value, str) or value.lstrip()[:1] not in {"{", "["}:
         return False
     try:
@@ -96,17 +96,17 @@ def is_ambiguous(value: object) -> bool:
 
 
 def as_text() -> str:
-    """The words that stand before such a text."""
+    """Return the words that mark such a text."""
     return f"{say('line.as_text')} "
 
 
 @dataclass(frozen=True, slots=True)
 class _MaskedText:
-    """A masked value, whole.
+    """A masked value in full.
 
     Attributes:
         words: The value.
-        is_ambiguous: Whether it has to be said that it is a text.
+        is_ambiguous: Whether it must be marked as a text.
     """
 
     words: Words
@@ -124,7 +124,7 @@ class _MaskedText:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value on its way into rich text: in the line when it is short, else in a box."""
+    """A value as rich text: on a line if it is short, else in a box."""
 
     whole: _MaskedText
     shown: ShownText
@@ -147,10 +147,10 @@ class _Value:
 
 
 class _Listing:
-    """Arguments below each other, while they are put there.
+    """Lays out arguments one below the other.
 
     Args:
-        room: Characters that are left.
+        room: Number of characters left.
     """
 
     def __init__(self, room: int) -> None:
@@ -161,7 +161,7 @@ class _Listing:
         self._masks: list[Mask] = []
 
     def leave_out(self, name: str, text: _MaskedText) -> None:
-        """Count what there is no room for."""
+        """Count an argument as hidden."""
         self._hidden += len(name) + length(text.words)
         self._masks += masks_in(text.words)
 
@@ -178,7 +178,7 @@ class _Listing:
         self._masks += [*masks_in(words), *masks_in(value.whole.words)]
 
     def whole(self) -> Listed:
-        """Return the list of all that was put in."""
+        """Return the list of all arguments."""
         return Listed(
             elements=tuple(self._elements),
             hidden=self._hidden,
@@ -191,7 +191,7 @@ class _Listing:
 
 def _label(words: Words) -> Block:
     name = clip(words, NAME - 2)
-    # What is our own word must not look like a name.
+    # A placeholder must not look like the name of an argument.
     return literal(f"{name}: ", "bold") if name else literal(f"{say('line.no_name')}: ", "italic")
 
 

@@ -1,7 +1,7 @@
-"""Plain Block Kit dicts: the few shapes that our cards and modals are made of.
+"""Block Kit dicts: the shapes of our cards and modals.
 
-Untrusted text goes through `literal`, `quote`, `preformatted` or `plain`: Slack parses none of
-these. `mrkdwn` is for our own words alone.
+Untrusted text goes through `literal`, `quote`, `preformatted` or `plain`, which Slack does not
+parse. `mrkdwn` is for our own words only.
 
 Source:
     https://docs.slack.dev/reference/block-kit
@@ -20,17 +20,17 @@ Block = dict[str, Any]
 
 HEADER = 150
 BRIEF = 24
-"""Characters of a form's title, and of its buttons."""
+"""Maximum number of characters of a modal's title and buttons."""
 LABEL = 75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A message that is ready to be sent.
+    """A message ready to send.
 
     Attributes:
-        text: What notifications and screen readers get; escaped mrkdwn.
-        blocks: What people see.
+        text: Text for notifications and screen readers; escaped mrkdwn.
+        blocks: Visible content.
     """
 
     text: str
@@ -38,42 +38,42 @@ class Card:
 
 
 def plain(text: str) -> Block:
-    """A text object of which nothing is parsed."""
+    """Return a text object that Slack does not parse."""
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
 def brief(text: str) -> Block:
-    """Our own words where Slack has room for a title; those of some languages are cut."""
+    """Return our own words for a title; some translations are cut to fit."""
     return plain(text if len(text) <= BRIEF else f"{text[: BRIEF - 1].rstrip()}…")
 
 
 def mrkdwn(text: str) -> Block:
-    """A text object of our own words; whatever else is in it must be escaped."""
+    """Return a text object with our own words. Other text in it must be escaped."""
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
 def header(title: str) -> Block:
-    """The title of a card, with secrets masked before."""
+    """Return the title of a card. Secrets must be masked already."""
     return {"type": "header", "text": plain(clip(title, HEADER))}
 
 
 def section(words: str) -> Block:
-    """A paragraph of our own words."""
+    """Return a paragraph of our own words."""
     return {"type": "section", "text": mrkdwn(words), "expand": True}
 
 
 def context(*words: Block) -> Block:
-    """Small print; at most ten text objects."""
+    """Return small print; at most ten text objects."""
     return {"type": "context", "elements": list(words)}
 
 
 def rich(*elements: Block) -> Block:
-    """A block of rich text."""
+    """Return a block of rich text."""
     return {"type": "rich_text", "elements": list(elements)}
 
 
 def joined(blocks: Iterable[Block]) -> list[Block]:
-    """The same, with rich texts that follow each other as one: no gap stands between them."""
+    """Join adjacent rich text blocks, so that Slack shows no gap between them."""
     made: list[Block] = []
     for one in blocks:
         if made and one["type"] == made[-1]["type"] == "rich_text":
@@ -84,7 +84,7 @@ def joined(blocks: Iterable[Block]) -> list[Block]:
 
 
 def literal(text: str, *styles: str) -> Block:
-    """A part of a line, shown as it is; styles are `bold`, `italic`, `code`, `strike`."""
+    """Return an unparsed part of a line in `bold`, `italic`, `code` or `strike` style."""
     part: Block = {"type": "text", "text": text}
     if styles:
         part["style"] = dict.fromkeys(styles, True)
@@ -92,39 +92,39 @@ def literal(text: str, *styles: str) -> Block:
 
 
 def line(*parts: Block) -> Block:
-    """A paragraph of rich text."""
+    """Return a paragraph of rich text."""
     return {"type": "rich_text_section", "elements": list(parts)}
 
 
 def numbered(lines: Sequence[Block]) -> Block:
-    """Lines with numbers before them, from 1."""
+    """Return a numbered list of lines, from 1."""
     return {"type": "rich_text_list", "style": "ordered", "elements": [*lines]}
 
 
 def quote(*parts: Block) -> Block:
-    """Somebody else's words, set off by a bar."""
+    """Return a block quote of a person's words."""
     return {"type": "rich_text_quote", "elements": list(parts)}
 
 
 def preformatted(text: str) -> Block:
-    """A box of text in which nothing is parsed."""
+    """Return a box of unparsed text."""
     return {"type": "rich_text_preformatted", "elements": [literal(text)]}
 
 
 def actions(*buttons: Block) -> Block:
-    """A row of buttons."""
+    """Return a row of buttons."""
     return {"type": "actions", "elements": list(buttons)}
 
 
 def button(label: str, action: str, value: str, *, of: str, style: str = "") -> Block:
-    """A button.
+    """Return a button.
 
     Args:
-        label: What it says.
-        action: Its action id: what it does.
+        label: Its label.
+        action: Its action id.
         value: The encoded reference.
-        of: The title of the card, read out after the label to those who do not see the card.
-        style: `primary`, `danger`, or nothing.
+        of: Title of the card, which screen readers read after the label.
+        style: `primary`, `danger`, or empty.
     """
     name = label.removesuffix("…")
     room = LABEL - len(say("a11y.button", label=name, title=""))
@@ -142,7 +142,7 @@ def button(label: str, action: str, value: str, *, of: str, style: str = "") -> 
 
 
 def menu(action: str, options: Sequence[tuple[str, str]]) -> Block:
-    """The three dots with further choices: each its label and its value; at most five."""
+    """Return an overflow menu; at most five options of label and value."""
     return {
         "type": "overflow",
         "action_id": str(action),

@@ -1,7 +1,7 @@
-"""The one shape of all cards: a line of state, the title, what matters, small print, buttons.
+"""The common layout of cards: state, title, content, small print, buttons.
 
-A pending card has its title as a header. One that is over collapses to three lines and a button:
-the state, the title, and the one thing that is worth a third line.
+A pending card has its title as a header. A closed card has three lines and a button: the state, the
+title, and the most important fact.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from bot.words import say
 DOT = "  ·  "
 _SMALL = 2_800
 THIRD = 300
-"""Characters of the third line."""
+"""Maximum number of characters of the third line."""
 
 
 def state_line(symbol: str, words: str, marks: Sequence[str] = ()) -> Block:
-    """The first line: a symbol and the state in words, the rest behind dots.
+    """Return the first line: a symbol and the state in words, then marks.
 
     Args:
-        symbol: Never the only carrier of what it means.
-        words: Mrkdwn of the catalogue; what stands before its first dot is bold.
+        symbol: An emoji; the words must carry the meaning, too.
+        words: Mrkdwn of the catalog; the part before the first dot is bold.
         marks: Further mrkdwn, such as the risk.
     """
     head, _, tail = words.partition(" · ")
@@ -44,18 +44,18 @@ def state_line(symbol: str, words: str, marks: Sequence[str] = ()) -> Block:
 
 
 def open_card(state: Block, title: str, blocks: Iterable[Block]) -> list[Block]:
-    """A card that waits for people.
+    """Lay out a pending card.
 
     Args:
         state: See `state_line`.
         title: With secrets masked.
-        blocks: What matters, the small print, and the buttons.
+        blocks: Content, small print, and buttons.
     """
     return [state, header(title), *blocks]
 
 
 def small_lines(lines: Iterable[str]) -> list[Block]:
-    """Small print, one line below the other; mrkdwn of our own words."""
+    """Return small print, one line below the other; mrkdwn of our own words."""
     blocks: list[Block] = []
     group: list[str] = []
     for one in filter(None, lines):
@@ -67,31 +67,31 @@ def small_lines(lines: Iterable[str]) -> list[Block]:
 
 
 def closed_card(state: Block, title: str, third: Block, button: Block | None) -> list[Block]:
-    """A card that is over.
+    """Lay out a closed card.
 
     Args:
         state: See `state_line`.
         title: With secrets masked.
-        third: A text object: the one thing that is worth a line.
-        button: Beside it; None for none.
+        third: A text object: the most important fact.
+        button: Button beside the fact, or None.
     """
     last: Block = {"type": "section", "text": third, "expand": True}
     return [state, bold_title(title), {**last, "accessory": button} if button else last]
 
 
 def bold_title(title: str) -> Block:
-    """The title of a card that is not a question any more."""
+    """Return the title of a closed card."""
     return rich(line(literal(clip(title, HEADER), "bold")))
 
 
 def third_line(text: str, most: int = THIRD, *, lines: int = 4) -> Block:
-    """Somebody's words as the third line, with secrets masked before."""
+    """Return a person's words as the third line. Secrets must be masked already."""
     view = show(text.strip(), most, lines=lines)
     return plain(f"{view.text}…" if view.hidden else view.text or "…")
 
 
 def quoted(text: str, most: int = THIRD) -> Block:
-    """Somebody's words in quotation marks."""
+    """Return a person's words in quotation marks."""
     view = show(text.strip(), most, lines=4)
     return plain(f"“{view.text}{'…' if view.hidden else ''}”")
 
@@ -101,9 +101,9 @@ class ButtonRow:
     """The end of a pending card.
 
     Attributes:
-        blocks: The buttons; nothing where nobody can do anything.
-        notes: Mrkdwn: what cannot be done here, and why.
-        can_review: Whether *Approve…* shows all of it first.
+        blocks: The buttons; empty if no action is possible.
+        notes: Mrkdwn: actions that are not possible here, and why.
+        can_review: Whether *Approve…* shows everything first.
     """
 
     blocks: Sequence[Block]
@@ -112,12 +112,12 @@ class ButtonRow:
 
 
 def notes(about: Body, row: ButtonRow, *, has_lead: bool = False) -> list[Block]:
-    """Say what the reader does not see, and what cannot be done.
+    """Return notes about hidden content and unavailable actions.
 
     Args:
-        about: What the card shows.
+        about: The content of the card.
         row: Its buttons.
-        has_lead: Whether it is of a call that has run, so that nothing is approved.
+        has_lead: Whether the call has already run, so that there is nothing to approve.
     """
     words: list[str] = []
     if about.hidden:

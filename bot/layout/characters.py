@@ -1,8 +1,7 @@
-"""Characters that are not what they seem: unseen ones, odd spaces, letters that look like others.
+"""Detects deceptive characters: invisible ones, odd spaces, look-alike letters.
 
-The scripts of letters are read from their names in `unicodedata`: libraries for look-alikes bring
-tables of their own, which are older than the interpreter's, and here it is enough that one word
-has letters of two scripts.
+Scripts are read from the letters' names in `unicodedata`. Look-alike libraries have tables that are
+older than the interpreter's, and here it is enough to detect letters of two scripts in one word.
 
 Sources:
     https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt (Default_Ignorable),
@@ -21,22 +20,22 @@ _IGNORABLE = (
     *((0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
     *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
-"""Default_Ignorable_Code_Point: first and last of each range. `unicodedata` does not have it."""
+"""Ranges of Default_Ignorable_Code_Point, which `unicodedata` lacks."""
 _BLANK = frozenset({0x2800, 0x13441, 0x13442, 0x16FE4, 0x1D159})
-"""Visible by their category, and drawn as nothing."""
+"""Characters of a visible category that are drawn as blank."""
 _UNSEEN_KINDS = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
 _WORD = re.compile(r"[\w\u0300-\u036f]+")
 _TURNED = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 _TOGETHER = frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "HANGUL", "BOPOMOFO"})
-"""Scripts that are written in one word every day, and whose letters look unlike each other's."""
+"""Scripts that are commonly mixed in one word and whose letters do not look alike."""
 _COMMON = frozenset({"MICRO", "FEMININE", "MASCULINE", "MODIFIER", "IDEOGRAPHIC"})
 
 
 @lru_cache(maxsize=4_096)
 def is_unseen(character: str) -> bool:
-    """Tell whether a character shows nothing, or a space that is not the ordinary one."""
+    """Whether a character is invisible or an unusual space."""
     if character in {" ", "\t"}:
         return False
     code = ord(character)
@@ -46,19 +45,19 @@ def is_unseen(character: str) -> bool:
 
 
 def is_turned(text: str) -> bool:
-    """Tell whether something in a text is written from right to left."""
+    """Whether a text contains right-to-left characters."""
     return not text.isascii() and _TURNED.search(text) is not None
 
 
 def foreign_letters(text: str, start: int) -> tuple[int, frozenset[str]]:
-    """Find the letters of a word that are of another script than most of it.
+    """Find letters of a word that are of another script than most of its letters.
 
     Args:
         text: Any text.
-        start: Where a word may begin.
+        start: Possible start of a word.
 
     Returns:
-        The end of the word, `start` when there is none; and the letters to be spelled out.
+        The end of the word, or `start` if there is none; and the letters to spell out.
     """
     found = _WORD.match(text, start)
     if found is None:
@@ -74,7 +73,7 @@ def _foreign_in(word: str) -> frozenset[str]:
             scripts.setdefault(script, []).append(character)
     if len(scripts) < 2 or scripts.keys() <= _TOGETHER:
         return frozenset()
-    # Of two scripts with as many letters, the one that is typed everywhere stays.
+    # If two scripts have equally many letters, keep Latin.
     most = max(scripts, key=lambda script: (len(scripts[script]), script == "LATIN"))
     return frozenset(
         character for script, letters in scripts.items() if script != most for character in letters
@@ -83,7 +82,7 @@ def _foreign_in(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4_096)
 def script_of(character: str) -> str:
-    """Name the script of a letter; empty for what belongs to all scripts."""
+    """Return the script of a letter; empty for characters common to all scripts."""
     if not unicodedata.category(character).startswith("L"):
         return ""
     script = unicodedata.name(character, "UNKNOWN").split()[0]

@@ -1,4 +1,4 @@
-"""Arguments as data: read from text, and compared."""
+"""Arguments as data: parsing and comparison."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from bot.redaction.masks import read_strictly
 
 
 def read_object(text: str) -> dict[str, object] | None:
-    """Read a JSON object; None when it is damaged, too deep, or something else."""
+    """Parse a JSON object; None for damaged, too deep or other data."""
     found = read_strictly(text)
     return found if isinstance(found, dict) else None
 
 
 def read_pairs(text: str) -> list[tuple[str, object]]:
-    """Read arguments as pairs of name and value; what cannot be read is one pair, whole."""
+    """Parse arguments as pairs of name and value; an unreadable text is one pair."""
     found = read_object(text)
     return [("arguments", text)] if found is None else list(found.items())
 
 
 def same(left: object, right: object) -> bool:
-    """Tell whether two JSON values are equal; unlike in Python, true is not 1 and 1 is not 1.0."""
+    """Whether two JSON values are equal: unlike in Python, `true != 1` and `1 != 1.0`."""
     if left is right:
         return True
     return type(left) is type(right) and _dump(left) == _dump(right)

@@ -1,4 +1,4 @@
-"""The change between two texts: words that are gone struck through, new ones bold."""
+"""The difference of two texts: deleted words struck through, new words bold."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from bot.layout.blocks import Block, literal, quote
 from bot.layout.text import show, width
 
 MOST_CHANGED = 0.4
-"""The share of words that are others, above which a comparison is harder to read than a text."""
+"""Maximum share of changed words; above it, the comparison is hard to read."""
 _MOST_WORDS = 300
-"""Words between the equal beginning and the equal end that are compared: it takes their square."""
+"""Maximum number of differing words to compare, because the cost is quadratic."""
 _MOST_LINES = 30
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """Two texts, word by word.
+    """The difference of two texts by words.
 
     Attributes:
         parts: Pieces in order, each with its style: none, `strike` or `bold`.
-        changed: Words that are gone or new.
-        share: Of all words of both.
+        changed: Number of deleted and new words.
+        share: Share of changed words in both texts.
     """
 
     parts: Sequence[tuple[str, str]]
@@ -35,12 +35,12 @@ class TextChange:
 
     @property
     def is_readable(self) -> bool:
-        """Whether it is easier to read than the new text alone."""
+        """Whether the comparison is easier to read than the new text alone."""
         return self.changed > 0 and self.share <= MOST_CHANGED
 
 
 def compare(before: str, after: str) -> TextChange | None:
-    """Compare two texts, with secrets masked; None where too much of them differs."""
+    """Compare two texts, with secrets masked; None if they differ too much."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     start = _same(old, new)
     end = _same(old[start:][::-1], new[start:][::-1])
@@ -55,7 +55,7 @@ def compare(before: str, after: str) -> TextChange | None:
 
 
 def changed_quote(change: TextChange, most: int) -> Block | None:
-    """Draw it; None where not all of it can be shown as it is."""
+    """Return the difference as a quote; None if it cannot be shown in full."""
     whole = "".join(text for text, _ in change.parts)
     if width(whole) > most or whole.count("\n") >= _MOST_LINES or show(whole, most).altered:
         return None
@@ -63,7 +63,7 @@ def changed_quote(change: TextChange, most: int) -> Block | None:
 
 
 def _same(left: Sequence[str], right: Sequence[str]) -> int:
-    """The number of equal words at the beginning."""
+    """Return the number of equal words at the beginning."""
     pairs = zip(left, right, strict=False)
     return next(
         (at for at, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right))
@@ -81,7 +81,7 @@ def _middle(gone: Sequence[str], come: Sequence[str]) -> Iterator[tuple[str, str
 
 
 def _apart(parts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The same with a space between words that are gone and those in their place."""
+    """Insert a space between deleted words and their replacements."""
     made = [*parts]
     for at, ((text, style), (_, after)) in enumerate(pairwise(parts)):
         if style == "strike" and after == "bold" and not text[-1:].isspace():

@@ -1,4 +1,4 @@
-"""Inputs of modals, and the way to read what people typed."""
+"""Inputs of modals, and the parsing of typed values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Values = Mapping[str, Any]
 """`view.state.values`: block id → action id → state."""
 
 Errors = dict[str, str]
-"""For each block id one sentence, fit for `response_action: errors`."""
+"""A sentence for each block id, for `response_action: errors`."""
 
 MOST_REASON = 1_000
 """Maximum length of a reason, in characters."""
@@ -29,7 +29,7 @@ def text_input(
     optional: bool = True,
     is_long: bool = True,
 ) -> Block:
-    """An input of several lines, or of one."""
+    """Return a text input of one or several lines."""
     block: Block = {
         "type": "input",
         "block_id": block_id,
@@ -46,13 +46,13 @@ def text_input(
 
 
 def read_text(values: Values, block_id: str) -> str:
-    """Read a text input; empty when nothing was typed, or the input was not sent."""
+    """Return the typed text; empty if there is none or the input was not sent."""
     text = read_state(values, block_id).get("value")
     return text.strip()[:MOST_ANSWER] if isinstance(text, str) else ""
 
 
 def read_state(values: Values, block_id: str) -> Mapping[str, Any]:
-    """Read the state of the one element of an input; empty when there is none."""
+    """Return the state of an input's single element; empty if there is none."""
     block = values.get(block_id)
     state = block.get(ActionId.VALUE) if isinstance(block, Mapping) else None
     return state if isinstance(state, Mapping) else {}

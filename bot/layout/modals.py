@@ -1,4 +1,4 @@
-"""The frame of a modal, and its usual parts."""
+"""The frame of a modal, and its common parts."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ __all__ = [
 ]
 
 Level = Literal["info", "warning", "error"]
-"""The weight of an alert; its words say it, too."""
+"""The severity of an alert. The words must state it, too."""
 _ALERT = 200
-"""Characters of an alert; longer words are a paragraph."""
+"""Maximum number of characters of an alert; longer words become a paragraph."""
 
 
 def modal(approval: Approval, callback: str, words: tuple[str, str], blocks: list[Block]) -> Block:
-    """Draw a modal about a record.
+    """Return a modal about a record.
 
     Args:
         approval: The record.
         callback: Its callback id: `countersign:` and a name.
-        words: Its title and the label of what submits it, at most 24 characters each.
-        blocks: What is in it.
+        words: Its title and the label of its submit button, at most 24 characters each.
+        blocks: Its content.
     """
     title, submit = words
     return {
@@ -64,21 +64,18 @@ def modal(approval: Approval, callback: str, words: tuple[str, str], blocks: lis
 
 
 def loading_modal() -> Block:
-    """The form before it is filled: Slack opens one only for a moment after a click."""
+    """Return a placeholder modal, since Slack opens modals only shortly after a click."""
     return notice_modal(say("form.countersign"), say("form.loading"))
 
 
 def notice_modal(title: str, words: str, *, level: Level | None = None, note: str = "") -> Block:
-    """Say something in our own words, in place of a form or while one is made.
+    """Return a modal with a message in our own words, without a submit button.
 
     Args:
         title: At most 24 characters.
         words: Escaped mrkdwn, such as the text of a `UserFacingError`.
-        level: The weight of the words; None for plain ones.
-        note: Small print, escaped mrkdwn; empty for none.
-
-    Returns:
-        A modal with nothing to submit.
+        level: The severity; None for a plain message.
+        note: Small print, escaped mrkdwn; may be empty.
     """
     block = section(words) if level is None else alert(words, level)
     return {
@@ -91,13 +88,13 @@ def notice_modal(title: str, words: str, *, level: Level | None = None, note: st
 
 
 def alert(words: str, level: Level) -> Block:
-    """Our own words that must not be overlooked; escaped mrkdwn."""
+    """Return an alert of our own words; escaped mrkdwn."""
     if len(words) > _ALERT:
         return section(words)
     return {"type": "alert", "level": level, "text": mrkdwn(words)}
 
 
 def named(approval: Approval, words: str = "") -> Block:
-    """The title of a record, as the first block of its modal, with a sentence of ours below it."""
+    """Return the first block of a record's modal: its title, with a sentence below."""
     title = line(literal(clip(title_of(approval), 300), "bold"))
     return rich(title, line(literal(words))) if words else rich(title)

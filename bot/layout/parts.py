@@ -1,4 +1,4 @@
-"""The parts that all cards have in common: why, what, small print, notes, outcome."""
+"""Common parts of cards: reason, content, small print, notes, outcome."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ WHY = 900
 REASON = 500
 APPROVERS = 400
 MOST_PEOPLE = 10
-"""Mentions of those who asked; what is more is a number."""
+"""Maximum number of mentioned requesters; others are counted."""
 TEXT = 1_200
-"""Characters of the text for notifications."""
+"""Maximum number of characters of the text for notifications."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """The part of a card that says what it is about.
+    """The content of a card.
 
     Attributes:
         blocks: In order.
-        hidden: Characters that are not shown.
+        hidden: Number of hidden characters.
         masked: Whether a secret was masked.
-        altered: Whether characters that cannot be seen, or look like others, were spelled out.
-        guessed: Whether something is masked that only looks like a secret.
-        turned: Whether something is written from right to left.
+        altered: Whether invisible or look-alike characters were spelled out.
+        guessed: Whether a value was masked only because it looks like a secret.
+        turned: Whether there is right-to-left text.
     """
 
     blocks: tuple[Block, ...]
@@ -56,23 +56,23 @@ class Body:
 
 
 def said(label: str, text: str, most: int) -> Listed:
-    """Somebody's words below a label; nothing when there are none."""
+    """Return a person's words below a label, or nothing if there are none."""
     return worded(label, mask_text(text), most)
 
 
 def agreed(label: str, text: str, most: int) -> Listed:
-    """The same, of what people agree to: no mask hides what it is."""
+    """Return words that people approve, below a label; marks masked guesses."""
     words = mask_call(text)
     return replace(worded(label, written(words), most), guessed=has_guess(words))
 
 
 def told(label: str, text: str, most: int) -> Listed:
-    """The same, of words about a call, such as what will happen; its arguments say what runs."""
+    """Return words about a call below a label. Its arguments show what will run."""
     return worded(label, written(mask_call(text)), most)
 
 
 def worded(label: str, clean: str, most: int) -> Listed:
-    """A masked text below a label; nothing when there is none."""
+    """Return a masked text below a label, or nothing if there is none."""
     if not clean.strip():
         return Listed()
     view = show(clean, most, lines=30)
@@ -89,7 +89,7 @@ def worded(label: str, clean: str, most: int) -> Listed:
 
 
 def body(parts: Iterable[Listed]) -> Body:
-    """Put parts below each other, one rich text block each."""
+    """Combine parts, one rich text block each."""
     listed = list(parts)
     return Body(
         blocks=tuple(rich(*part.elements) for part in listed if part.elements),
@@ -102,7 +102,7 @@ def body(parts: Iterable[Listed]) -> Body:
 
 
 def stuck_words(approval: Approval) -> str:
-    """Why nobody can decide it now, and who can later."""
+    """Return why a request cannot be decided now, and who can decide later."""
     words = own_words(approval.stuck, REASON * 2)
     if approval.escalate_ms is None:
         return words
@@ -111,7 +111,7 @@ def stuck_words(approval: Approval) -> str:
 
 
 def asked_by(approval: Approval) -> str:
-    """Mention all whose words led to it, who wrote last first."""
+    """Mention all requesters, the most recent first."""
     people = [mention(one) for one in requesters_of(approval)]
     if len(people) > MOST_PEOPLE:
         people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]
@@ -121,12 +121,12 @@ def asked_by(approval: Approval) -> str:
 
 
 def members() -> str:
-    """Those who may decide where everybody of a channel may."""
+    """Return the words for “all members of the channel”."""
     return say("line.members")
 
 
 def approvers_words(names: Sequence[str]) -> str:
-    """Say in words who may decide.
+    """Describe who may decide.
 
     Args:
         names: As frozen in a record: user ids, user group ids, or `channel`.
@@ -139,7 +139,7 @@ def approvers_words(names: Sequence[str]) -> str:
 
 
 _BY_VOTES = frozenset({Status.APPROVED, Status.ANSWERED, Status.REJECTED})
-"""The ends that people agree on, each by a vote."""
+"""Statuses that are decided by votes."""
 
 
 def spoken(*sentences: str) -> str:
@@ -148,7 +148,7 @@ def spoken(*sentences: str) -> str:
 
 
 def deciders_names(approval: Approval) -> str:
-    """Mention who decided: whoever did so last, and all others whose votes were for the same."""
+    """Mention the deciders: the last voter, and all others with the same vote."""
     decision = approval.decision
     if decision is None or not decision.by:
         return ""

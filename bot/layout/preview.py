@@ -1,7 +1,7 @@
-"""The preview of a call, in the words of its tool's author: a text, a difference, or a table.
+"""The tool author's preview of a call: a text, a diff, or a table.
 
-A text whose lines all begin with `+`, `-`, `@` or a space is a difference. One whose lines have
-tabs, the same number in each, is a table: its first row is the head.
+A text whose lines all begin with `+`, `-`, `@` or a space is a diff. A text whose lines all have
+the same number of tabs is a table with a header row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTHING = Body(blocks=(), hidden=0, masked=False, altered=False)
 
 
 def preview(text: str) -> Body:
-    """Show what a call will do; nothing when its author does not say."""
+    """Show the author's preview of a call; empty if there is none."""
     clean = written(mask_call(text)).strip("\n")
     if not clean.strip():
         return _NOTHING

@@ -1,7 +1,7 @@
-"""Sentences of messages, once for the eye and once for notifications.
+"""Sentences of messages, as rich text and as text for notifications.
 
-What people see is rich text, in which Slack parses nothing; what phones and screen readers get is
-escaped mrkdwn. Both are made from one text of the catalogue, so that they cannot differ.
+People see rich text, which Slack does not parse; phones and screen readers get escaped mrkdwn. Both
+come from one text of the catalog, so they cannot differ.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LAST_S = 253_402_300_799  # the end of the year 9999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of a sentence, or a whole one.
+    """A sentence or a part of one.
 
     Attributes:
         text: For notifications: escaped mrkdwn.
-        blocks: For the eye: elements of rich text.
+        blocks: Visible: elements of rich text.
     """
 
     text: str = ""
@@ -51,22 +51,22 @@ def people(names: Iterable[str]) -> Piece:
 
 
 def person(name: str) -> Piece:
-    """Mention one; of what is no id, the name as it is."""
+    """Mention a person; a name that is not an id is shown unchanged."""
     return people([name]) if _element(name) else words(name[:40] or say("line.somebody"))
 
 
 def words(text: str | Words, *styles: str) -> Piece:
-    """Any words, shown as they are."""
+    """Return words that are shown unchanged."""
     shown = clip(text, TITLE)
     return Piece(text=escape(shown), blocks=(literal(shown, *styles),))
 
 
 def title(text: str | Words, link: str = "") -> Piece:
-    """A title that leads to its card.
+    """Return a title that links to its card.
 
     Args:
         text: The title, with secrets masked.
-        link: The card's address. One that could be taken for something else is not written.
+        link: The card's address; ignored if it is not a plain address.
     """
     shown = clip(text, TITLE)
     if not _LINK.fullmatch(link):
@@ -76,12 +76,12 @@ def title(text: str | Words, link: str = "") -> Piece:
 
 
 def is_address(link: str) -> bool:
-    """Whether a link can stand in mrkdwn, and leads where it says."""
+    """Whether a link is safe in mrkdwn and leads where it says."""
     return _LINK.fullmatch(link) is not None
 
 
 def moment(at_ms: int) -> Piece:
-    """A time that each reader sees in their own zone."""
+    """Return a time that Slack shows in each reader's own time zone."""
     form, fallback = "{date_short_pretty} at {time}", utc(at_ms)
     seconds = min(max(at_ms // 1_000, 0), _LAST_S)
     block: Block = {"type": "date", "timestamp": seconds, "format": form, "fallback": fallback}
@@ -89,11 +89,11 @@ def moment(at_ms: int) -> Piece:
 
 
 def sentence(key: str, **pieces: Piece | int) -> Piece:
-    """Write a text of the catalogue with pieces in its places.
+    """Fill a text of the catalog with pieces.
 
     Args:
         key: The text's key.
-        **pieces: The values of its places; numbers as they are, so that they choose plural forms.
+        **pieces: Values of its placeholders; numbers unchanged, to select plural forms.
     """
     values = {name: one.text if isinstance(one, Piece) else one for name, one in pieces.items()}
     marks: dict[str, object] = {}
@@ -112,7 +112,7 @@ def sentence(key: str, **pieces: Piece | int) -> Piece:
 
 
 def together(*pieces: Piece) -> Piece:
-    """Put sentences behind each other."""
+    """Join sentences."""
     found = [one for one in pieces if one.text or one.blocks]
     blocks: list[Block] = []
     for one in found:
@@ -121,12 +121,12 @@ def together(*pieces: Piece) -> Piece:
 
 
 def emoji(name: str) -> Block:
-    """A symbol at the beginning of a line; never the only carrier of what it means."""
+    """Return a symbol for the beginning of a line, whose words carry the meaning, too."""
     return {"type": "emoji", "name": name}
 
 
 def one_line(symbol: str, piece: Piece, *more: Block) -> Card:
-    """A message of one line.
+    """Return a message of one line.
 
     Args:
         symbol: The name of an emoji.
@@ -138,7 +138,7 @@ def one_line(symbol: str, piece: Piece, *more: Block) -> Card:
 
 
 def listed(items: Sequence[Sequence[Block]]) -> Block:
-    """A list of rich text lines."""
+    """Return a list of rich text lines."""
     return {
         "type": "rich_text_list",
         "style": "bullet",

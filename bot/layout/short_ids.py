@@ -1,7 +1,7 @@
-"""Four letters for a request, to be read out and typed: the first 20 bits of its id.
+"""Short ids of requests, to read out and type: four letters for the first 20 bits.
 
-They are no secret and no proof: more than one request may have them, and whoever types them sees
-what they may see anyway.
+A short id is neither secret nor unique, and grants no access: people see only what they may see
+anyway.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's: none that looks like another one."""
+"""Crockford's base 32, without letters that look alike."""
 _ALIKE = str.maketrans("OIL", "011")
 LENGTH = 4
 _PREFIX = "apr_"
@@ -18,7 +18,7 @@ _WHOLE = re.compile(r"apr_[0-9a-f]{32}")
 
 
 def short_id(approval_id: str) -> str:
-    """The four letters of a request; its id where that has not our form."""
+    """Return the short id of a request, or the id itself if it has another form."""
     try:
         number = int(approval_id.removeprefix(_PREFIX)[:_DIGITS], 16)
     except ValueError:
@@ -27,10 +27,10 @@ def short_id(approval_id: str) -> str:
 
 
 def prefix_of(typed: str) -> str:
-    """The beginning of the ids that somebody means; empty for what cannot be one.
+    """Return the prefix of the ids that a typed text means; empty if it is no id.
 
     Args:
-        typed: Four letters, in whichever case, or a whole id.
+        typed: A short id in any case, or a whole id.
     """
     if _WHOLE.fullmatch(typed):
         return typed

@@ -1,7 +1,7 @@
-"""Untrusted text made fit to be read: nothing hidden in it, and cut where the reader can tell.
+"""Makes untrusted text readable: shows hidden characters and marks cuts.
 
-Slack is never trusted to parse such text. Here it only becomes visible and short enough; `blocks`
-puts it where nothing is parsed.
+Slack must not parse such text. This module makes it visible and short enough; `blocks` puts it into
+elements that Slack does not parse.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _SPACES_IN_A_ROW = 40
 _BLANKS = re.compile(r"[ \t]+")
 _OF_ONE_KIND = re.compile(r" +|\t+")
 _NOTE = re.compile(r"⟨(?:U\+|[0-9])")
-"""The beginning of our own notes: in somebody's text they are spelled out."""
+"""The beginning of our own notes, which are spelled out in untrusted text."""
 _BULLETS = REDACTED.split(" ", maxsplit=1)[0]
 _MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>|<#[CG][A-Z0-9]{1,30}>)")
 _NOTE_ROOM = 40
 _ORDINARY = re.compile(r"[ -~\n\u00a1-\u00ac\u00ae-\u017e]*")
-"""Latin letters and signs, none of which is spelled out; nearly all texts are of these."""
+"""Latin letters and signs that are never spelled out: a fast path for most texts."""
 _RUNS = re.compile(rf" {{{_SPACES_IN_A_ROW + 1}}}|\n{{{_BREAKS_IN_A_ROW + 1}}}")
 
 
@@ -38,10 +38,10 @@ class ShownText:
     """A text as people see it.
 
     Attributes:
-        text: What is shown. Not escaped.
-        hidden: How many characters of the original are not shown.
-        altered: Whether characters that cannot be seen, or look like others, were spelled out.
-        turned: Whether something is written from right to left.
+        text: The visible text. Not escaped.
+        hidden: Number of characters of the original that are not shown.
+        altered: Whether invisible or look-alike characters were spelled out.
+        turned: Whether there is right-to-left text.
     """
 
     text: str
@@ -51,14 +51,14 @@ class ShownText:
 
 
 class Grouped(int):
-    """A number that people read: with commas between the thousands."""
+    """A number for people: with commas between the thousands."""
 
     def __str__(self) -> str:
         return f"{int(self):,}"
 
 
 def width(text: str) -> int:
-    """Characters of a text after Slack escaped it."""
+    """Return the number of characters of a text after Slack's escaping."""
     return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
@@ -66,14 +66,14 @@ def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 1
     """Make a text visible, and cut it.
 
     Args:
-        text: Any text; secrets are masked before. With masks in it, what only looks like a mask is
-            spelled out.
-        most: Characters of the result, measured on the escaped text.
-        one_line: Write line breaks as a sign.
-        lines: Lines of the result at most.
+        text: Any text. Secrets must be masked already; text that only looks like a mask is spelled
+            out.
+        most: Maximum number of characters of the result, after escaping.
+        one_line: Whether to show line breaks as a sign.
+        lines: Maximum number of lines of the result.
 
     Returns:
-        The beginning of the text that fits, cut between two characters.
+        The longest beginning of the text that fits, cut between two characters.
     """
     if (made := _shown_plain(text, most, one_line=one_line, lines=lines)) is not None:
         return ShownText(text=made, hidden=_size(text) - len(made))
@@ -94,11 +94,12 @@ def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 1
 
 
 def _shown_plain(text: str | Words, most: int, *, one_line: bool, lines: int) -> str | None:
-    """The beginning of a text that fits, where each character stands for itself; else None."""
+    """Return the beginning of a text without special characters, else None."""
     plain = _only_text(text)
     if plain is None:
         return None
-    head = plain[: most + _SPACES_IN_A_ROW + 1]  # a run that is spelled out shows within it
+    # Long enough to include a run of spaces that must be spelled out
+    head = plain[: most + _SPACES_IN_A_ROW + 1]
     if not _is_ordinary(head):
         return None
     if one_line:
@@ -107,7 +108,7 @@ def _shown_plain(text: str | Words, most: int, *, one_line: bool, lines: int) ->
 
 
 def _only_text(text: str | Words) -> str | None:
-    """A text that has no masks; None for another."""
+    """Return a text without masks, else None."""
     if isinstance(text, str):
         return text
     return text[0] if len(text) == 1 and not isinstance(text[0], Mask) else None
@@ -118,7 +119,7 @@ def _is_ordinary(text: str) -> bool:
 
 
 def _fitting(text: str, most: int) -> str:
-    """The longest beginning that has at most so many characters when it is escaped."""
+    """Return the longest beginning with a maximum number of characters after escaping."""
     head = text[: max(most, 0)]
     if width(head) <= most:
         return head
@@ -126,14 +127,14 @@ def _fitting(text: str, most: int) -> str:
 
 
 def _size(text: str | Words) -> int:
-    """Characters of the original."""
+    """Return the number of characters of the original."""
     if isinstance(text, str):
         return len(text)
     return sum(part.size if isinstance(part, Mask) else len(part) for part in text)
 
 
 def clip(text: str | Words, most: int) -> str:
-    """Make a text visible on one line, with a note of how much was cut away. Not escaped."""
+    """Make a text visible on one line, with a note about the cut. Not escaped."""
     view = show(text, most, one_line=True)
     if not view.hidden:
         return view.text
@@ -143,17 +144,17 @@ def clip(text: str | Words, most: int) -> str:
 
 
 def clip_mrkdwn(text: str, most: int) -> str:
-    """Escape a text, made visible and cut; the result has at most so many characters."""
+    """Escape a text, made visible and cut to a maximum number of escaped characters."""
     return escape(clip(text, most))
 
 
 def more(hidden: int) -> str:
-    """Say how much is not shown."""
+    """Return the note about hidden characters."""
     return say("line.more_characters", n=hidden, count=f"{hidden:,}")
 
 
 def chunks(text: str | Words, most: int) -> Iterator[str]:
-    """Make a text visible, whole, in pieces of at most so many escaped characters."""
+    """Make a whole text visible, in pieces of a maximum number of escaped characters."""
     plain = _only_text(text)
     if plain is not None and _is_ordinary(plain):
         yield from _cut_plain(plain, most)
@@ -180,7 +181,7 @@ def _cut_plain(text: str, most: int) -> Iterator[str]:
 
 
 def own_words(text: str, most: int) -> str:
-    """Escape our own words, but keep the mentions of people and user groups in them."""
+    """Escape our own words, but keep mentions of people and user groups."""
     pieces: list[str] = []
     room = most
     for part in _MENTION.split(text):
@@ -198,14 +199,14 @@ def own_words(text: str, most: int) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether all of a text can be seen as it is."""
+    """Whether all characters of a text are visible as they are."""
     if _is_ordinary(text):
         return True
     return all(not odd for _, _, odd in _pieces(text, one_line=False))
 
 
 _Piece = tuple[str, int, bool]
-"""A shown text, the number of characters it stands for, and whether they are spelled out."""
+"""A visible text, the number of replaced characters, and if they are spelled out."""
 
 
 def _pieces(text: str | Words, *, one_line: bool) -> Iterator[_Piece]:
@@ -224,8 +225,8 @@ class _Reader:
 
     Args:
         text: The text.
-        one_line: Whether line breaks are written as a sign.
-        has_masks: Whether masks stand beside the text, so that nothing in it may look like one.
+        one_line: Whether line breaks are shown as a sign.
+        has_masks: Whether masks are beside the text, so that it must not imitate them.
     """
 
     def __init__(self, text: str, *, one_line: bool, has_masks: bool) -> None:
@@ -243,7 +244,7 @@ class _Reader:
         index, text, size = 0, self._text, len(self._text)
         while index < size:
             character = text[index]
-            if "!" <= character <= "~" and self._is_ascii:  # nearly all characters
+            if "!" <= character <= "~" and self._is_ascii:  # fast path for nearly all characters
                 index += 1
                 yield character, 1, False
                 continue
@@ -283,7 +284,7 @@ class _Reader:
         )
 
     def _is_ours(self, character: str, index: int) -> bool:
-        """Tell whether it would be taken for a note or a mask of ours."""
+        """Whether a character would look like the start of one of our notes or masks."""
         match character:
             case "⟨":
                 return _NOTE.match(self._text, index) is not None
@@ -295,7 +296,7 @@ class _Reader:
                 return False
 
     def _blanks(self, index: int) -> tuple[int, list[_Piece]]:
-        """Read a run of spaces: its end, and notes in its place when it is long."""
+        """Return the end of a run of spaces, and the notes that replace a long run."""
         run = _BLANKS.match(self._text, index)
         if run is None or len(run[0]) <= _SPACES_IN_A_ROW:
             return (run.end() if run else index), []

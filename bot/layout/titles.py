@@ -1,4 +1,4 @@
-"""The title of a record, as people read it: masked, and never empty."""
+"""The title of a record for people: masked, and never empty."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from storage.records import Approval
 
 
 def title_of(approval: Approval) -> str:
-    """The title, with secrets masked; never empty."""
+    """Return the title with secrets masked; never empty."""
     return (
         written(mask_call(approval.title.strip())) or approval.tool.strip() or say("line.untitled")
     )
 
 
 def title_hidden(approval: Approval) -> int:
-    """Count the characters of the title that the header does not show."""
+    """Return the number of characters of the title that the header does not show."""
     return show(title_of(approval), HEADER, one_line=True).hidden
 
 
 def spoken_title(approval: Approval) -> str:
-    """The title inside a sentence."""
+    """Return the title for use inside a sentence."""
     return clip_mrkdwn(title_of(approval), 300)

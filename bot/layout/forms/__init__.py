@@ -1,1 +1,1 @@
-"""The edit form: one typed input per argument, out and back."""
+"""The edit form: one typed input per argument, drawn and parsed."""

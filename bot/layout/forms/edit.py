@@ -1,4 +1,4 @@
-"""The inputs of a form: one for each argument, typed."""
+"""Draws the inputs of a form: one typed input per argument."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LABEL = 150
 HINT = 300
 MOST_BYTES = 150_000
 MOST_BLOCKS = 90
-"""Of a form, beside what else its modal has."""
+"""Maximum number of blocks of a form, to leave room for the rest of its modal."""
 _FRAME = 300
-"""Bytes of a block, or an option, beside its words."""
+"""Bytes of a block or an option without its words."""
 
 _TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.LIST, FieldKind.DECIMAL, FieldKind.JSON}
 _MANY_LINES = {FieldKind.LINES, FieldKind.LIST, FieldKind.JSON}
@@ -40,17 +40,17 @@ _HOW = {
     FieldKind.DATETIME: "form.edit_datetime",
 }
 _SECTIONS = 12
-"""Fields of a form that has no sections."""
+"""Maximum number of fields of a form without sections."""
 _NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
 _PICKERS: Mapping[FieldKind, tuple[str, str, Callable[[str], object]]] = {
     FieldKind.DATE: ("datepicker", "initial_date", str),
     FieldKind.DATETIME: ("datetimepicker", "initial_date_time", int),
 }
-"""Kind → the element, the key of its first value, and what makes that of `Field.initial`."""
+"""The element of each kind, the key of its initial value, and the conversion."""
 
 
 def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
-    """Draw one block for each field, or say why that is too much."""
+    """Return a block for each field, or the reason why the form is too large."""
     blocks = list(_blocks(fields))
     if len(blocks) > MOST_BLOCKS + 1 or len(json.dumps(blocks).encode()) > MOST_BYTES:
         return NotEditable(reason=say("form.edit_too_long"))
@@ -58,22 +58,25 @@ def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
 
 
 def ceiling(field: Field) -> int:
-    """Bytes that the block of a field does not exceed; a character takes twelve at most."""
+    """Return an upper bound for the bytes of a field's block.
+
+    A character takes at most twelve bytes.
+    """
     words = 12 * (LABEL + HINT + len(field.initial)) * len(field.parts)
     count = 0 if field.is_searched else len(field.choices)
-    options = 2 * count * (12 * OPTION + _FRAME)  # all of them may be chosen, too
+    options = 2 * count * (12 * OPTION + _FRAME)  # all options may also be selected
     chosen = len(field.initial.split(",")) * (12 * OPTION + _FRAME) if field.is_searched else 0
     return words + options + chosen + 2 * _FRAME
 
 
 def weight_of(field: Field) -> int:
-    """Bytes of the blocks of a field, and of the lines that may stand above them."""
+    """Return the bytes of a field's blocks and of the lines above them."""
     heading = 12 * LABEL + _FRAME if field.groups else 0
     return len(json.dumps(list(_of_field(field))).encode()) + heading
 
 
 def in_order(fields: Sequence[Field]) -> list[Field]:
-    """The fields as a form has them: what must be given first, each object in one piece."""
+    """Sort the fields of a form: required ones first, fields of an object together."""
     tops = dict.fromkeys(field.path[0] for field in fields)
     needed = {field.path[0] for field in fields if field.required}
     order = [
@@ -85,7 +88,7 @@ def in_order(fields: Sequence[Field]) -> list[Field]:
 
 
 def _blocks(fields: Sequence[Field]) -> Iterator[Block]:
-    """Draw the fields, with a line above those of an object, and one above what may be left out."""
+    """Draw the fields, with a line above each object and above optional fields."""
     groups: tuple[str, ...] = ()
     ordered = in_order(fields)
     needed = {field.path[0] for field in fields if field.required}
@@ -126,7 +129,7 @@ def _of_field(field: Field) -> Iterator[Block]:
 
 
 def label_of(field: Field) -> str:
-    """The name of a field for people."""
+    """Return the name of a field for people."""
     title = field.schema.get("title")
     words = title if isinstance(title, str) and title.strip() else humanised(field.name)
     return clip(mask_text(words), LABEL) if words.strip() else say("line.no_name")
@@ -144,7 +147,7 @@ def _hint(field: Field) -> str:
 
 
 def _default(field: Field) -> str:
-    """The value where nothing is given; empty where it is not known, or a secret."""
+    """Return the default value as text; empty if it is unknown or a secret."""
     default = field.schema.get("default")
     if default is None or isinstance(default, list | dict) or is_masked(field.name, default):
         return say("form.edit_not_given")
@@ -171,7 +174,7 @@ def _element(field: Field, initial: str) -> Block:
 
 
 def _searched(field: Field) -> Block:
-    """A search among too many choices; the options come from `found`."""
+    """Return a search input for a field with many choices; `found` has its options."""
     options = _options(field)
     places = [int(place) for place in field.initial.split(",") if place]
     chosen = [options[place] for place in places]
@@ -184,14 +187,14 @@ def _searched(field: Field) -> Block:
 
 
 def found(field: Field, typed: str) -> list[Block]:
-    """The options that fit what somebody typed, those that begin with it first.
+    """Return the options that match a typed text, prefix matches first.
 
     Args:
-        field: One that is searched.
-        typed: A part of a choice, in any case; empty for all.
+        field: A field with a search input.
+        typed: Part of a choice, in any case; empty for all.
 
     Returns:
-        At most as many as Slack shows.
+        At most as many options as Slack permits.
     """
     wanted = typed.strip().casefold()
     options = [

@@ -1,7 +1,7 @@
-"""The inputs of the edit form: one for each argument, with its value in it.
+"""The inputs of the edit form: one per argument, with its current value.
 
-The fields are made from the tool's JSON schema and the current arguments alone, so that the same
-fields are made again when the form comes back.
+The fields depend only on the tool's JSON schema and the current arguments, so the same fields are
+built again when the form is submitted.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from bot.words import say
 
 MOST_FIELDS = 500
 MOST_TEXT = 3_000
-"""Characters that one input takes."""
+"""Maximum number of characters of one input."""
 MOST_PARTS = 10
-"""Inputs over which a long text is spread; a longer one stays as it is."""
+"""Maximum number of inputs for one long text. A longer text cannot be edited."""
 _PART = 2_800
 MOST_FIXED = 300
-"""Characters that are shown of a value that stays as it is."""
+"""Number of characters shown of a value that cannot be edited."""
 MOST_CHOICES = 100
-"""More of them are searched for."""
+"""Maximum number of choices in a menu; more choices need a search."""
 MOST_SEARCHED = 5_000
 MOST_CHECKS = 10
 OPTION = 75
 NOTHING = "nothing"
-"""The value of the choice that stands for null."""
+"""The value of the choice for null."""
 _LONG = 80
 _SAFE_INTEGER = 2**53
 
 
 class FieldKind(StrEnum):
-    """The kind of input that an argument is edited with."""
+    """The kind of input for an argument."""
 
-    FIXED = "fixed"  # a secret, or too long: stays as it is
+    FIXED = "fixed"  # a secret, or too long: cannot be edited
     TEXT = "text"
     LINES = "lines"
     LIST = "list"  # one entry per line
@@ -61,17 +61,17 @@ class FieldKind(StrEnum):
 
 
 LONG_KINDS = frozenset({FieldKind.LINES, FieldKind.LIST, FieldKind.JSON})
-"""Kinds whose text may be spread over several inputs."""
+"""Kinds whose text may be split into several inputs."""
 EMPTY_LISTS = frozenset({FieldKind.CHOICES, FieldKind.LIST})
-"""Kinds of which nothing is a value: the empty list."""
+"""Kinds whose empty input means the empty list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotEditable:
-    """The arguments have no form.
+    """The reason why the arguments have no form.
 
     Attributes:
-        reason: Why, as the end of a sentence, in words for people.
+        reason: The end of a sentence for people.
     """
 
     reason: str
@@ -82,17 +82,17 @@ class Field:
     """One argument in the form.
 
     Attributes:
-        block_id: Of its block, and the beginning of that of each part.
+        block_id: Id of its block, and prefix of the ids of its parts.
         path: Name of the argument, and of the fields in it that lead to the value.
-        kind: How it is edited.
-        schema: What applies to values other than null.
+        kind: The kind of input.
+        schema: The schema of values other than null.
         nullable: Whether null is allowed.
-        required: Whether the argument must be given.
+        required: Whether the argument is required.
         value: The current value, or `Missing.MISSING`.
-        initial: What the input has in it at first: text, position of a choice, time in seconds;
-            empty for nothing.
-        choices: The values of a choice or of several.
-        groups: The titles of the objects that it is in, from the outside.
+        initial: Initial content of the input: text, position of a choice, time in seconds; empty
+            for none.
+        choices: The values of a menu.
+        groups: Titles of the enclosing objects, outermost first.
     """
 
     block_id: str
@@ -108,14 +108,14 @@ class Field:
 
     @property
     def name(self) -> str:
-        """The name of the value."""
+        """Name of the value."""
         return self.path[-1]
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The text of each of its inputs: one, or several where it is long.
+        """The text of each of its inputs.
 
-        Slack cuts white space at the ends of an input, so no part begins or ends with any.
+        Slack strips white space at the ends of an input, so no part begins or ends with any.
         """
         if self.kind not in LONG_KINDS or len(self.initial) <= MOST_TEXT:
             return (self.initial,)
@@ -123,7 +123,7 @@ class Field:
 
     @property
     def block_ids(self) -> tuple[str, ...]:
-        """Of the blocks of all its parts."""
+        """Block ids of all its parts."""
         count = len(self.parts)
         if count == 1:
             return (self.block_id,)
@@ -131,23 +131,23 @@ class Field:
 
     @property
     def is_searched(self) -> bool:
-        """Whether there are too many choices for a menu, so that people search for theirs."""
+        """Whether there are too many choices for a menu."""
         return len(self.choices) >= MOST_CHOICES
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether the input may be left empty."""
+        """Whether the input may be empty."""
         if self.nullable or not self.required or self.kind in EMPTY_LISTS:
             return True
         return self.takes_empty_text
 
     @property
     def takes_empty_text(self) -> bool:
-        """Whether an empty text is a value of its own."""
+        """Whether an empty text is a valid value."""
         if self.kind not in {FieldKind.TEXT, FieldKind.LINES}:
             return False
         if self.required and self.value is Missing.MISSING:
-            return False  # people are asked for it: nothing is no answer
+            return False  # people are asked for this value, and an empty text is no answer
         plain = not self.schema.get("minLength") and "pattern" not in self.schema
         return (plain and "format" not in self.schema) or self.value == ""
 
@@ -155,15 +155,15 @@ class Field:
 def fields_of(
     schema: Schema, current: Mapping[str, Any], masks: Names = NO_NAMES
 ) -> tuple[Field, ...] | NotEditable:
-    """Make the fields of a form, in the order of the schema, then of the arguments.
+    """Build the fields of a form, in the order of the schema, then of the arguments.
 
     Args:
         schema: The tool's JSON schema.
-        current: The arguments as asked for.
-        masks: What the tool's author says of them.
+        current: The requested arguments.
+        masks: The tool author's declarations of the arguments.
 
     Returns:
-        The fields, or why there is no form.
+        The fields, or the reason why there is no form.
     """
     if not check_schema(schema):
         return NotEditable(reason=say("form.edit_no_schema"))
@@ -178,12 +178,12 @@ def fields_of(
 
 
 def option_label(value: object) -> str:
-    """Write a choice for people."""
+    """Return the label of a choice."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def plain_number(value: float | Decimal) -> str:
-    """Write a number without an exponent, exactly; empty when that is long or impossible."""
+    """Format a number exactly without an exponent; empty if too long or not finite."""
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite() or number.adjusted() > 20 or number.adjusted() < -20:
         return ""
@@ -218,7 +218,7 @@ def _fixed(leaf: Leaf, masks: Names) -> _Shape:
 
 
 def _is_masked(leaf: Leaf, masks: Names) -> bool:
-    """Whether a value is a secret, by its own name or by that of an object around it."""
+    """Whether a value is a secret, by its own name or the name of an enclosing object."""
     value = leaf.value
     for name in reversed(leaf.path[1:]):
         value = {name: value}
@@ -226,7 +226,7 @@ def _is_masked(leaf: Leaf, masks: Names) -> bool:
 
 
 def _fits(kind: FieldKind, initial: str) -> bool:
-    """Whether a text has room in the inputs of a form."""
+    """Whether a text fits into the inputs of a form."""
     if kind not in LONG_KINDS:
         return len(initial) <= MOST_TEXT and width(initial) <= 5 * MOST_TEXT
     if len(initial) > MOST_TEXT * MOST_PARTS or width(initial) > 5 * MOST_TEXT * MOST_PARTS:
@@ -238,13 +238,13 @@ def _fits(kind: FieldKind, initial: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut a text between two characters neither of which is white space."""
+    """Split a text between characters that are not white space."""
     start = 0
     while len(text) - start > _PART:
         end = start + _PART
         while end > start and (text[end - 1].isspace() or text[end].isspace()):
             end -= 1
-        if end == start:  # nothing but white space for pages: see `_fits`
+        if end == start:  # only white space for the length of a part: see `_fits`
             yield text[start:]
             return
         yield text[start:end]
@@ -262,7 +262,7 @@ def _shape(node: Schema, root: Schema, value: object) -> _Shape:
 
 
 def _shapes(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
-    """Yield the inputs that would fit, best first."""
+    """Yield the possible inputs for a value, best first."""
     empty = value is Missing.MISSING or value is None
     choices = _choices_in(node)
     if choices:
@@ -282,7 +282,7 @@ def _shapes(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
 
 
 def _kinds(node: Schema) -> set[str]:
-    """Names of the types that a part of a schema allows; empty when it does not say."""
+    """Return the types that a schema allows; empty if it names none."""
     kind = node.get("type")
     if isinstance(kind, str):
         return {kind}
@@ -304,7 +304,7 @@ def _numeric(kinds: set[str], value: object) -> Iterator[_Shape]:
 
 
 def _decimal(value: object) -> Iterator[_Shape]:
-    """Pydantic's decimals: a number, or a text with a pattern. Texts keep their digits."""
+    """Yield inputs for pydantic's decimals: a number, or a text that keeps its digits."""
     if value is Missing.MISSING or value is None:
         yield FieldKind.DECIMAL, "", ()
     elif isinstance(value, str) and value and is_plain(value) and "\n" not in value:
@@ -330,7 +330,7 @@ def _textual(node: Schema, value: str) -> Iterator[_Shape]:
     if form == "date-time" and (not value or _seconds(value)):
         yield FieldKind.DATETIME, _seconds(value), ()
     if not is_plain(value):
-        return  # as JSON, where characters that cannot be seen are spelled out
+        return  # edited as JSON, where invisible characters are spelled out
     many = form in {"multiline", "textarea"} or "\n" in value or len(value) > _LONG
     yield FieldKind.LINES if many else FieldKind.TEXT, value, ()
 
@@ -343,7 +343,7 @@ def _is_day(value: str) -> bool:
 
 
 def _seconds(value: str) -> str:
-    """A time as Slack's picker has it; empty when it has no time zone or cannot be read."""
+    """Convert a time to Slack's picker value; empty if it has no zone or is invalid."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -371,7 +371,7 @@ def _several(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
 
 
 def _listed(node: Schema, value: object) -> Iterator[_Shape]:
-    """Texts or whole numbers, one per line; what would not come back as it was is JSON."""
+    """Yield an input for texts or integers, one per line, if it can restore the value."""
     if _kinds(node) not in ({"string"}, {"integer"}) or set(node) & {"format", "contentEncoding"}:
         return
     if value is Missing.MISSING or value is None:
@@ -387,7 +387,7 @@ def _listed(node: Schema, value: object) -> Iterator[_Shape]:
 
 
 def _choices_in(node: Schema) -> tuple[object, ...]:
-    """The values of an enumeration that fits a menu; empty when there is none."""
+    """Return the values of an enumeration; empty if there is none that fits a menu."""
     found = [node["const"]] if "const" in node else node.get("enum")
     if not isinstance(found, list):
         return ()
@@ -410,7 +410,7 @@ def _json_text(value: object) -> str:
     if value is Missing.MISSING:
         return ""
     line = json.dumps(value, ensure_ascii=False)
-    if len(line) > MOST_TEXT * MOST_PARTS:  # none has room for it, on one line or several
+    if len(line) > MOST_TEXT * MOST_PARTS:  # too long even for several inputs
         return line
     text = json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) > MOST_TEXT * MOST_PARTS or is_plain(text):

@@ -1,4 +1,4 @@
-"""The words beside an input: its name, and what its schema allows."""
+"""Labels and hints of inputs: an argument's name, and its schema's limits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ACRONYMS = frozenset({"id", "url", "uri", "ip", "api", "sql", "vat", "iban", "c
 
 
 def humanised(name: str) -> str:
-    """Write the name of an argument for people: `order_id` is Order ID.
+    """Convert the name of an argument to words: `order_id` becomes `Order ID`.
 
-    A name that is no identifier stays as it is.
+    A name that is not an identifier stays unchanged.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_\-]*", name):
         return name
@@ -28,11 +28,11 @@ def humanised(name: str) -> str:
 
 
 def limits_of(schema: Mapping[str, Any], *, is_text: bool) -> list[str]:
-    """Say what a schema allows, a sentence each.
+    """Describe the limits of a schema, one sentence each.
 
     Args:
-        schema: Of a value other than null.
-        is_text: Whether the value is typed as a text, so that lengths and patterns matter.
+        schema: The schema of a value other than null.
+        is_text: Whether the value is typed as text, so that lengths and patterns matter.
     """
     words = [_range(schema.get("minimum"), schema.get("maximum"))]
     for key, name in (

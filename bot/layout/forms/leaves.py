@@ -1,6 +1,7 @@
-"""The leaves of arguments: what a form asks for by itself, where arguments are objects in objects.
+"""The leaves of nested arguments: the values with an input of their own.
 
-An object whose fields a schema names has an input for each of them; every other value has one.
+An object whose fields are in the schema has an input for each field; every other value has one
+input.
 """
 
 from __future__ import annotations
@@ -13,29 +14,29 @@ from typing import Any
 from bot.layout.forms.schema import Schema, resolve
 
 Path = tuple[str, ...]
-"""Names of an argument and of the fields in it, from the outside."""
+"""Names of an argument and of the nested fields, outermost first."""
 
 _DEPTH = 4
 _UNIONS = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "enum", "const"})
 
 
 class Missing(Enum):
-    """Stands for an argument that was not given; never taken for a text."""
+    """Marks an argument that was not given. Never equal to a text."""
 
     MISSING = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """A value that has an input of its own.
+    """A value with an input of its own.
 
     Attributes:
-        path: Where it is.
-        node: What its schema says of values other than null.
+        path: Its path.
+        node: The schema of values other than null.
         nullable: Whether null is allowed.
-        required: Whether it must be given, as far as nothing around it may be left out.
+        required: Whether it is required, if all enclosing objects are present.
         value: The current value, or `Missing.MISSING`.
-        groups: The titles of the objects around it, from the outside.
+        groups: Titles of the enclosing objects, outermost first.
     """
 
     path: Path
@@ -47,25 +48,25 @@ class Leaf:
 
 
 def leaves_of(schema: Schema, current: Mapping[str, Any]) -> Iterator[Leaf]:
-    """Yield the leaves of arguments, in the order of the schema, then of the arguments.
+    """Yield the leaves of arguments, in order of the schema, then of the arguments.
 
     Args:
         schema: JSON schema of an object.
-        current: The arguments as asked for.
+        current: The requested arguments.
     """
     yield from _Walk(schema).inside(_Around(), schema, current)
 
 
 def rebuilt(current: Mapping[str, Any], values: Mapping[Path, object]) -> dict[str, Any]:
-    """Put values back to their places.
+    """Return the arguments with new values of leaves.
 
     Args:
-        current: The arguments as asked for.
-        values: The new values of leaves, by path; `Missing.MISSING` takes one away.
+        current: The requested arguments.
+        values: New values by path; `Missing.MISSING` deletes a value.
 
     Returns:
-        The arguments with them. An object that was not there stays so where it has nothing in it,
-        and one that has nothing left in it goes.
+        The new arguments. An object that was absent stays absent if it is empty, and an object that
+        becomes empty is deleted.
     """
     made = dict(current)
     for name in dict.fromkeys(path[0] for path in values):
@@ -124,7 +125,7 @@ class _Walk:
 
 
 def _has_fields(node: Schema, value: object) -> bool:
-    """Whether a value is an object all of whose fields the schema names."""
+    """Whether a value is an object with all fields in the schema."""
     properties = node.get("properties")
     if node.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
         return False

@@ -1,8 +1,7 @@
-"""The pages of a form that is longer than Slack lets a modal be, and what was typed on others.
+"""Pages of a form that is too long for one modal, and the draft of other pages.
 
-What people changed on a page that they left is kept in the modal itself, as a draft: the form is
-the only place that knows it. A draft comes back from Slack like all else that people type: nothing
-in it is trusted, and the whole is checked when it is submitted.
+Changes on other pages are stored in the modal itself, as a draft. A draft comes back from Slack
+like other input: it is not trusted, and the whole form is validated on submission.
 """
 
 from __future__ import annotations
@@ -28,28 +27,27 @@ from bot.layout.inputs import Values, read_state
 from bot.redaction.masks import NO_NAMES, Names
 
 DRAFT = "draft"
-"""Stands for a block among the values of a modal; no block of ours has this id."""
+"""Key of the draft among the values of a modal; never a block id of ours."""
 MOST_DRAFT = 2_800
-"""Characters of a draft: Slack keeps 3,000 with a modal."""
+"""Maximum number of characters of a draft; Slack stores 3,000 with a modal."""
 _MOST_OPENED = 200_000
-"""Bytes of a draft that was made small."""
+"""Maximum number of bytes of a decompressed draft."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormDraft:
-    """The state of a form that has pages.
+    """The state of a form with pages.
 
     Attributes:
-        page: The number of the page that is shown, from 0.
-        changes: The values that were changed on others, by path; `Missing.MISSING` for one that
-            was taken away.
+        page: Number of the current page, from 0.
+        changes: Changed values of other pages, by path; `Missing.MISSING` for a deleted value.
     """
 
     page: int = 0
     changes: Mapping[Path, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def text(self) -> str:
-        """Write it for a modal; empty for the first page of an untouched form."""
+        """Serialize the draft; empty for the first page of an unchanged form."""
         if not self.page and not self.changes:
             return ""
         rows = [
@@ -61,10 +59,10 @@ class FormDraft:
 
     @classmethod
     def read(cls, text: str) -> FormDraft:
-        """Read what a modal kept.
+        """Parse the draft of a modal.
 
         Raises:
-            InvalidInputError: It is no draft.
+            InvalidInputError: The text is not a draft.
         """
         if not text:
             return cls()
@@ -83,20 +81,20 @@ class FormDraft:
 
 
 NO_DRAFT = FormDraft()
-"""The first page of an untouched form."""
+"""The first page of an unchanged form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputForm:
-    """A form with its pages, as a draft has it.
+    """A form with its pages and draft.
 
     Attributes:
         schema: The tool's JSON schema.
-        before: The arguments as asked for; empty for a form that starts empty.
+        before: The requested arguments; empty for a new form.
         current: The same with the changes of the draft.
         pages: The fields of each page.
-        page: The number of the page that is shown.
-        is_new: Whether it started empty, so that all that is needed must be given.
+        page: Number of the current page.
+        is_new: Whether the form started empty, so that required values must be given.
     """
 
     schema: Schema
@@ -108,7 +106,7 @@ class InputForm:
 
     @property
     def shown(self) -> tuple[Field, ...]:
-        """The fields of the page that is shown."""
+        """The fields of the current page."""
         return self.pages[self.page]
 
     @property
@@ -117,18 +115,18 @@ class InputForm:
         return tuple(one for page in self.pages for one in page)
 
     def field(self, block_id: str) -> Field | None:
-        """The field of the page whose input a block is; None where there is none."""
+        """Return the field of a block on the current page, or None."""
         return next((one for one in self.shown if block_id in one.block_ids), None)
 
     def read(self, values: Values) -> EditResult:
-        """Read the page that is shown, with the changes of the others: the whole form.
+        """Parse the whole form: the current page, and the draft of the other pages.
 
         Args:
             values: `view.state.values` of the submission.
 
         Returns:
-            All arguments, exactly those of before where nothing was changed; or the errors, each
-            at its input, or at the first of the page where it belongs to another.
+            All arguments, exactly the requested ones if nothing was changed. Or the errors by
+            input; errors of other pages are at the first input.
         """
         new, errors = read_fields(self.shown, values, is_new=self.is_new)
         made = self._with(new)
@@ -142,14 +140,14 @@ class InputForm:
         return EditResult(errors=found) if found else EditResult(arguments=made)
 
     def turned(self, values: Values, page: int) -> FormDraft | dict[str, str]:
-        """Go to another page with what was typed on this one.
+        """Go to another page and keep the changes of this page.
 
         Args:
-            values: As typed; an input that was not sent has what it had.
-            page: The number of the page to go to.
+            values: Typed values; a missing input keeps its value.
+            page: Number of the other page.
 
         Returns:
-            The draft; or the errors of this page, by block.
+            The draft, or the errors of this page by block.
         """
         sent = [one for one in self.shown if all(name in values for name in one.block_ids)]
         new, errors = read_fields(sent, values)
@@ -178,7 +176,7 @@ class InputForm:
         return made
 
     def _is_news(self, path: str, made: Mapping[str, Any]) -> bool:
-        """Whether a fault was not there before: the tool took that when it was asked for."""
+        """Whether a fault is new: the tool accepted faults of the requested arguments."""
         if not path:
             return True
         name = path.split("/")[1].replace("~1", "/").replace("~0", "~")
@@ -193,12 +191,12 @@ def edit_form(
 
     Args:
         schema: The tool's JSON schema.
-        current: The arguments as asked for.
-        masks: What the tool's author says of them.
-        draft: The page, and what was changed on others.
+        current: The requested arguments.
+        masks: The tool author's declarations of the arguments.
+        draft: The page, and the changes of other pages.
 
     Returns:
-        The blocks, or why there is no form.
+        The blocks, or the reason why there is no form.
     """
     form = form_of(schema, current, masks, draft)
     return form if isinstance(form, NotEditable) else drawn(form.shown)
@@ -207,52 +205,52 @@ def edit_form(
 def read_edit_form(
     schema: Schema, current: Mapping[str, Any], values: Values, masks: Names = NO_NAMES
 ) -> EditResult:
-    """Read a submitted form, with what was typed on other pages.
+    """Parse a submitted form with the changes of all pages.
 
     Args:
         schema: The tool's JSON schema.
-        current: The arguments as asked for.
+        current: The requested arguments.
         values: `view.state.values` of the submission, with its `DRAFT`.
-        masks: What the tool's author says of the arguments.
+        masks: The tool author's declarations of the arguments.
 
     Returns:
-        The edited arguments, or the errors, each at its input. When nothing was changed, the
-        arguments are exactly the current ones.
+        The edited arguments, exactly the current ones if nothing was changed. Or the errors by
+        input.
 
     Raises:
-        InvalidInputError: There is no such form.
+        InvalidInputError: The arguments have no form.
     """
     return _of(form_of(schema, current, masks, draft_of(values))).read(values)
 
 
 def read_new_form(schema: Schema, values: Values) -> EditResult:
-    """Read a submitted form that started empty: all that is needed must be there.
+    """Parse a submitted form that started empty; required values must be given.
 
     Args:
         schema: JSON schema of the values.
         values: `view.state.values` of the submission, with its `DRAFT`.
 
     Returns:
-        The values, or the errors, each at its input.
+        The values, or the errors by input.
 
     Raises:
-        InvalidInputError: There is no such form.
+        InvalidInputError: The values have no form.
     """
     return _of(form_of(schema, {}, draft=draft_of(values), is_new=True)).read(values)
 
 
 def draft_of(values: Values) -> FormDraft:
-    """The draft that a modal kept, which stands among its values.
+    """Return the draft among the values of a modal.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: The draft is damaged.
     """
     text = read_state(values, DRAFT).get("value", "")
     return FormDraft.read(text if isinstance(text, str) else "?")
 
 
 def with_draft(values: Values, text: str) -> Values:
-    """The values of a modal with the draft that it kept."""
+    """Add the draft of a modal to its values."""
     return {**values, DRAFT: {ActionId.VALUE: {"value": text}}}
 
 
@@ -270,13 +268,13 @@ def form_of(
     *,
     is_new: bool = False,
 ) -> InputForm | NotEditable:
-    """Make a form.
+    """Build a form.
 
     Args:
         schema: The tool's JSON schema.
-        before: The arguments as asked for.
-        masks: What the tool's author says of them.
-        draft: What was changed on other pages; a change of what nobody may edit is left out.
+        before: The requested arguments.
+        masks: The tool author's declarations of the arguments.
+        draft: Changes of other pages; changes of fields that cannot be edited are ignored.
         is_new: Whether the form starts empty.
     """
     first = fields_of(schema, before, masks)
@@ -296,10 +294,10 @@ def form_of(
 
 
 def _pages(fields: Sequence[Field]) -> list[tuple[Field, ...]]:
-    """Put fields on as few pages as they fit on."""
+    """Distribute fields to as few pages as possible."""
     pages: list[list[Field]] = [[]]
     blocks = size = 0
-    # What a field weighs is found out only where it may matter: drawing takes time.
+    # Measure the fields only if the upper bound is too large: drawing them takes time.
     weigh = ceiling if sum(map(ceiling, fields)) <= MOST_BYTES else weight_of
     for one in fields:
         more, weight = len(one.parts) + bool(one.groups), weigh(one)

@@ -1,7 +1,7 @@
-"""Reads the edit form back: the inverse of `edit`.
+"""Parses the edit form: the inverse of `edit`.
 
-What comes back from Slack is not trusted: choices are looked up, numbers and times are parsed, and
-an input that was not touched gives exactly the value that was there.
+Data from Slack is not trusted: choices are looked up, numbers and times are parsed, and an
+unchanged input returns exactly the original value.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class EditResult:
     """The result of a submitted form.
 
     Attributes:
-        arguments: The edited arguments, whole; None when there are errors.
-        errors: For each block id one sentence, fit for `response_action: errors`.
+        arguments: All edited arguments; None if there are errors.
+        errors: A sentence for each block id, for `response_action: errors`.
     """
 
     arguments: dict[str, Any] | None = None
@@ -47,18 +47,18 @@ class EditResult:
 
 
 class _FieldError(ValueError):
-    """A person's typed value does not fit; the text is for that person."""
+    """A typed value is invalid; the text is for the person who typed it."""
 
 
 def read_fields(
     fields: Sequence[Field], values: Values, *, is_new: bool = False
 ) -> tuple[dict[Path, object], dict[str, str]]:
-    """Read inputs.
+    """Parse inputs.
 
     Args:
-        fields: Of the inputs.
-        values: As they were sent.
-        is_new: Whether the form started empty, so that what is needed must be given.
+        fields: The fields of the inputs.
+        values: The submitted values.
+        is_new: Whether the form started empty, so that required values must be given.
 
     Returns:
         The values by path, and the errors by block.
@@ -75,7 +75,7 @@ def read_fields(
 
 
 def _needed(field: Field, value: object) -> object:
-    """Return the value of an input that was left empty, when its value is needed."""
+    """Return the value of an empty input if it is required."""
     if value is not Missing.MISSING or not field.required:
         return value
     if field.nullable:
@@ -86,14 +86,14 @@ def _needed(field: Field, value: object) -> object:
 
 
 def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
-    """Put faults at their inputs.
+    """Assign faults to inputs.
 
     Args:
-        found: For each JSON pointer into the arguments one sentence.
-        fields: Of the inputs that are shown.
+        found: A sentence for each JSON pointer into the arguments.
+        fields: The shown fields.
 
     Returns:
-        For each block id one sentence. What belongs to no input stands at the first one.
+        A sentence for each block id. Faults without an input are assigned to the first one.
     """
     blocks = {
         field.path: field.block_ids[0] for field in fields if field.kind is not FieldKind.FIXED
@@ -109,11 +109,11 @@ def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
 
 
 def _nearest(blocks: Mapping[Path, str], names: Path) -> tuple[str, Path]:
-    """The input that a fault belongs to, and the names in it; empty where it belongs to none."""
+    """Return the block of a fault, and the names within it; empty if it has no block."""
     for length in range(len(names), 0, -1):
         if names[:length] in blocks:
             return blocks[names[:length]], names[length:]
-    for length in range(len(names), 0, -1):  # an object: the first of its inputs
+    for length in range(len(names), 0, -1):  # for an object: its first input
         for path, block_id in blocks.items():
             if path[:length] == names[:length]:
                 return block_id, names[length:]
@@ -130,7 +130,7 @@ def _read(field: Field, values: Values) -> object:
 
 
 def _joined(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The parts of a long text as one."""
+    """Join the parts of a long text."""
     texts = [state.get("value") or "" for state in states]
     if not all(isinstance(text, str) and len(text) <= MOST_TEXT for text in texts):
         raise _FieldError(say("error.part_long", n=f"{MOST_TEXT:,}"))
@@ -138,7 +138,7 @@ def _joined(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _emptied(field: Field) -> object:
-    """The value of an input that has nothing in it."""
+    """Return the value of an empty input."""
     if not field.initial and field.value in (Missing.MISSING, None, "", []):
         return field.value
     if field.kind is FieldKind.LIST:
@@ -212,7 +212,7 @@ def _json(_field: Field, text: str) -> object:
 
 
 def _where(error: Exception) -> str:
-    """The place of a fault in a JSON text."""
+    """Return the position of a fault in a JSON text."""
     if isinstance(error, json.JSONDecodeError):
         return say("error.json_line", n=error.lineno)
     return say("error.json_deep")

@@ -1,4 +1,4 @@
-"""JSON schema as far as forms need it: references, nullable types, and a check with plain words."""
+"""JSON schema for forms: references, nullable types, and checks with plain words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _is_datetime(value: object) -> bool:
 def _pattern(
     _validator: object, pattern: str, value: object, _schema: object
 ) -> Iterator[ValidationError]:
-    """Match a pattern, but never for long: the value comes from a form."""
+    """Check a pattern within a time limit, because the value comes from a form."""
     if not isinstance(value, str):
         return
     if len(value) > _PATTERN_TEXT:
@@ -56,7 +56,7 @@ def _pattern(
     try:
         found = re.search(pattern, value)
     except re.error:
-        return  # written for another engine; the tool's own validation decides
+        return  # unsupported syntax: the tool's own validation decides
     if found is None:
         yield ValidationError("does not match")
 
@@ -70,7 +70,7 @@ _COMPARED: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 
 
 def _limit(rule: str) -> Callable[..., Iterator[ValidationError]]:
-    """Hold a limit against numbers, and against decimals that are written as text."""
+    """Return a check of a limit for numbers, and for decimals that are texts."""
     holds = _COMPARED[rule]
 
     def check(
@@ -102,15 +102,15 @@ _Validator: Any = extend(  # type: ignore[no-untyped-call]
 
 
 def resolve(node: object, root: Schema) -> tuple[dict[str, Any], bool]:
-    """Follow references and take null apart.
+    """Resolve references and separate null from a schema.
 
     Args:
         node: A part of a schema.
-        root: The whole schema; references lead into it alone.
+        root: The whole schema, to which references are limited.
 
     Returns:
-        The part as it applies to values other than null, and whether null is allowed. What
-        cannot be made simple is returned as it is.
+        The schema of values other than null, and whether null is allowed. A schema that cannot be
+        simplified is returned unchanged.
     """
     part = dict(node) if isinstance(node, Mapping) else {}
     nullable = False
@@ -125,7 +125,7 @@ def resolve(node: object, root: Schema) -> tuple[dict[str, Any], bool]:
 
 
 def check_schema(schema: Schema) -> bool:
-    """Tell whether this is a JSON schema of an object."""
+    """Whether the value is a JSON schema of an object."""
     try:
         return _is_of_object(json.dumps(schema))
     except (TypeError, ValueError, RecursionError):
@@ -134,7 +134,7 @@ def check_schema(schema: Schema) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_of_object(text: str) -> bool:
-    """The same of a schema as text: each card of a tool asks about one and the same."""
+    """Check a schema as text; cached, since all cards of a tool have the same schema."""
     schema = json.loads(text)
     try:
         _Validator.check_schema(schema)
@@ -146,15 +146,15 @@ def _is_of_object(text: str) -> bool:
 def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Check arguments against their schema.
 
-    The tool's own validation has the last word; this one finds where a fault belongs.
+    The tool's own validation decides; this check finds the input that a fault belongs to.
 
     Args:
         schema: JSON schema of an object.
         arguments: The arguments.
 
     Returns:
-        For each fault its JSON pointer (`/replicas`, `/tags/0`; empty for the whole) and one plain
-        sentence; empty when there is none.
+        A plain sentence for the JSON pointer of each fault (`/replicas`, `/tags/0`; empty for the
+        whole); empty if there is none.
     """
     validator = _Validator(schema, registry=Registry(), format_checker=_FORMATS)
     found: dict[str, str] = {}
@@ -168,7 +168,7 @@ def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, s
 
 
 def pointer(*names: object) -> str:
-    """Write a JSON pointer."""
+    """Return a JSON pointer."""
     return "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
@@ -205,7 +205,7 @@ def _target(reference: object, root: Schema) -> dict[str, Any] | None:
 
 
 def _deepest(error: ValidationError) -> ValidationError:
-    """Of alternatives, take the fault of the first that is not null."""
+    """Return the fault of the first alternative that is not null."""
     while error.context:
         branches = [inner for inner in error.context if inner.schema != {"type": "null"}]
         error = branches[0] if branches else error.context[0]
@@ -233,7 +233,7 @@ _KINDS = {
     "object": "error.type_object",
     "null": "error.type_nothing",
 }
-"""Types of JSON, each with the key of the text that asks for one."""
+"""JSON types, each with the key of the text that asks for it."""
 _FORMAT_WORDS = {
     "decimal": "error.number",
     "date": "error.date",
@@ -280,7 +280,7 @@ def _words(error: ValidationError) -> str:
 
 
 def _right_form(schema: Schema) -> str:
-    """Say what form a text has to have, by its example or by its description."""
+    """Describe the required form of a text, by its example or description."""
     if example := _example(schema):
         return say("error.like", example=example)
     what = schema.get("description")
@@ -290,7 +290,7 @@ def _right_form(schema: Schema) -> str:
 
 
 def _example(schema: Schema) -> str:
-    """A short text that a schema gives as an example; empty where it gives none."""
+    """Return a short example from a schema; empty if there is none."""
     found = schema.get("examples")
     examples = found if isinstance(found, list) else [schema.get("default")]
     for one in examples:
