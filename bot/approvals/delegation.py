@@ -257,7 +257,7 @@ def _check_time(until_ms: int, now_ms: int) -> None:
     """Refuse a time that is in the past or too far ahead.
 
     Raises:
-        RefusalError: With words for that.
+        RefusalError: With the reason.
     """
     if until_ms <= now_ms:
         words = say("refuse.time_over")
@@ -272,7 +272,7 @@ def _check_delegate(new: DelegationRecord, people: Mapping[str, Problem | None])
     """Refuse a delegate who is the owner or not an active member.
 
     Raises:
-        RefusalError: With words for that.
+        RefusalError: With the reason.
     """
     if new.delegate_id == new.owner_id:
         words = say("refuse.delegate_self")

@@ -66,7 +66,7 @@ class Means:
         The caller then calls `Approvals.follow_up`.
 
         Returns:
-            The approval as stored. `Approvals.follow_up` does the rest.
+            The approval as stored.
 
         Raises:
             RefusalError: The person could not decide it, another person has claimed it, or they

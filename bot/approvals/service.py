@@ -212,7 +212,7 @@ class Approvals:
         The caller then calls `follow_up`, which alerts the approvers.
 
         Returns:
-            The approval as decided. `follow_up` does the rest: those who should decide are told.
+            The approval as decided.
 
         Raises:
             UserFacingError: The person may not, the reasons are too short, or it has ended.
@@ -232,7 +232,7 @@ class Approvals:
         The caller then calls `follow_up`.
 
         Returns:
-            The approval as stored. `follow_up` does the rest.
+            The approval as stored.
 
         Raises:
             UserFacingError: The person has no vote there, or it is decided.
@@ -252,7 +252,7 @@ class Approvals:
         The caller then calls `follow_up`.
 
         Returns:
-            The approval as stored. `follow_up` does the rest.
+            The approval as stored.
 
         Raises:
             ApprovalClosedError: It has already ended.

@@ -560,7 +560,7 @@ def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
     """Return the approval with its current votes and their decision."""
     approval, ballot, result = poll.approval, poll.result.ballot, poll.result
     claim = approval.claim_json
-    if claim and result.vote is not None:  # the approver has looked at the approval
+    if claim and result.vote is not None:  # the claimant has voted
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
     status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
     if result.decision is not None and decision is not None:

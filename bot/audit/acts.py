@@ -37,7 +37,7 @@ class Act(StrEnum):
     ESCALATED = "escalated"
     """More groups can approve, because the request was undecided."""
     CLAIMED = "claimed"
-    """A person said that they look at the request."""
+    """A person said that they are looking into the request."""
     CLAIM_ENDED = "claim_ended"
     """A person claimed the request."""
     SNOOZED = "snoozed"

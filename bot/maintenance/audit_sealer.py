@@ -156,10 +156,10 @@ async def prune(storage: Storage, team_id: str, *, before_ms: int, owner: str, c
     """Delete the beginning of a chain, before a checkpoint.
 
     Returns:
-        How many entries were deleted.
+        The number of deleted entries.
 
     Raises:
-        BotError: The checkpoint is not sealed yet: nothing was deleted.
+        BotError: The checkpoint is not sealed yet, so no entry was deleted.
     """
     last: Link | None = None
     count = 0

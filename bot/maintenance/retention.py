@@ -165,7 +165,7 @@ class Forgetting:
         """Delete people without preferences and without recent messages; return the count.
 
         Returns:
-            How many there were.
+            The number of deleted people.
         """
         total = 0
         while erased := await self.storage.people.erase(before_ms=before_ms, limit=PIECE):

@@ -162,11 +162,7 @@ class NotificationPreferences:
         return found
 
     async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
-        """Return the people who want cards by direct message; empty if unreadable.
-
-        Returns:
-            Their ids; nobody while it cannot be read: they are told as anybody is.
-        """
+        """Return the people who want cards by direct message; empty if unreadable."""
         if not people:
             return frozenset()
         try:

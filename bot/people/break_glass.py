@@ -30,8 +30,8 @@ async def why_not_break(
 ) -> RefusalCode | None:
     """Return why a person may not break glass, or None. Requesters may, too.
 
-    People whom the rule excludes by group may not: exclusion names them, not their part in this
-    call.
+    Exclusion of a group by the rule applies here, too, because it concerns its people and not their
+    part in this call.
 
     Raises:
         DirectoryError: A look-up failed.

@@ -105,7 +105,7 @@ class ApprovalClosing:
         """Cancel an undecided approval; revoke an approved one that runs nothing any more.
 
         Returns:
-            The approval as it is decided.
+            The approval with its decision.
         """
         while approval.status is Status.PENDING:
             ended = await self._call_off(approval, *called_off)

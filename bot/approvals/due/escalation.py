@@ -427,7 +427,7 @@ def _sleeps_through(approval: Approval, plan: EscalationPlan) -> bool:
 
 
 def _place(approval: Approval, terms: Terms) -> str:
-    """Return where the cards go. Nobody but the requester can read a direct message."""
+    """Return where the cards go. Only the requester can read a direct message."""
     if is_direct(approval):
         return DM
     return "" if terms.route in {THREAD, approval.channel_id} else terms.route

@@ -2,7 +2,7 @@
 
 `messages` handles all others. Each message is posted once, links to the card, and is edited when it
 is obsolete. A post is stored before it is attempted, so it can be searched for after a crash. A new
-reminder replaces the previous message, because edited messages notify nobody.
+reminder replaces the previous message, because an edited message sends no notification.
 """
 
 from __future__ import annotations

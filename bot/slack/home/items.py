@@ -46,8 +46,8 @@ class ShownNames:
     """Names of people and channels; ids if unknown.
 
     Attributes:
-        people: By Slack user id.
-        channels: By id, with `#`; empty for a direct message.
+        people: Names by Slack user id.
+        channels: Names by id, with `#`; empty for a direct message.
     """
 
     people: Mapping[str, str]
