@@ -31,6 +31,7 @@ from agents.core.errors import (
 from agents.graph import NotAnsweredError
 from bot.audit.acts import Act
 from bot.audit.entries import note
+from bot.clock import milliseconds
 from bot.config.durations import format_duration
 from bot.errors import DeliveryError, DirectoryError, RunEndedError, TurnCrashedError
 from bot.leases import LEASE, THREAD_RETRY, ClaimedRecord, ClaimedWork
@@ -195,24 +196,42 @@ class Threads:
         try:
             with about(thread_id=thread.thread_id):
                 retry_ms = await self._work_on_what_is_read(work)
+            here.is_wanted = False  # later requests woke the thread before this release
+            return await self.storage.threads.release(
+                thread.thread_id,
+                fence=thread.fence,
+                wakes=thread.wakes,
+                now_ms=self.clock(),
+                retry_ms=retry_ms,
+                ends_turn=work.has_ended_turn,
+            )
         except asyncio.CancelledError:
             await self._hand_over(thread)
             raise
-        here.is_wanted = False  # later requests woke the thread before this release
-        return await self.storage.threads.release(
-            thread.thread_id,
-            fence=thread.fence,
-            wakes=thread.wakes,
-            now_ms=self.clock(),
-            retry_ms=retry_ms,
-            ends_turn=work.has_ended_turn,
-        )
+        except StoreUnavailableError:
+            await self._put_off(thread)
+            raise
 
     async def _hand_over(self, thread: Thread) -> None:
         """Release the lease of cancelled work, so another process can continue."""
         with suppress(StorageError):  # otherwise the lease expires
             await self.storage.threads.release(
                 thread.thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
+            )
+
+    async def _put_off(self, thread: Thread) -> None:
+        """Release the lease after a store failure, which must not count as a process crash.
+
+        The work is due when the lease would have expired, so that late writes come first.
+        """
+        now = self.clock()
+        with suppress(StorageError):  # otherwise the lease expires
+            await self.storage.threads.release(
+                thread.thread_id,
+                fence=thread.fence,
+                wakes=thread.wakes,
+                now_ms=now,
+                retry_ms=now + milliseconds(self.lease),
             )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:

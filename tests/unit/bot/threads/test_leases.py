@@ -210,3 +210,34 @@ async def test_a_thread_that_crashes_each_time_that_it_is_given_up_is_set_aside(
 
     assert office.shown() == []
     assert await storage.threads.count_due(now_ms=office.clock()) == 0
+
+
+@pytest.mark.parametrize("step", ["checkpoints.save", "threads.release"])
+async def test_i4_a_process_that_outlives_faults_of_its_store_has_not_died_of_the_thread(
+    storage: SqliteStorage, step: str
+) -> None:
+    """A disk is full, or a server is changed, in the middle of the work, four times in a row."""
+    office = Office(storage, [say("Hello.")] * 9)
+    name, _, method = step.partition(".")
+    store = getattr(storage, name)
+    whole, faults = getattr(store, method), [StoreUnavailableError("gone")] * 4
+
+    async def fails(*args: object, **more: object) -> object:
+        if faults:
+            raise faults.pop()
+        return await whole(*args, **more)
+
+    setattr(store, method, fails)
+    thread_id = await office.inbox.receive(an_incoming(ASK))
+    assert thread_id is not None
+    while faults:
+        with pytest.raises(StoreUnavailableError):
+            await office.threads.work(thread_id)
+        assert await office.sweep.tick() == 0  # the store is left alone for a while
+        office.clock.forward(seconds=15)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    assert office.shown() == ["Hello."]
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms, thread.was_cut_off) == (False, None, False)
