@@ -13,6 +13,7 @@ from pydantic_ai.messages import ModelResponse
 from agents import InterruptContext, ResumeError, ResumeParams, Runner
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import NothingPendingError, UnknownInterruptError
+from agents.core.journal import has_last_answer
 from agents.core.messages import read_log, text_of
 from agents.runs.document import OpenRun
 from bot.approvals.due.worker import ApprovalWorker
@@ -152,6 +153,17 @@ class Turns:
         """Close approvals of ended turns."""
         if thread.turn:  # no approvals before the first turn
             await self._settlement.close(thread)
+
+    async def has_answered(self, thread: Thread) -> bool:
+        """Whether the agent has given the open turn's last answer: it only has to be told, and end.
+
+        Raises:
+            CheckpointDecodeError: The journal of its run is damaged.
+        """
+        stored = await self.storage.checkpoints.load(thread.checkpoint_id)
+        if stored is None or not thread.turn_open:
+            return False
+        return stored.status is CheckpointStatus.CLOSED or has_last_answer(stored.journal)
 
     async def clear_status(self, thread: Thread) -> None:
         """Remove the typing status that a crashed process may have left."""

@@ -61,6 +61,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 6
 MAX_CRASHES = 3
 """Maximum number of attempts of a turn during which the process dies."""
+MAX_CRASHES_AFTER_ANSWER = 5
+"""The same, of a turn whose agent has given its last answer: people may have read that already."""
 MAX_CRASHES_AT_END = 3
 """Number of crashes while ending a turn, after which its thread is quarantined."""
 CRASH_PATIENCE_S = 30.0
@@ -343,12 +345,24 @@ class Threads:
 
     async def _attempt(self, work: ThreadPass) -> None:
         thread = work.thread
-        if thread.crashes + thread.was_cut_off >= MAX_CRASHES:
-            raise TurnCrashedError(MAX_CRASHES)
+        await self._check_crashes(thread)
         await self._advance(work)
         self._left[thread.thread_id] = LeftOver(
             fence=thread.fence, made_ms=thread.created_ms, running=work.running
         )
+
+    async def _check_crashes(self, thread: Thread) -> None:
+        """Begin nothing more of a turn during which processes died again and again.
+
+        Raises:
+            TurnCrashedError: So it is.
+        """
+        crashes = thread.crashes + thread.was_cut_off
+        if crashes < MAX_CRASHES:
+            return
+        most = MAX_CRASHES_AFTER_ANSWER if await self.turns.has_answered(thread) else MAX_CRASHES
+        if crashes >= most:
+            raise TurnCrashedError(most)
 
     async def _advance(self, work: ThreadPass) -> None:
         if work.thread.restored_era:

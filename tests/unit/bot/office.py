@@ -320,6 +320,7 @@ class Office:
             outbox=self.outbox,
             clock=self.clock,
             owner=self.owner,
+            sleep=self._sleep_not,
             summaries=Summaries(self.storage, self.notices, self.clock),
         )
 

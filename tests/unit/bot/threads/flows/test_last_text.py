@@ -13,6 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart,
 from agents import AgentEvent, AgentInput, ChatModelAgent, make_message
 from agents.agent import function_agent
 from agents.core.messages import read_log, text_of
+from agents.middlewares.base import Middleware
 from agents.models import AnsweringModel, call, say
 from bot.errors import DeliveryError
 from storage.base import Storage
@@ -47,6 +48,13 @@ class MortalSlack:
         return ts
 
 
+class Deadly(Middleware):
+    """Ends the process when the agent has said its last text."""
+
+    async def after_agent(self, text: str) -> None:
+        raise KilledError
+
+
 @dataclass
 class Payment:
     """A payment that is asked for, approved and told of, by one bot after the other.
@@ -57,6 +65,7 @@ class Payment:
         notifier: What stands in Slack.
         answers: How often the model was asked for the last text; it never says the same again.
         ran: What the tool has done.
+        middlewares: Of the agent.
     """
 
     storage: Storage
@@ -64,6 +73,7 @@ class Payment:
     notifier: FakeNotifier = field(default_factory=lambda: FakeNotifier(is_brief=True))
     answers: int = 0
     ran: list[tuple[str, object]] = field(default_factory=list)
+    middlewares: tuple[Middleware, ...] = ()
 
     def office(self, life: Planned, owner: str) -> Office:
         """A bot."""
@@ -74,6 +84,7 @@ class Payment:
                 name="A",
                 model=AnsweringModel(self._answer, name="payer"),
                 tools=office._tools(),
+                middlewares=self.middlewares,
             ),
             clock=self.clock,
             notifier=cast(FakeNotifier, MortalSlack(life, self.notifier)),
@@ -185,6 +196,37 @@ async def test_a_last_text_stands_once_though_the_next_bot_dies_as_well(is_after
             await payment.goes_on(dies(step, is_after=is_after))
             await payment.expect_one_text()
             assert payment.answers == 1
+
+
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+async def test_i9_a_turn_whose_answer_stands_is_not_told_as_failed_after_three_deaths(
+    is_after: bool,
+) -> None:
+    """All that is left of it is to be ended: no agent, model or tool works in it any more."""
+    async with a_payment() as payment:
+        said = (await the_steps(payment)).index(SAID) + 1
+    for step in range(1, 12):
+        async with a_payment() as payment:
+            await payment.dies(said, is_after=True)
+            await payment.goes_on(*[dies(step, is_after=is_after) for _ in range(2)])
+            await payment.expect_one_text()
+            assert payment.answers == 1
+
+
+async def test_i4_a_turn_that_ends_its_bot_each_time_it_is_ended_is_given_up_in_words(
+    payment: Payment,
+) -> None:
+    """Its answer stands, and something of the agent follows that no process survives."""
+    payment.middlewares = (Deadly(),)
+    office = await payment.asked(Planned())
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval())
+    office.queue.drop()
+    await payment.goes_on(*[Planned() for _ in range(4)])
+    assert list(payment.notifier.texts) == [KEY, f"{THREAD_ID}#1:failed"]
+    assert "This stopped my process 5 times" in payment.notifier.texts[f"{THREAD_ID}#1:failed"]
+    thread = await payment.storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
 
 
 async def test_what_another_bot_says_is_on_record(payment: Payment) -> None:
