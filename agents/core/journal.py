@@ -259,7 +259,7 @@ def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotic
 def has_last_answer(entries: Iterable[str]) -> bool:
     """Whether a journal ends with an answer of the root agent's model that calls no tool.
 
-    Then the run has nothing left to do but to tell it, and to end.
+    The run then only has to emit the answer and end.
 
     Raises:
         CheckpointDecodeError: It is damaged.

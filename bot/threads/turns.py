@@ -155,7 +155,7 @@ class Turns:
             await self._settlement.close(thread)
 
     async def has_answered(self, thread: Thread) -> bool:
-        """Whether the agent has given the open turn's last answer: it only has to be told, and end.
+        """Return whether the agent has given its last answer in the open turn.
 
         Raises:
             CheckpointDecodeError: The journal of its run is damaged.

@@ -62,7 +62,7 @@ MAX_ATTEMPTS = 6
 MAX_CRASHES = 3
 """Maximum number of attempts of a turn during which the process dies."""
 MAX_CRASHES_AFTER_ANSWER = 5
-"""The same, of a turn whose agent has given its last answer: people may have read that already."""
+"""The same for a turn whose agent has given its last answer, which people may have read."""
 MAX_CRASHES_AT_END = 3
 """Number of crashes while ending a turn, after which its thread is quarantined."""
 CRASH_PATIENCE_S = 30.0
@@ -224,8 +224,10 @@ class Threads:
     async def _put_off(self, thread: Thread) -> None:
         """Release the lease after a store failure, which must not count as a process crash.
 
-        The work is due when the lease would have expired, so that late writes come first.
+        The work is due when the lease would have expired, so that late writes come first; and
+        later each time, as it may ask a model again.
         """
+        wait_ms = THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id)
         now = self.clock()
         with suppress(StorageError):  # otherwise the lease expires
             await self.storage.threads.release(
@@ -233,7 +235,7 @@ class Threads:
                 fence=thread.fence,
                 wakes=thread.wakes,
                 now_ms=now,
-                retry_ms=now + milliseconds(self.lease),
+                retry_ms=now + max(wait_ms, milliseconds(self.lease)),
             )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
@@ -352,10 +354,10 @@ class Threads:
         )
 
     async def _check_crashes(self, thread: Thread) -> None:
-        """Begin nothing more of a turn during which processes died again and again.
+        """Stop a turn during which the process died too often.
 
         Raises:
-            TurnCrashedError: So it is.
+            TurnCrashedError: It did.
         """
         crashes = thread.crashes + thread.was_cut_off
         if crashes < MAX_CRASHES:

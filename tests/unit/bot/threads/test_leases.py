@@ -234,7 +234,7 @@ async def test_i4_a_process_that_outlives_faults_of_its_store_has_not_died_of_th
         with pytest.raises(StoreUnavailableError):
             await office.threads.work(thread_id)
         assert await office.sweep.tick() == 0  # the store is left alone for a while
-        office.clock.forward(seconds=15)
+        office.clock.forward(minutes=2)
     await office.sweep.tick()
     await office.queue.run()
 
