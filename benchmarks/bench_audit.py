@@ -23,7 +23,6 @@ from storage.chain import GENESIS, NO_KEY, Seal, Verdict, Verifier
 from storage.codec import AUDIT
 from storage.records import AuditEntry
 from storage.sqlite import SqliteStorage
-from storage.sqlite.database import inserts
 from tests.contract.builders import an_approval
 
 APPROVALS, ACTS, ROUNDS = 100, ("requested", "decided", "resumed", "started", "executed"), 5
@@ -38,7 +37,10 @@ class Unchained(SqliteStorage):
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
         """Keep entries as before there was a chain."""
-        await self._database.fetch_together(inserts("audit", AUDIT, entries))
+        columns = ", ".join(AUDIT.names)
+        values = ", ".join(f":{name}" for name in AUDIT.names)
+        sql = f"INSERT INTO audit ({columns}) VALUES ({values})"
+        await self._database.fetch_together([(sql, AUDIT.encode(entry)) for entry in entries])
 
 
 def chain(count: int, seal: Seal) -> list[Form]:

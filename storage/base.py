@@ -150,12 +150,12 @@ class Storage(Protocol):
         """
         ...
 
-    async def count_unreadable(self, *, now_ms: int) -> int:
-        """Count the due threads, approvals and whispers that this release cannot read."""
+    async def count_unreadable(self) -> int:
+        """Count the documents that this release cannot read."""
         ...
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        """Name what cannot be read of what has yet to be done; for people, and slow."""
+        """Name documents that this release cannot read."""
         ...
 
     async def close(self) -> None:

@@ -1,75 +1,48 @@
-"""Records to flat rows and back: the stored form that both adapters share.
+"""The stored form of what is no document: entries of the audit, checkpoints, and texts.
 
-A row maps field names to texts, integers, booleans and None, and has the schema version in `v`.
-Anything deeper (a decision, the detail of an audit entry) is one field with JSON text. A row that
-this program does not understand is an error, never a guess.
+A row maps field names to texts, integers, booleans and None, and has the schema version in `v`. The
+detail of an entry is one field with JSON text. A row that this program does not understand is an
+error, never a guess.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 from agents.core.checkpoint import (
-    SCHEMA_VERSION as RUN_VERSION,
     CheckpointStatus,
     StoredCheckpoint,
 )
 from storage.errors import RecordFormatError, RecordRefusedError
-from storage.records import (
-    SCHEMA_VERSION,
-    Approval,
-    ApprovalHead,
-    AuditEntry,
-    Decision,
-    Kind,
-    Message,
-    MessageStatus,
-    Post,
-    Status,
-    Thread,
-    Whisper,
-)
-
-logger = logging.getLogger(__name__)
+from storage.records import SCHEMA_VERSION, AuditEntry
 
 Scalar = str | int | bool | None
 Row = dict[str, Scalar]
 
-Record = TypeVar(
-    "Record",
-    bound=Thread | Message | Approval | ApprovalHead | Post | Whisper | AuditEntry | Decision,
-)
 
-
-class Codec(Generic[Record]):
-    """Turns records of one kind into rows, and rows into records.
+class AuditCodec:
+    """Turns entries of the audit into rows, and rows into entries.
 
     Attributes:
-        kind: What the record is, in words, for errors.
-        key: Name of the field that identifies a record; empty when there is none.
-        added: Fields that records of earlier releases lack; they have defaults.
+        kind: What an entry is, in words, for errors.
+        key: Name of the field that identifies an entry.
         names: Names of all columns, `v` first.
     """
 
-    def __init__(
-        self, kind: str, record: type[Record], *, key: str = "", added: Collection[str] = ()
-    ) -> None:
-        self.kind = kind
-        self.key = key
-        self.added = frozenset(added)
-        self._record = record
-        hints = get_type_hints(record)
-        self._readers = {field.name: _reader(hints[field.name]) for field in fields(record)}
+    kind = "audit entry"
+    key = "entry_id"
+
+    def __init__(self) -> None:
+        hints = get_type_hints(AuditEntry)
+        self._readers = {field.name: _reader(hints[field.name]) for field in fields(AuditEntry)}
         self.names = ("v", *self._readers)
 
-    def encode(self, record: Record) -> Row:
-        """Make the row of a record.
+    def encode(self, record: AuditEntry) -> Row:
+        """Make the row of an entry.
 
         Raises:
             RecordRefusedError: A value is not JSON data.
@@ -83,32 +56,17 @@ class Codec(Generic[Record]):
             raise RecordRefusedError(f"the {self.kind} is not JSON data") from error
         return row
 
-    def decode(self, row: Mapping[str, object]) -> Record:
-        """Make the record of a row.
+    def decode(self, row: Mapping[str, object]) -> AuditEntry:
+        """Make the entry of a row.
 
         Raises:
             RecordFormatError: The row has an unknown version, or a field makes no sense.
         """
-        found = row.get(self.key) if self.key else ""
+        found = row.get(self.key)
         record_id = found if isinstance(found, str) else ""
         check_version(self.kind, row.get("v"), record_id)
-        values: dict[str, Any]
-        try:  # a row of this release, and whole, as nearly all are
-            values = {name: read(row[name]) for name, read in self._readers.items()}
-        except (KeyError, TypeError, ValueError, RecursionError):
-            values = self._read_each(row, record_id)
-        return self._record(**values)
-
-    def _read_each(self, row: Mapping[str, object], record_id: str) -> dict[str, Any]:
-        """Read a row that lacks something, one field after the other.
-
-        Raises:
-            RecordFormatError: A field makes no sense; it is named.
-        """
         values: dict[str, Any] = {}
         for name, read in self._readers.items():
-            if name in self.added and name not in row:
-                continue  # written before there was such a field: its default holds
             try:
                 values[name] = read(row.get(name))
             except (TypeError, ValueError, RecursionError) as error:
@@ -116,19 +74,7 @@ class Codec(Generic[Record]):
                 raise RecordFormatError(
                     self.kind, SCHEMA_VERSION, fault, record_id=record_id
                 ) from error
-        return values
-
-    def legible(self, rows: Iterable[Mapping[str, object]]) -> list[Record]:
-        """Make the records of rows; those that cannot be read are passed over."""
-        found: list[Record] = []
-        for row in rows:
-            try:
-                found.append(self.decode(row))
-            except RecordFormatError as error:
-                logger.warning(
-                    "skipped an unreadable record: %s", error, extra={"action": "storage"}
-                )
-        return found
+        return AuditEntry(**values)
 
 
 def check_version(kind: str, version: object, record_id: str = "") -> None:
@@ -146,11 +92,6 @@ def check_version(kind: str, version: object, record_id: str = "") -> None:
         raise RecordFormatError(kind, version, record_id=record_id)
 
 
-def decision_text(decision: Decision) -> str:
-    """Make the stored form of a decision: JSON text with a version of its own."""
-    return json.dumps(DECISIONS.encode(decision), separators=(",", ":"))
-
-
 _AS_THEY_ARE = frozenset({str, int, bool, type(None)})
 """Types of values that rows hold; known without a look at each class that they may be of."""
 
@@ -161,8 +102,6 @@ def _scalar(value: object) -> Scalar:
             return value.value
         case None | str() | int():
             return value
-        case Decision():
-            return decision_text(value)
         case _:
             return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
@@ -198,21 +137,11 @@ def _object(value: object) -> dict[str, object]:
     return found
 
 
-def _decision_or_none(value: object) -> Decision | None:
-    if value is None:
-        return None
-    try:
-        return DECISIONS.decode(_object(value))
-    except RecordFormatError as error:
-        raise ValueError from error
-
-
 _READERS: dict[object, Callable[[object], object]] = {
     str: _text,
     int: _number,
     bool: _flag,
     int | None: _number_or_none,
-    Decision | None: _decision_or_none,
     dict[str, object]: _object,
 }
 
@@ -223,77 +152,7 @@ def _reader(hint: Any) -> Callable[[object], object]:
     return _READERS[hint]
 
 
-DECISIONS = Codec("decision", Decision)
-THREADS = Codec("thread", Thread, key="thread_id")
-MESSAGES = Codec("message", Message, key="message_id")
-APPROVALS = Codec("approval", Approval, key="approval_id")
-HEADS = Codec("approval", ApprovalHead, key="approval_id")
-"""Reads a part of what `APPROVALS` writes."""
-REBOUND = (
-    "rule",
-    "title",
-    "preview",
-    "arguments_json",
-    "schema_json",
-    "digest",
-    "approvers_json",
-    "self_approval",
-    "backups_json",
-    "members_json",
-    "ruling_json",
-    "original_json",
-    "edited_by",
-    "editors_excluded",
-    "editors_json",
-    "edit_json",
-    "voided_json",
-    "counted_json",
-    "stuck",
-    "expires_ms",
-    "remind_ms",
-    "escalate_ms",
-    "terms_json",
-    "policy_file",
-    "votes_json",
-    "stage",
-    "steps",
-    "ladder_ms",
-    "mentioned_json",
-    "claim_json",
-    "status",
-    "decision",
-)
-"""Fields of an approval that an edit changes while it waits; it may be the last that it needed."""
-VOTED = ("status", "decision", "votes_json", "stage", "claim_json")
-"""Fields of an approval that each vote changes."""
-ANNOTATED = ("claim_json", "snoozes_json", "dialog_json")
-"""Fields of an approval that people change beside their votes: who sees to it, who is left in peace
-until when, what was asked and answered about it."""
-RESTARTED = (
-    "ladder_ms",
-    "remind_ms",
-    "reminders",
-    "steps",
-    "escalate_ms",
-    "escalated_ms",
-    "escalation_told",
-)
-"""Fields of an approval whose reminders and escalation begin anew, with those who are asked now."""
-CLIMBED = (
-    "reminders",
-    "steps",
-    "escalate_ms",
-    "escalated_ms",
-    "mentioned_json",
-    "snoozes_json",
-    "cards_json",
-    "messages_json",
-    "ladder_json",
-)
-"""Fields of an approval that a step of its ladder changes."""
-POSTS = Codec("post", Post, key="post_id")
-WHISPERS = Codec("whisper", Whisper, key="whisper_id")
-AUDIT = Codec("audit entry", AuditEntry, key="entry_id")
+AUDIT = AuditCodec()
 
 
 def stored_checkpoint(
@@ -366,19 +225,3 @@ def _changes(value: object) -> tuple[str, ...]:
     if not isinstance(value, Sequence):
         raise TypeError(value)
     return tuple(map(_text, value))
-
-
-def _fingerprint(*codecs: Codec[Any]) -> str:
-    """A name for all that this release can read; another one for a release that reads more."""
-    shapes = [(codec.kind, codec.names) for codec in codecs]
-    words = [tuple(kind) for kind in (Kind, Status, MessageStatus, CheckpointStatus)]
-    text = json.dumps([SCHEMA_VERSION, RUN_VERSION, shapes, words])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-READER = _fingerprint(DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, AUDIT)
-"""Stands in `aside_by` of records that this release cannot read: it looks at them no more, and
-another release does. (Stored, but only ever compared with itself.)"""
-
-MAX_WHY = 300
-"""Characters that are kept of the reason why a record was set aside."""

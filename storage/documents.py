@@ -71,6 +71,8 @@ class Spec:
         key: The field that identifies a document.
         version: Schema version; one higher with each change that needs a migration.
         indexes: The indexes of the collection.
+        content: Fields that hardly ever change, beside the key; an update writes them, and their
+            indexes, only when they do.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Spec:
     key: str = "id"
     version: int = 1
     indexes: tuple[Index, ...] = ()
+    content: frozenset[str] = frozenset()
 
 
 class Document(BaseModel):
@@ -191,13 +194,24 @@ class Collection(Protocol[D]):
         """
         ...
 
-    async def replace(self, document: D, *, based_on: D, fence: int | None = None) -> D:
+    async def replace(
+        self,
+        document: D,
+        *,
+        based_on: D,
+        fence: int | None = None,
+        writes_due: bool = False,
+        releases: bool = False,
+    ) -> D:
         """Write a document if nobody has written it since `based_on` was read.
 
         Args:
             document: The document as it is to be.
             based_on: The document as it was read.
             fence: The token of a lease that has to be held.
+            writes_due: Whether the due time is written even where it is that of `based_on`: a
+                worker may have changed the column since.
+            releases: Whether the same write gives the lease back.
 
         Returns:
             The document as stored, with the next revision.
@@ -233,8 +247,32 @@ class Collection(Protocol[D]):
         """
         ...
 
-    async def count(self, where: Where) -> int:
-        """Count documents, without those that are quarantined."""
+    async def places(
+        self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
+    ) -> list[Place]:
+        """List documents without reading them: those that cannot be read are there, too.
+
+        The parameters are those of `find`.
+
+        Returns:
+            Of each, the values of its sort fields, and its key.
+        """
+        ...
+
+    async def count(self, where: Where, *, with_quarantined: bool = False) -> int:
+        """Count documents."""
+        ...
+
+    async def seal(
+        self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
+    ) -> int | None:
+        """Take the lease of a document that is not due, is free, and is as `where` says.
+
+        It need not be readable.
+
+        Returns:
+            The fencing token; None when it cannot be had.
+        """
         ...
 
     async def delete(self, where: Where, *, limit: int) -> int:
@@ -246,7 +284,7 @@ class Collection(Protocol[D]):
         ...
 
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
-        """Take the lease of a document that is due and free.
+        """Take the lease of a document that is due and free; it is due again when the lease ends.
 
         Returns:
             The document, with the lease; None when it is not due, is leased, or cannot be read.
@@ -255,6 +293,21 @@ class Collection(Protocol[D]):
 
     async def release(self, key: str, *, fence: int, due_ms: int | None) -> bool:
         """Give a lease back, and say when the document is due next; False when it was lost."""
+        ...
+
+    async def unseal(self, key: str, *, fence: int) -> None:
+        """Give the lease of a sealed document back, if it is held; its due time stays as it is."""
+        ...
+
+    async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
+        """Prolong a lease; False when it was lost."""
+        ...
+
+    async def quarantine(self, key: str, *, fence: int, why: str) -> bool:
+        """Leave a document alone of which something else cannot be read; False without the lease.
+
+        The lease is given back.
+        """
         ...
 
     async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
@@ -273,12 +326,14 @@ class Collection(Protocol[D]):
 _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
 
-async def update(
+async def update(  # noqa: PLR0913 - the parts of one write, given by name
     collection: Collection[D],
     found: D | str,
     change: Callable[[D], D | None],
     *,
     fence: int | None = None,
+    writes_due: bool = False,
+    releases: bool = False,
     patience_s: float = PATIENCE_S,
 ) -> D | None:
     """Change one document by a pure function of it.
@@ -293,6 +348,8 @@ async def update(
         change: Returns the document as it is to be; None to leave it as it is. Has no effects, and
             may be called several times. What it raises goes to the caller.
         fence: The token of a lease that has to be held.
+        writes_due: See `Collection.replace`.
+        releases: See `Collection.replace`.
         patience_s: How long to try.
 
     Returns:
@@ -307,19 +364,22 @@ async def update(
     known = None if isinstance(found, str) else found
     lock = _locks.setdefault((id(collection), key), asyncio.Lock())
     deadline = asyncio.get_running_loop().time() + patience_s
+    write = functools.partial(
+        collection.replace, fence=fence, writes_due=writes_due, releases=releases
+    )
     async with lock:
         if known is not None:
             with suppress(RecordConflictError):
                 changed = _tried(change, known)
                 if changed is not None:
-                    return await collection.replace(changed, based_on=known, fence=fence)
+                    return await write(changed, based_on=known)
         for attempt in range(1, 1_000_000):
             stored = await collection.get(key)
             changed = change(stored)
             if changed is None:
                 return None
             try:
-                return await collection.replace(changed, based_on=stored, fence=fence)
+                return await write(changed, based_on=stored)
             except RecordConflictError:
                 lost = fence is not None and isinstance(stored, WorkDocument)
                 if lost and not _is_held(await collection.get(key), fence):
@@ -345,6 +405,9 @@ def _is_held(document: Document, fence: int | None) -> bool:
     return document.fence == fence and document.leased_until_ms > 0
 
 
+_INT64 = 1 << 63
+
+
 def body_of(document: Document) -> dict[str, Any]:
     """Make the stored body of a document: JSON data, without what has its default.
 
@@ -354,14 +417,16 @@ def body_of(document: Document) -> dict[str, Any]:
         RecordRefusedError: It is not JSON data.
     """
     kind = type(document)
-    skipped = set(WORK_FIELDS) if issubclass(kind, WorkDocument) else set()
+    skipped = {"revision", *(WORK_FIELDS if issubclass(kind, WorkDocument) else ())}
     try:
         body = document.model_dump(mode="json", exclude_defaults=True, exclude=skipped)
-        missing = (indexed(kind) & kind.model_fields.keys()) - body.keys()
+        missing = {kind.spec.key, *indexed(kind)} & kind.model_fields.keys() - body.keys()
         if missing:
             body |= document.model_dump(mode="json", include=set(missing), exclude_none=True)
     except ValueError as error:
         raise RecordRefusedError(f"the {kind.spec.noun} is not JSON data") from error
+    if any(isinstance(value, int) and not -_INT64 <= value < _INT64 for value in body.values()):
+        raise RecordRefusedError(f"the {kind.spec.noun} has a number that is too large")
     return body
 
 
@@ -372,7 +437,7 @@ def indexed(kind: type[Document]) -> frozenset[str]:
     return frozenset(named) - {"id"} - (WORK_FIELDS if issubclass(kind, WorkDocument) else set())
 
 
-def read_document(kind: type[D], body: object, *, version: object, key: str, work: Row) -> D:
+def read_document(kind: type[D], body: object, *, version: object, key: str, columns: Row) -> D:
     """Make a document of its stored body.
 
     Args:
@@ -380,7 +445,7 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, wor
         body: JSON text.
         version: The schema version of the body.
         key: The key, for errors.
-        work: The columns of the engine that are fields of a work document.
+        columns: The columns of the engine that are fields of the document.
 
     Raises:
         RecordFormatError: The version is unknown, or the body makes no sense.
@@ -389,21 +454,20 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, wor
         raise RecordFormatError(kind.spec.noun, version, record_id=key)
     try:
         document = kind.model_validate_json(body)  # type: ignore[arg-type] # refused if no text
-        if work:
-            document = document.model_copy(update=_checked(work))
+        document = document.model_copy(update=_checked(columns))
     except (ValueError, TypeError, RecursionError) as error:
         fault = _fault_of(error)
         raise RecordFormatError(kind.spec.noun, version, fault, record_id=key) from error
     return document
 
 
-def _checked(work: Row) -> dict[str, Any]:
-    for name, value in work.items():
+def _checked(columns: Row) -> dict[str, Any]:
+    for name, value in columns.items():
         expected = str if name == "leased_by" else int
         is_right = isinstance(value, expected) and not isinstance(value, bool)
         if not is_right and not (name == "due_ms" and value is None):
             raise TypeError(name)
-    return dict(work)
+    return dict(columns)
 
 
 def _fault_of(error: Exception) -> str:

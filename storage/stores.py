@@ -5,11 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from storage.approvals import ApprovalDocument, ApprovalLists, ApprovalRecords
 from storage.documents import Collection, D, Document
+from storage.erasing import Ledgers, RetentionRecords, teams_of
+from storage.messages import (
+    InboxRecords,
+    MessageDocument,
+    PostDocument,
+    PostRecords,
+    WhisperDocument,
+    WhisperRecords,
+)
 from storage.people import DelegationStore, GrantStore, PeopleStore
+from storage.ports.audit import AuditStore
 from storage.records import DelegationRecord, Grant, PersonRecord, Unreadable
+from storage.restoring import CopyMarks, EraDocument, RestoreRecords
+from storage.threads import ThreadDocument, ThreadRecords
 
-KINDS: tuple[type[Document], ...] = (DelegationRecord, PersonRecord, Grant)
+KINDS: tuple[type[Document], ...] = (
+    ThreadDocument,
+    MessageDocument,
+    ApprovalDocument,
+    PostDocument,
+    WhisperDocument,
+    DelegationRecord,
+    PersonRecord,
+    Grant,
+    EraDocument,
+)
 """The kinds of documents that each database holds."""
 
 
@@ -27,26 +50,52 @@ class Stores:
     Args:
         database: Where the collections are.
         kinds: The kinds of documents that it holds.
+        audit: Where entries go that are written with approvals.
+        ledgers: What the database keeps of a thread beside its documents.
+        marks: What the database knows of being a copy.
     """
 
-    def __init__(self, database: Collections, kinds: Sequence[type[Document]]) -> None:
-        self.collections: list[Collection[Any]] = [database.collection(kind) for kind in kinds]
-        self.delegations = DelegationStore(database.collection(DelegationRecord))
-        self.people = PeopleStore(database.collection(PersonRecord))
-        self.grants = GrantStore(database.collection(Grant))
+    def __init__(
+        self,
+        database: Collections,
+        kinds: Sequence[type[Document]],
+        audit: AuditStore,
+        ledgers: Ledgers,
+        marks: CopyMarks,
+    ) -> None:
+        found: dict[str, Collection[Any]] = {
+            kind.spec.name: database.collection(kind) for kind in (*KINDS, *kinds)
+        }
+        self._known = [found[kind.spec.name] for kind in kinds]
+        self._teams = found["threads"]
+        self.threads = ThreadRecords(found["threads"])
+        self.inbox = InboxRecords(found["messages"])
+        self.approvals = ApprovalRecords(found["approvals"], audit)
+        self.lists = ApprovalLists(found["approvals"])
+        self.posts = PostRecords(found["posts"])
+        self.whispers = WhisperRecords(found["whispers"])
+        self.delegations = DelegationStore(found["delegations"])
+        self.people = PeopleStore(found["people"])
+        self.grants = GrantStore(found["grants"])
+        self.retention = RetentionRecords(found, ledgers)
+        self.restoring = RestoreRecords(found, marks)
 
-    async def recheck(self) -> None:
+    async def teams(self) -> set[str]:
+        """The workspaces that have threads."""
+        return set(await teams_of(self._teams))
+
+    async def reconsider(self) -> None:
         """Lift the quarantine of this release everywhere."""
-        for one in self.collections:
+        for one in self._known:
             await one.recheck()
 
-    async def count_quarantined(self) -> int:
+    async def count_unreadable(self) -> int:
         """Count the documents that this release cannot read."""
-        return sum([await one.count_quarantined() for one in self.collections])
+        return sum([await one.count_quarantined() for one in self._known])
 
-    async def quarantined(self, *, limit: int) -> list[Unreadable]:
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         """Name documents that this release cannot read."""
         found: list[Unreadable] = []
-        for one in self.collections:
+        for one in self._known:
             found += await one.quarantined(limit=limit - len(found))
         return found

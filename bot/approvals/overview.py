@@ -16,8 +16,9 @@ from bot.people.waiting import WaitingLook, Waits
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock
 from storage.base import Storage
+from storage.documents import Place
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.ports.lists import START, Place
+from storage.ports.lists import START
 from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Status, Thread
 
 PAGE = 100
@@ -245,7 +246,7 @@ class HomeDataReader:
             database_ms = round(steady_clock() - begin)
             pending = await self.storage.approvals.count_pending()
             first_ms = await self._first_ms(now)
-            unreadable = await self.storage.count_unreadable(now_ms=now)
+            unreadable = await self.storage.count_unreadable()
         except StorageError:
             return HealthSummary(database_ms=None, has_slack=has_slack)
         return HealthSummary(

@@ -26,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 PIECE = 200
 """Number of records per delete; other queries run in between."""
-_UNREADABLE = "its record cannot be read: see `countersign doctor`"
-
 PERMALINK = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<ts>[0-9]{11,})(?:\?(?P<query>\S*))?"
 )
@@ -90,11 +88,10 @@ class Forgetting:
         except RecordNotFoundError:
             if not set(counts) - {"audit"}:
                 raise
-            return Forecast(
-                thread_id=thread_id, counts=counts
-            )  # remains of a thread whose record is missing
-        except RecordFormatError:
-            return Forecast(thread_id=thread_id, counts=counts, refusal=_UNREADABLE)
+            return Forecast(thread_id=thread_id, counts=counts)  # what a lost thread has left
+        except RecordFormatError:  # nothing works on it, and the seal looks at its columns
+            refusal = await self._unfinished(thread_id)
+            return Forecast(thread_id=thread_id, counts=counts, refusal=refusal)
         return Forecast(thread_id=thread_id, counts=counts, refusal=await self._refusal(thread))
 
     async def forget(self, thread_id: str, *, how: str) -> Forecast:
@@ -110,10 +107,10 @@ class Forgetting:
         if forecast.refusal:
             return forecast
         now = self.clock()
-        thread = await self.storage.retention.seal(
+        fence = await self.storage.retention.seal(
             thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(FORGETTING_LEASE)
         )
-        if thread is None and await self._is_there(thread_id):
+        if fence is None and await self._is_there(thread_id):
             return Forecast(thread_id=thread_id, counts=forecast.counts, refusal="it was woken")
         # Check again: work may have arrived before the lease was taken.
         refusal = await self._unfinished(thread_id)
@@ -127,9 +124,9 @@ class Forgetting:
                 how=how,
                 count=dict(forecast.counts),
             )
-            refusal = await self._erase(thread_id, thread)
-        if thread is not None:
-            refusal = await self._end(thread, refusal)
+            refusal = await self._erase(thread_id, fence)
+        if fence is not None:
+            refusal = await self._end(thread_id, fence, refusal)
         return Forecast(thread_id=thread_id, counts=forecast.counts, refusal=refusal)
 
     async def old(self, before_ms: int) -> AsyncIterator[tuple[int, str]]:
@@ -177,6 +174,8 @@ class Forgetting:
             await self.storage.threads.get(thread_id)
         except RecordNotFoundError:
             return False
+        except RecordFormatError:
+            pass
         return True
 
     async def _refusal(self, thread: Thread) -> str:
@@ -191,7 +190,7 @@ class Forgetting:
         left = await self.storage.retention.left(thread_id)
         return "; ".join(words for name, words in _WORDS.items() if name in left)
 
-    async def _erase(self, thread_id: str, thread: Thread | None) -> str:
+    async def _erase(self, thread_id: str, fence: int | None) -> str:
         """Delete in batches under the lease; return why records remain, if any do."""
         retention, half = self.storage.retention, milliseconds(FORGETTING_LEASE) // 2
         long_ms = self.clock() + half
@@ -200,21 +199,19 @@ class Forgetting:
             more = await retention.erase(thread_id, limit=PIECE)
             more += await retention.strip(thread_id, limit=PIECE)
             now = self.clock()
-            if thread is not None and now >= long_ms:
+            if fence is not None and now >= long_ms:
                 long_ms = now + half
                 if not await self.storage.threads.extend(
-                    thread_id, fence=thread.fence, until_ms=now + milliseconds(FORGETTING_LEASE)
+                    thread_id, fence=fence, until_ms=now + milliseconds(FORGETTING_LEASE)
                 ):
                     return "it took too long, and another process has it now: try again"
         return ""
 
-    async def _end(self, thread: Thread, refusal: str) -> str:
+    async def _end(self, thread_id: str, fence: int, refusal: str) -> str:
         """Delete the thread itself, or release it."""
-        if not refusal and await self.storage.retention.drop(thread):
+        if not refusal and await self.storage.retention.drop(thread_id, fence=fence):
             return ""
-        await self.storage.threads.release(
-            thread.thread_id, fence=thread.fence, wakes=thread.wakes, now_ms=self.clock()
-        )
+        await self.storage.retention.give_back(thread_id, fence=fence)
         return refusal or "a new message arrived: only older data is deleted"
 
 

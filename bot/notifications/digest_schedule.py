@@ -29,8 +29,9 @@ from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from storage.base import Storage
+from storage.documents import Place
 from storage.errors import StorageError
-from storage.ports.lists import START, Place
+from storage.ports.lists import START
 from storage.records import Approval, Kind, PersonRecord
 
 logger = logging.getLogger(__name__)

@@ -231,7 +231,7 @@ class Gauges:
             "approvals_pending": await self._storage.approvals.count_pending(),
             "queue_depth_threads": await self._storage.threads.count_due(now_ms=now),
             "queue_depth_approvals": await self._storage.approvals.count_due(now_ms=now),
-            "records_unreadable": await self._storage.count_unreadable(now_ms=now),
+            "records_unreadable": await self._storage.count_unreadable(),
             "tasks_running": len(self._tasks),
         }
 

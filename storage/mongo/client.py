@@ -33,25 +33,6 @@ T = TypeVar("T")
 DEFAULT_DATABASE = "countersign"
 
 INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
-    "threads": [["due_ms"], ["active_ms"]],
-    "messages": [["thread_id"], ["thread_id", "turn", "ts"]],
-    "approvals": [
-        ["due_ms"],
-        ["status"],
-        ["status", "expires_ms"],
-        ["requester_id"],
-        ["requester_id", "created_ms"],
-        ["requester_id", "status", "expires_ms"],
-        ["decided_by"],
-        ["decided_by", "created_ms"],
-        ["thread_id"],
-        ["thread_id", "created_ms", "position"],
-        ["thread_id", "open", "created_ms", "position"],
-        ["checkpoint_id"],
-        ["undeliverable", "created_ms"],
-    ],
-    "posts": [["thread_id"], ["thread_id", "posted", "created_ms"]],
-    "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
     "audit": [
         ["thread_id"],
         ["thread_id", "at_ms"],

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic
 
 from storage.documents import (
+    MAX_REASON,
     WORK_FIELDS,
     D,
     Document,
@@ -27,10 +28,18 @@ from storage.documents import (
 )
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.mongo.commands import Commands, Sort
+from storage.mongo.documents import Update
 
 _PAGE = 500
 
+_BESIDE = frozenset({"_id", "v", "revision", "_work"})
+"""Fields of a stored document that are no part of its body."""
+
 _BY = "_work.quarantined_by"
+
+_NO_MARK = {_BY: "", "_work.quarantine_reason": ""}
+
+_NO_LEASE = {"_work.leased_by": "", "_work.leased_until_ms": 0}
 
 
 class MongoCollection(Generic[D]):
@@ -46,6 +55,7 @@ class MongoCollection(Generic[D]):
         self._commands = commands
         self._is_work = issubclass(kind, WorkDocument)
         self._names = {name: name for name in indexed(kind)} | {"id": "_id"}
+        self._flags = {name for name, one in kind.model_fields.items() if one.annotation is bool}
         if self._is_work:
             self._names |= {name: f"_work.{name}" for name in WORK_FIELDS}
 
@@ -58,15 +68,26 @@ class MongoCollection(Generic[D]):
     async def insert(self, *documents: D) -> frozenset[str]:
         return await self._commands.insert_all([self._stored(one) for one in documents])
 
-    async def replace(self, document: D, *, based_on: D, fence: int | None = None) -> D:
+    async def replace(
+        self,
+        document: D,
+        *,
+        based_on: D,
+        fence: int | None = None,
+        writes_due: bool = False,
+        releases: bool = False,
+    ) -> D:
         new = document.changed(revision=based_on.revision + 1)
         was, body = self._body(based_on), self._body(new)
         changes = {name: value for name, value in body.items() if was.get(name) != value}
         changes |= {"revision": new.revision, "v": self.kind.spec.version}
-        gone = dict.fromkeys(was.keys() - body.keys() - {"revision"}, "")
-        if (due_ms := due_of(new)) != due_of(based_on):
-            _put(changes, gone, "_work.due_ms", due_ms)
+        gone = dict.fromkeys(was.keys() - body.keys(), "")
+        if writes_due or due_of(new) != due_of(based_on):
+            _put(changes, gone, "_work.due_ms", due_of(new))
+        if releases:
+            changes |= _NO_LEASE
         where: dict[str, Any] = {"_id": new.key, "revision": based_on.revision}
+        where["v"] = self.kind.spec.version
         if fence is not None:
             where |= _held(fence)
         update = {"$set": changes} | ({"$unset": gone} if gone else {})
@@ -128,9 +149,19 @@ class MongoCollection(Generic[D]):
             ranges.append({**same, self._name(names[number]): {operator: after[number]}})
         return ranges
 
-    async def count(self, where: Where) -> int:
+    async def places(
+        self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
+    ) -> list[Place]:
+        names, is_down = sorting(sort)
+        rows = await self._page(where, names, limit, after, is_down=is_down, strict=True)
+        places = [self._place(row, names) for row in rows]
+        return [one for one in places if one is not None]
+
+    async def count(self, where: Where, *, with_quarantined: bool = False) -> int:
         condition = self._where(where)
-        return await self._commands.count({**condition, _BY: {"$nin": [reader_of(self.kind)]}})
+        if not with_quarantined:
+            condition[_BY] = {"$nin": [reader_of(self.kind)]}
+        return await self._commands.count(condition)
 
     async def delete(self, where: Where, *, limit: int) -> int:
         keys = await self._commands.keys(self._where(where), limit)
@@ -147,18 +178,49 @@ class MongoCollection(Generic[D]):
         return found
 
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
-        lease = {"_work.leased_by": owner, "_work.leased_until_ms": until_ms}
+        lease = {
+            "_work.leased_by": owner,
+            "_work.leased_until_ms": until_ms,
+            "_work.due_ms": until_ms,
+        }
         found = await self._commands.update_and_get(
-            {"_id": key, **self._is_due(now_ms)}, {"$set": lease, "$inc": {"_work.fence": 1}}
+            {"_id": key, **self._is_due(now_ms)},
+            {"$set": lease, "$inc": {"_work.fence": 1}, "$unset": _NO_MARK},
         )
         return None if found is None else next(iter(await self._read([found])), None)
 
     async def release(self, key: str, *, fence: int, due_ms: int | None) -> bool:
-        changes: dict[str, Any] = {"_work.leased_by": "", "_work.leased_until_ms": 0}
+        changes: dict[str, Any] = {**_NO_LEASE}
         gone: dict[str, Any] = {}
         _put(changes, gone, "_work.due_ms", due_ms)
         update = {"$set": changes} | ({"$unset": gone} if gone else {})
         return await self._commands.update({"_id": key, **_held(fence)}, update)
+
+    async def seal(
+        self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
+    ) -> int | None:
+        at_rest = {
+            **self._where(where),
+            "_id": key,
+            "_work.due_ms": None,
+            "_work.leased_until_ms": {"$lte": now_ms},
+        }
+        lease = {"_work.leased_by": owner, "_work.leased_until_ms": until_ms}
+        update: Update = {"$set": lease, "$inc": {"_work.fence": 1}}
+        found = await self._commands.update_and_get(at_rest, update)
+        return None if found is None else int(found["_work"]["fence"])
+
+    async def unseal(self, key: str, *, fence: int) -> None:
+        await self._commands.update({"_id": key, **_held(fence)}, {"$set": _NO_LEASE})
+
+    async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
+        changes = {"_work.leased_until_ms": until_ms}
+        return await self._commands.update({"_id": key, **_held(fence)}, {"$set": changes})
+
+    async def quarantine(self, key: str, *, fence: int, why: str) -> bool:
+        mark = {_BY: reader_of(self.kind), "_work.quarantine_reason": why[:MAX_REASON]}
+        where = {"_id": key, **_held(fence)}
+        return await self._commands.update(where, {"$set": {**_NO_LEASE, **mark}})
 
     async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
         where = {_BY: reader_of(self.kind)}
@@ -177,8 +239,7 @@ class MongoCollection(Generic[D]):
         return await self._commands.count({_BY: reader_of(self.kind)})
 
     async def recheck(self) -> None:
-        marks = {_BY: "", "_work.quarantine_reason": ""}
-        await self._commands.update_all({_BY: reader_of(self.kind)}, {"$unset": marks})
+        await self._commands.update_all({_BY: reader_of(self.kind)}, {"$unset": _NO_MARK})
 
     async def _read(self, rows: Iterable[dict[str, Any]], *, strict: bool = False) -> list[D]:
         found: list[D] = []
@@ -197,7 +258,7 @@ class MongoCollection(Generic[D]):
             "_work.quarantine_reason": told_reason(error),
         }
         if self._is_work:
-            changes |= {"_work.leased_by": "", "_work.leased_until_ms": 0}
+            changes |= _NO_LEASE
         with suppressed():
             await self._commands.update({"_id": key}, {"$set": changes})
 
@@ -228,15 +289,19 @@ class MongoCollection(Generic[D]):
         return row
 
     def _parse(self, row: Mapping[str, Any]) -> D:
-        body = {name: value for name, value in row.items() if name not in {"_id", "v", "_work"}}
+        body = {name: value for name, value in row.items() if name not in _BESIDE}
+        for name in self._flags & body.keys():
+            if body[name] in {0, 1}:  # some servers have no booleans
+                body[name] = bool(body[name])
         key = str(row["_id"])
         try:
             text = json.dumps({**body, self._key: row["_id"]}, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
             text = ""  # it holds what is no JSON data
-        work = dict.fromkeys(WORK_FIELDS) | _work_of(row) if self._is_work else {}
-        work = {name: value for name, value in work.items() if name in WORK_FIELDS}
-        return read_document(self.kind, text, version=row.get("v"), key=key, work=work)
+        work = _work_of(row)
+        columns = {name: work.get(name) for name in WORK_FIELDS} if self._is_work else {}
+        columns["revision"] = row.get("revision")
+        return read_document(self.kind, text, version=row.get("v"), key=key, columns=columns)
 
     def _name(self, name: str) -> str:
         return self._names[name]
@@ -265,15 +330,17 @@ def indexes(kind: type[Document]) -> list[list[str]]:
     """The fields of each index of a collection, ascending.
 
     MongoDB would do without those of one field that begin another one; compatible servers that
-    ignore those of several fields would read the whole collection. Conditions of an index are left
-    out: some of these servers have them wrong.
+    ignore those of several fields would read the whole collection. Conditions of an index, and the
+    key in it, are left out: some of these servers have them wrong.
     """
     is_work = issubclass(kind, WorkDocument)
-    found: list[list[str]] = [["_work.due_ms"], [_BY]] if is_work else [[_BY]]
+    found: list[list[str]] = [[_BY]]
+    if is_work:
+        found += [["_work.due_ms"], ["_work.leased_until_ms"]]
     for index in kind.spec.indexes:
-        fields = ["_id" if name == "id" else name for name in index.fields]
-        found += [each for each in ([fields[0]], fields) if each not in found]
-    return [each for each in found if each != ["_id"]]
+        fields = [name for name in index.fields if name != "id"]
+        found += [each for each in (fields[:1], fields) if each and each not in found]
+    return found
 
 
 def _held(fence: int) -> dict[str, Any]:

@@ -9,30 +9,24 @@ from functools import partial
 from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import StoreBrokenError
-from storage.mongo.approvals.store import MongoApprovalStore
 from storage.mongo.audit.store import MongoAuditStore
 from storage.mongo.audit.trail import MongoTrailStore
 from storage.mongo.checkpoints import MongoCheckpointStore
-from storage.mongo.client import INDEXES, Client, Driver
+from storage.mongo.client import HEALTH, Client, Driver
 from storage.mongo.collection import MongoCollection, indexes
 from storage.mongo.commands import Commands
-from storage.mongo.inbox import MongoInboxStore
-from storage.mongo.lists import MongoListStore
 from storage.mongo.log import MongoMessageLog
-from storage.mongo.posts import MongoPostStore
-from storage.mongo.restoring import MongoRestoreStore
-from storage.mongo.retention import MongoRetentionStore
+from storage.mongo.restoring import MongoCopyMarks
+from storage.mongo.retention import MongoLedgers
 from storage.mongo.selftest import check_kind, self_test
-from storage.mongo.threads import MongoThreadStore
-from storage.mongo.whispers import MongoWhisperStore
-from storage.records import Remark, Unreadable
+from storage.records import Remark
 from storage.stores import KINDS, Stores
 
 TIMEOUT = timedelta(seconds=2)
 """Less than the three seconds that Slack waits for an answer."""
 
 
-class MongoStorage:
+class MongoStorage(Stores):
     """A MongoDB database. Any number of these, in any number of processes, may share it.
 
     Args:
@@ -57,35 +51,16 @@ class MongoStorage:
         more = {kind.spec.name: indexes(kind) for kind in kinds}
         client = Client(uri, driver=driver, database=database, timeout=timeout, indexes=more)
         self._client = client
-        stores = Stores(self, kinds)
-        self._stores = stores
-        self.threads = MongoThreadStore(Commands(client, "threads"))
-        self.inbox = MongoInboxStore(Commands(client, "messages"))
+        audit = Commands(client, "audit")
+        self.audit = MongoAuditStore(audit, seal)
+        names = ("audit", "log", "checkpoints")
+        ledgers = MongoLedgers({name: Commands(client, name) for name in names}, seal)
+        identity = partial(client.identity, "approvals")
+        marks = MongoCopyMarks(Commands(client, HEALTH), audit, identity)
+        super().__init__(self, kinds, self.audit, ledgers, marks)
         self.log = MongoMessageLog(Commands(client, "log"))
         self.checkpoints = MongoCheckpointStore(Commands(client, "checkpoints"))
-        self.approvals = MongoApprovalStore(
-            Commands(client, "approvals"), Commands(client, "audit"), seal
-        )
-        self.posts = MongoPostStore(Commands(client, "posts"))
-        self.whispers = MongoWhisperStore(Commands(client, "whispers"))
-        self.delegations = stores.delegations
-        self.people = stores.people
-        self.grants = stores.grants
-        self.lists = MongoListStore(Commands(client, "approvals"))
-        self.audit = MongoAuditStore(Commands(client, "audit"), seal)
-        self.trail = MongoTrailStore(
-            Commands(client, "audit"),
-            Commands(client, "chains"),
-            Commands(client, "approvals"),
-            seal,
-        )
-        names = (*INDEXES, *more, "checkpoints")
-        collections = {name: Commands(client, name) for name in names}
-        self.retention = MongoRetentionStore(collections, seal)
-        self.restoring = MongoRestoreStore(
-            {**collections, "eras": Commands(client, "eras")},
-            partial(client.identity, "approvals"),
-        )
+        self.trail = MongoTrailStore(audit, Commands(client, "chains"), self.teams, seal)
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return MongoCollection(Commands(self._client, kind.spec.name), kind)
@@ -105,11 +80,6 @@ class MongoStorage:
     async def open_to_read(self) -> None:
         await self._client.open_to_read()
 
-    async def reconsider(self) -> None:
-        for store in (self.threads, self.approvals, self.whispers):
-            await store.forget_marks()
-        await self._stores.recheck()
-
     async def ping(self) -> None:
         await self._client.ping()
         await self._client.write()
@@ -123,18 +93,6 @@ class MongoStorage:
 
     async def examine(self) -> Sequence[Remark]:
         return await self_test(self._client)
-
-    async def count_unreadable(self, *, now_ms: int) -> int:
-        stores = (self.threads, self.approvals, self.whispers)
-        found = [await store.count_unreadable(now_ms=now_ms) for store in stores]
-        return sum(found) + await self._stores.count_quarantined()
-
-    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        found: list[Unreadable] = []
-        for store in (self.threads, self.approvals, self.whispers, self.posts):
-            found += await store.unreadable(limit=limit)
-        found += await self._stores.quarantined(limit=limit)
-        return found[:limit]
 
     async def close(self) -> None:
         await self._client.close()

@@ -6,12 +6,15 @@ until it is sealed, and what is sealed never changes. The embedded database seal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from storage.chain import Form, Head
 from storage.records import AuditEntry
+
+Teams: TypeAlias = Callable[[], Awaitable[set[str]]]
+"""Finds the workspaces of which there are threads."""
 
 
 @dataclass(frozen=True, slots=True)

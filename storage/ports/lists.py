@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from storage.documents import Place
 from storage.records import Approval
 
-Place = tuple[int, str]
-"""`expires_ms` and id of an approval: where a page ended."""
 START: Place = (0, "")
 """Before the first page."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from storage.records import Thread
-
 
 class RetentionStore(Protocol):
     """Finds threads that are no longer needed, and deletes them piece by piece.
@@ -52,13 +50,11 @@ class RetentionStore(Protocol):
         """Count what there is of a thread, by collection; only what there is."""
         ...
 
-    async def seal(
-        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
-    ) -> Thread | None:
-        """Take the lease of a thread at rest, in one conditional write.
+    async def seal(self, thread_id: str, *, owner: str, now_ms: int, until_ms: int) -> int | None:
+        """Take the lease of a thread at rest, in one conditional write; it need not be readable.
 
         Returns:
-            The thread as sealed; None, and nothing written, when it is not at rest.
+            The fencing token; None, and nothing written, when it is not at rest.
         """
         ...
 
@@ -86,8 +82,12 @@ class RetentionStore(Protocol):
         """
         ...
 
-    async def drop(self, thread: Thread) -> bool:
+    async def drop(self, thread_id: str, *, fence: int) -> bool:
         """Delete the thread itself, if nobody woke it since it was sealed and the lease is held."""
+        ...
+
+    async def give_back(self, thread_id: str, *, fence: int) -> None:
+        """Give the lease of a sealed thread back; what woke it meanwhile is due."""
         ...
 
     async def erase_whispers(self, *, before_ms: int, limit: int) -> int:

@@ -86,10 +86,7 @@ class ThreadStore(Protocol):
         ...
 
     async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
-        """Prolong the lease: `leased_until_ms` and `due_ms` become `until_ms`.
-
-        A wake meanwhile is not lost by that: `release` knows it by `wakes`, and when the holder
-        dies, the end of the lease is when the thread can be claimed again in any case.
+        """Prolong the lease: `leased_until_ms` becomes `until_ms`.
 
         Returns:
             False when the lease was lost (somebody claimed with a higher fence) or given back.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Generic
+from typing import Any, Generic
 
 from storage.codec import Row
 from storage.documents import (
+    MAX_REASON,
     D,
     Document,
     Index,
@@ -28,6 +29,7 @@ from storage.documents import (
 )
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.sqlite.database import Database
+from storage.sqlite.file.statements import Statement
 
 _OPERATORS = {"$eq": "=", "$ne": "<>", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 
@@ -55,7 +57,8 @@ class SqliteCollection(Generic[D]):
         self._columns = {name: f'"{name}"' for name in indexed(kind)} | {"id": "id"}
         if self._is_work:
             self._columns |= {name: name for name in _WORK}
-        self._chosen = ", ".join(("id", "v", "body", *(_WORK if self._is_work else ())))
+        self._fields = ("revision", *(_WORK if self._is_work else ()))
+        self._chosen = ", ".join(("id", "v", "content", "body", *self._fields))
         self._constants = {
             (name, operator, value)
             for index in kind.spec.indexes
@@ -71,44 +74,60 @@ class SqliteCollection(Generic[D]):
         return self._parse(rows[0])
 
     async def insert(self, *documents: D) -> frozenset[str]:
-        pages = [documents[start : start + _ROWS] for start in range(0, len(documents), _ROWS)]
-        results = await self._database.fetch_together([self._insert(page) for page in pages])
-        return frozenset(str(row["id"]) for rows in results for row in rows)
+        found: set[str] = set()
+        for start in range(0, len(documents), _ROWS):
+            rows = await self._database.fetch(*self._insert(documents[start : start + _ROWS]))
+            found |= {str(row["id"]) for row in rows}
+        return frozenset(found)
 
-    def _insert(self, documents: Sequence[D]) -> tuple[str, list[object]]:
+    def _insert(self, documents: Sequence[D]) -> Statement:
         values: list[object] = []
         for one in documents:
-            values += [one.key, self.kind.spec.version, one.revision, _text(one)]
+            values += [one.key, self.kind.spec.version, one.revision, *self._texts(one)]
             if isinstance(one, WorkDocument):
                 values += [one.due_ms, one.leased_by, one.leased_until_ms, one.fence]
         work = ", due_ms, leased_by, leased_until_ms, fence" if self._is_work else ""
-        row = f"({', '.join('?' * (8 if self._is_work else 4))})"
+        row = f"({', '.join('?' * (9 if self._is_work else 5))})"
         sql = (
-            f"INSERT INTO {self._table} (id, v, revision, body{work}) "  # noqa: S608 - as above
+            f"INSERT INTO {self._table} (id, v, revision, content, body{work}) "  # noqa: S608 - as above
             f"VALUES {', '.join([row] * len(documents))} ON CONFLICT DO NOTHING RETURNING id"
         )
         return sql, values
 
-    async def replace(self, document: D, *, based_on: D, fence: int | None = None) -> D:
+    async def replace(
+        self,
+        document: D,
+        *,
+        based_on: D,
+        fence: int | None = None,
+        writes_due: bool = False,
+        releases: bool = False,
+    ) -> D:
         new = document.changed(revision=based_on.revision + 1)
+        content, body = self._texts(new)
         changes = "body = :body, revision = :revision, v = :v"
         values: dict[str, object] = {
             "id": new.key,
             "v": self.kind.spec.version,
-            "body": _text(new),
+            "body": body,
             "revision": new.revision,
             "was": based_on.revision,
         }
-        if (due_ms := due_of(new)) != due_of(based_on):
+        if content != self._texts(based_on)[0]:
+            changes += ", content = :content"
+            values["content"] = content
+        if writes_due or due_of(new) != due_of(based_on):
             changes += ", due_ms = :due"
-            values["due"] = due_ms
+            values["due"] = due_of(new)
+        if releases:
+            changes += ", leased_by = '', leased_until_ms = 0"
         held = ""
         if fence is not None:
-            held = " AND fence = :fence AND leased_until_ms > 0"
+            held = f" AND {_HELD}"
             values["fence"] = fence
         sql = (
             f"UPDATE {self._table} SET {changes} "  # noqa: S608 - names are our own
-            f"WHERE id = :id AND revision = :was{held} RETURNING 1"
+            f"WHERE id = :id AND revision = :was AND v = :v{held} RETURNING 1"
         )
         if not await self._database.change(sql, values):
             raise RecordConflictError(self.kind.spec.noun, new.key)
@@ -129,7 +148,7 @@ class SqliteCollection(Generic[D]):
             size = _PAGE if limit is None else limit - len(found)
             rows = await self._page(where, names, size, after, is_down=is_down, strict=strict)
             found += await self._read(rows, strict=strict)
-            after = _place(rows[-1], names) if len(rows) == size else None
+            after = self._place(rows[-1], names) if len(rows) == size else None
             if after is None:
                 break
         return Page(found, after)
@@ -162,13 +181,20 @@ class SqliteCollection(Generic[D]):
         )
         return await self._database.read(sql, {**values, "limit": max(limit, 0)})
 
-    async def count(self, where: Where) -> int:
+    async def places(
+        self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
+    ) -> list[Place]:
+        names, is_down = sorting(sort)
+        rows = await self._page(where, names, limit, after, is_down=is_down, strict=True)
+        places = [self._place(row, names) for row in rows]
+        return [one for one in places if one is not None]
+
+    async def count(self, where: Where, *, with_quarantined: bool = False) -> int:
         condition, values = self._where(where)
-        values["reader"] = reader_of(self.kind)
-        sql = (
-            f"SELECT count(*) AS found FROM {self._table} "  # noqa: S608 - names are our own
-            f"WHERE {condition} AND quarantined_by <> :reader"
-        )
+        if not with_quarantined:
+            condition += " AND quarantined_by <> :reader"
+            values["reader"] = reader_of(self.kind)
+        sql = f"SELECT count(*) AS found FROM {self._table} WHERE {condition}"  # noqa: S608
         return await self._database.count(sql, values)
 
     async def delete(self, where: Where, *, limit: int) -> int:
@@ -196,7 +222,8 @@ class SqliteCollection(Generic[D]):
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
         sql = (
             f"UPDATE {self._table} SET leased_by = :owner, "  # noqa: S608 - names are our own
-            f"leased_until_ms = :until, fence = fence + 1 WHERE id = :id AND {_IS_DUE} "
+            "leased_until_ms = :until, due_ms = :until, fence = fence + 1, quarantined_by = '', "
+            f"quarantine_reason = '' WHERE id = :id AND {_IS_DUE} "
             f"RETURNING {self._chosen}"
         )
         values = {"id": key, "owner": owner, "until": until_ms, "now": now_ms}
@@ -207,9 +234,45 @@ class SqliteCollection(Generic[D]):
         sql = (
             f"UPDATE {self._table} SET leased_by = '', "  # noqa: S608 - names are our own
             "leased_until_ms = 0, due_ms = :due "
-            "WHERE id = :id AND fence = :fence AND leased_until_ms > 0 RETURNING 1"
+            f"WHERE id = :id AND {_HELD} RETURNING 1"
         )
         return await self._database.change(sql, {"id": key, "fence": fence, "due": due_ms})
+
+    async def seal(
+        self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
+    ) -> int | None:
+        condition, values = self._where(where)
+        sql = (
+            f"UPDATE {self._table} SET leased_by = :owner, "  # noqa: S608 - names are our own
+            "leased_until_ms = :until, fence = fence + 1 WHERE id = :id AND due_ms IS NULL "
+            f"AND leased_until_ms <= :now AND {condition} RETURNING fence"
+        )
+        values |= {"id": key, "owner": owner, "until": until_ms, "now": now_ms}
+        rows = await self._database.fetch(sql, values)
+        return int(str(rows[0]["fence"])) if rows else None
+
+    async def unseal(self, key: str, *, fence: int) -> None:
+        sql = (
+            f"UPDATE {self._table} SET leased_by = '', "  # noqa: S608 - names are our own
+            f"leased_until_ms = 0 WHERE id = :id AND {_HELD}"
+        )
+        await self._database.fetch(sql, {"id": key, "fence": fence})
+
+    async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
+        sql = (
+            f"UPDATE {self._table} SET leased_until_ms = :until "  # noqa: S608 - as above
+            f"WHERE id = :id AND {_HELD} RETURNING 1"
+        )
+        return await self._database.change(sql, {"id": key, "fence": fence, "until": until_ms})
+
+    async def quarantine(self, key: str, *, fence: int, why: str) -> bool:
+        sql = (
+            f"UPDATE {self._table} SET quarantined_by = :reader, "  # noqa: S608 - as above
+            "quarantine_reason = :why, leased_by = '', leased_until_ms = 0 "
+            f"WHERE id = :id AND {_HELD} RETURNING 1"
+        )
+        values = {"id": key, "fence": fence, "why": why[:MAX_REASON]}
+        return await self._database.change(sql, {**values, "reader": reader_of(self.kind)})
 
     async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
         sql = (
@@ -259,9 +322,20 @@ class SqliteCollection(Generic[D]):
             await self._database.fetch(sql, values)
 
     def _parse(self, row: Row) -> D:
-        work = {name: row[name] for name in _WORK} if self._is_work else {}
+        columns = {name: row[name] for name in self._fields}
         key = str(row["id"])
-        return read_document(self.kind, row["body"], version=row["v"], key=key, work=work)
+        whole = _joined(row["content"], row["body"])
+        return read_document(self.kind, whole, version=row["v"], key=key, columns=columns)
+
+    def _texts(self, document: D) -> tuple[str, str]:
+        """The content and the body of a document, as JSON."""
+        body = body_of(document)
+        constant = {self.kind.spec.key, *self.kind.spec.content} & body.keys()
+        content = {name: body.pop(name) for name in sorted(constant)}
+        return _text(content), _text(body)
+
+    def _place(self, row: Row, names: Sequence[str]) -> Place | None:
+        return tuple(row[f"_{number}"] for number in range(len(names)))
 
     def _column(self, name: str) -> str:
         return self._columns[name]
@@ -291,6 +365,8 @@ class SqliteCollection(Generic[D]):
 
 _WORK = ("due_ms", "leased_by", "leased_until_ms", "fence")
 
+_HELD = "fence = :fence AND leased_until_ms > 0"
+
 _IS_DUE = "due_ms <= :now AND leased_until_ms <= :now AND quarantined_by <> :reader"
 
 
@@ -300,10 +376,10 @@ def tables(kinds: Iterable[type[Document]]) -> str:
 
 
 def break_leases(kinds: Iterable[type[Document]]) -> list[str]:
-    """Make the statements that end all leases: what they were for is due again."""
+    """Make the statements that end all leases: what they were for is due at once."""
     return [
-        f"UPDATE {kind.spec.name} SET leased_by = '', leased_until_ms = 0 "  # noqa: S608 - as above
-        "WHERE leased_until_ms > 0"
+        f"UPDATE {kind.spec.name} "  # noqa: S608 - names are our own
+        "SET leased_by = '', leased_until_ms = 0, due_ms = 0 WHERE leased_until_ms > 0"
         for kind in kinds
         if issubclass(kind, WorkDocument)
     ]
@@ -318,12 +394,14 @@ def _statements(kind: type[Document]) -> list[str]:
             " leased_until_ms INTEGER NOT NULL DEFAULT 0, fence INTEGER NOT NULL DEFAULT 0"
         )
     generated = "".join(
-        f", \"{name}\" GENERATED ALWAYS AS (json_extract(body, '$.{name}')) VIRTUAL"
+        f', "{name}" GENERATED ALWAYS AS (CASE WHEN json_valid({column}) '
+        f"THEN json_extract({column}, '$.{name}') END) VIRTUAL"
         for name in sorted(indexed(kind))
+        for column in ["content" if name in kind.spec.content else "body"]
     )
     made = (
         f"CREATE TABLE IF NOT EXISTS {table} (id TEXT NOT NULL PRIMARY KEY, v INTEGER NOT NULL,"
-        f" revision INTEGER NOT NULL, body TEXT NOT NULL{work},"
+        f" revision INTEGER NOT NULL, content TEXT NOT NULL, body TEXT NOT NULL{work},"
         " quarantined_by TEXT NOT NULL DEFAULT '', quarantine_reason TEXT NOT NULL DEFAULT ''"
         f"{generated});"
     )
@@ -351,16 +429,20 @@ def _index(index: Index) -> str:
         for name, wanted in index.where.items()
         for operator, value in operators(wanted).items()
     ]
-    return f"({columns})" + (f" WHERE {' AND '.join(parts)}" if parts else "")
+    # The mark is in each index, so that counts need not read the table.
+    return f"({columns}, quarantined_by)" + (f" WHERE {' AND '.join(parts)}" if parts else "")
 
 
 def _literal(value: object) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(int(value))  # type: ignore[call-overload]
 
 
-def _text(document: Document) -> str:
-    return json.dumps(body_of(document), ensure_ascii=False, separators=(",", ":"))
+def _text(parts: dict[str, Any]) -> str:
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
-def _place(row: Row, names: Sequence[str]) -> Place:
-    return tuple(row[f"_{number}"] for number in range(len(names)))
+def _joined(content: object, body: object) -> object:
+    """The whole document; anything but two texts is left to the reader to refuse."""
+    if not isinstance(content, str) or not isinstance(body, str):
+        return body
+    return f"{content[:-1]},{body[1:]}" if len(body) > len("{}") else content

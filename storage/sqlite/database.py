@@ -11,12 +11,11 @@ import functools
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-from storage.codec import Codec, Record, Row
+from storage.codec import Row
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -33,7 +32,7 @@ from storage.sqlite.file.private import (
     tighten,
 )
 from storage.sqlite.file.reader import Reader, open_reader
-from storage.sqlite.file.statements import Rows, Statement
+from storage.sqlite.file.statements import Rows, Statement, Values
 from storage.sqlite.file.worker import MEMORY, Prepare, Worker, connect
 from storage.sqlite.schema.migrations import MIGRATIONS
 from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
@@ -41,14 +40,14 @@ from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
 MIN_SQLITE = (3, 35, 0)
 """The first release with RETURNING."""
 
-_ROWS = 100
-"""Rows of one statement; SQLite takes 32,766 values in one."""
-
 TIMEOUT = timedelta(seconds=10)
 """Longest time that a caller waits for its database statements."""
 
 LOG_BYTES = 16 << 20
 """The size to which the write-ahead log is cut when it begins anew."""
+
+PIECE_PAGES = 1_000
+"""Pages of the file that are given back to the disk in one statement."""
 
 CLEAR_TRIES = 25
 CLEAR_PAUSE_S = 0.2
@@ -56,44 +55,6 @@ CLEAR_PAUSE_S = 0.2
 
 BUSY_MS = 5000
 """Longest time that a statement waits for another reader, such as a backup, in milliseconds."""
-
-
-def insert_sql(table: str, codec: Codec[Any], *, returning: str = "1") -> str:
-    """Make the statement that inserts a row unless its key exists; it returns a row if it did."""
-    columns = ", ".join(codec.names)
-    values = ", ".join(f":{name}" for name in codec.names)
-    return (
-        f"INSERT INTO {table} ({columns}) VALUES ({values}) "  # noqa: S608 - names are our own
-        f"ON CONFLICT DO NOTHING RETURNING {returning}"
-    )
-
-
-def set_sql(names: Iterable[str]) -> str:
-    """Make the part of an update that sets columns; the names are ours, of a list in the code."""
-    return ", ".join(f"{name} = :{name}" for name in names)
-
-
-def inserts(
-    table: str, codec: Codec[Record], records: Sequence[Record], *, returning: str = "1"
-) -> list[Statement]:
-    """Make the statements that insert many rows, as `insert_sql` does one."""
-    pages = [records[start : start + _ROWS] for start in range(0, len(records), _ROWS)]
-    return [
-        (
-            _many_sql(table, codec.names, len(page), returning),
-            [value for record in page for value in codec.encode(record).values()],
-        )
-        for page in pages
-    ]
-
-
-@functools.cache
-def _many_sql(table: str, names: Sequence[str], count: int, returning: str) -> str:
-    row = f"({', '.join('?' for _ in names)})"
-    return (
-        f"INSERT INTO {table} ({', '.join(names)}) VALUES {', '.join([row] * count)} "  # noqa: S608
-        f"ON CONFLICT DO NOTHING RETURNING {returning}"
-    )
 
 
 class Database:
@@ -198,7 +159,7 @@ class Database:
         check_there(path)
         return path
 
-    async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
+    async def fetch(self, sql: str, values: Values | None = None) -> list[Row]:
         """Run one statement and return all of its rows.
 
         Raises:
@@ -247,7 +208,7 @@ class Database:
         return int(str(rows[0]["found"]))
 
     async def clear_log(self) -> bool:
-        """Move the write-ahead log into the file, and cut it to nothing.
+        """Give the room of deleted rows back, and move the write-ahead log into the file.
 
         Returns:
             Whether that was done: not while somebody reads what is older than the log's end.
@@ -255,11 +216,20 @@ class Database:
         Raises:
             StoreUnavailableError: It cannot be done now.
         """
+        while pages := await self._free_pages():
+            step: Statement = ("PRAGMA incremental_vacuum(1)", {})  # takes one page
+            await self.fetch_together([step] * min(pages, PIECE_PAGES))
+            if await self._free_pages() >= pages:
+                break  # a file that an earlier release made stays as large
         for attempt in range(CLEAR_TRIES):
             await asyncio.sleep(attempt and CLEAR_PAUSE_S)
             if await self._opened().clear_log():
                 return True
         return False
+
+    async def _free_pages(self) -> int:
+        (row,) = await self.fetch("PRAGMA freelist_count")
+        return int(str(row["freelist_count"]))
 
     async def close(self) -> None:
         """Close the file and give the directory back; may be repeated."""
@@ -359,9 +329,11 @@ _SETTINGS = (
 async def _set_up(worker: Worker, script: str) -> None:
     for setting in _SETTINGS:
         await worker.run(setting, {})
-    await worker.run("PRAGMA journal_mode = WAL", {})
     rows = await worker.run("PRAGMA user_version", {})
     version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
+    if version == 0:
+        await worker.run("PRAGMA auto_vacuum = INCREMENTAL", {})  # so that it can get smaller
+    await worker.run("PRAGMA journal_mode = WAL", {})
     if version == 0:
         await worker.run_script(script)
     while version in MIGRATIONS:

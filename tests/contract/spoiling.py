@@ -7,22 +7,28 @@ from typing import Any
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
+from storage.stores import KINDS
 
 KEYS: Mapping[str, str] = {
-    "threads": "thread_id",
-    "messages": "message_id",
-    "approvals": "approval_id",
-    "posts": "post_id",
-    "whispers": "whisper_id",
     "audit": "entry_id",
     "checkpoints": "checkpoint_id",
     "log": "log_id",
 }
 
-DOCUMENTS: Mapping[str, str] = {"people": "person_id", "grants": "grant_id"}
-"""Collections of documents, with the field that is their key."""
+DOCUMENTS = frozenset({"threads", "messages", "approvals", "posts", "whispers", "people", "grants"})
+"""Collections of documents."""
 
-COLUMNS = frozenset({"v", "due_ms", "leased_by", "leased_until_ms", "fence"})
+COLUMNS = frozenset(
+    {
+        "v",
+        "due_ms",
+        "leased_by",
+        "leased_until_ms",
+        "fence",
+        "quarantined_by",
+        "quarantine_reason",
+    }
+)
 """Fields that the engines keep beside the body."""
 
 _GUARDS = {"audit": ("audit_sealed", "audit_kept")}
@@ -38,6 +44,7 @@ async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
                 f"_work.{name}" if name in COLUMNS - {"v"} else name: value
                 for name, value in fields.items()
             }
+            fields["revision"] = 1 << 20  # another process wrote it
         assert (await found.update_one(where, {"$set": fields})).matched_count == 1
         return
     assert isinstance(storage, SqliteStorage)
@@ -46,11 +53,10 @@ async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
     changes = [f"{name} = {_sql(value)}" for name, value in fields.items()]
     if table in DOCUMENTS:
         changes = [
-            f"{name} = {_sql(value)}"
-            if name in COLUMNS
-            else f"body = json_set(body, '$.{name}', json('{json.dumps(value)}'))"
+            f"{name} = {_sql(value)}" if name in COLUMNS else _set(table, name, value)
             for name, value in fields.items()
         ]
+        changes.append(f"revision = {1 << 20}")  # another process wrote it
     rows = await storage._database.fetch(
         f"UPDATE {table} SET {', '.join(changes)} "  # noqa: S608
         f"WHERE {KEYS.get(table, 'id')} = :key RETURNING 1",
@@ -60,16 +66,37 @@ async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
 
 
 async def raw(storage: Storage, table: str, key: str) -> dict[str, Any]:
-    """A stored record as it is."""
+    """A stored record as it is; of a document, the fields of its body beside the engine's."""
     if isinstance(storage, MongoStorage):
         found = await storage._client.collection(table).find_one({"_id": key})
-        return dict(found or {})
+        stored = dict(found or {})
+        work = stored.pop("_work", {})
+        return {**_defaults(table), **stored, **work} if stored else {}
     assert isinstance(storage, SqliteStorage)
     rows = await storage._database.fetch(
         f"SELECT * FROM {table} WHERE {KEYS.get(table, 'id')} = :key",  # noqa: S608
         {"key": key},
     )
-    return dict(rows[0]) if rows else {}
+    if not rows or table not in DOCUMENTS:
+        return dict(rows[0]) if rows else {}
+    body = {**json.loads(str(rows[0]["content"] or "{}")), **json.loads(str(rows[0]["body"]))}
+    columns = {name: value for name, value in rows[0].items() if name in COLUMNS}
+    return {**_defaults(table), **body, **columns}
+
+
+def _defaults(table: str) -> dict[str, Any]:
+    """What is not in a body that has it."""
+    kinds = [one for one in KINDS if one.spec.name == table]
+    fields = [pair for kind in kinds for pair in kind.model_fields.items()]
+    return {name: one.default for name, one in fields if not one.is_required()}
+
+
+def _set(table: str, name: str, value: Any) -> str:
+    if isinstance(value, bytes):  # no JSON, and no text
+        return f"body = {_sql(value)}"
+    contents = {kind.spec.name: kind.spec.content for kind in KINDS}
+    column = "content" if name in contents[table] else "body"
+    return f"{column} = json_set({column}, '$.{name}', json({_sql(json.dumps(value))}))"
 
 
 def _sql(value: Any) -> str:

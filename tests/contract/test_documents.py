@@ -402,9 +402,9 @@ async def test_what_was_repaired_is_read_after_a_recheck(database: Any, tasks: T
     await spoil(database, "t1", rank="text")
     assert await tasks.claim("t1", owner="w", now_ms=9, until_ms=99) is None
     await spoil(database, "t1", rank=4)
-    assert list(await tasks.due(now_ms=9, limit=1)) == []
+    assert list(await tasks.due(now_ms=99, limit=1)) == []
     await tasks.recheck()
-    (found,) = await tasks.due(now_ms=9, limit=1)
+    (found,) = await tasks.due(now_ms=99, limit=1)
     assert (found.rank, found.leased_until_ms) == (4, 0)
     assert await tasks.quarantined(limit=9) == []
 

@@ -7,7 +7,8 @@ import pytest
 
 from storage.base import Storage
 from storage.mongo import MongoStorage
-from storage.mongo.restoring import MongoRestoreStore
+from storage.mongo.commands import Commands
+from storage.mongo.restoring import MongoCopyMarks
 from storage.records import Status
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -143,8 +144,7 @@ async def test_the_era_is_the_greatest_whatever_its_number_of_digits(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = iter([9, 2**31, 2**31])
-    for module in ("storage.mongo.restoring", "storage.sqlite.restoring"):
-        monkeypatch.setattr(f"{module}.era_step", lambda: next(steps))
+    monkeypatch.setattr("storage.restoring.era_step", lambda: next(steps))
     eras = [await storage.restoring.begin_era() for _ in range(3)]
     assert eras == [9, 2**31 + 9, 2**32 + 9]
     assert await storage.restoring.era() == eras[-1]
@@ -184,9 +184,9 @@ async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoSer
 
     storage = MongoStorage(mongo_server.uri, database=mongo_server.new_database())
     await storage.open()
-    store = MongoRestoreStore(storage.restoring._collections, identity)
+    notes, audit = [Commands(storage._client, name) for name in ("notes", "audit")]
+    store = MongoCopyMarks(notes, audit, identity)
     assert not await store.is_copy()
-    await store.begin_era()
     ids.append("second")
     assert await store.is_copy()
     ids.append("")

@@ -6,6 +6,7 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from storage.base import Storage
+from storage.erasing import wheres_of
 from storage.errors import RecordNotFoundError
 from storage.mongo import MongoStorage
 from storage.records import MessageStatus, Status
@@ -76,7 +77,7 @@ FULL = {
 
 
 def test_something_of_each_kind_is_filled_in() -> None:
-    assert {*FULL} == {*retention._COUNT}
+    assert {*FULL} == {*retention._COUNT, *wheres_of(THREAD_ID)}
 
 
 def full(storage: Storage) -> dict[str, int]:
@@ -149,11 +150,11 @@ async def test_a_thread_at_rest_is_sealed_once_and_dropped(storage: Storage) -> 
     retention = storage.retention
 
     sealed = await retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
-    assert sealed == a_thread(leased_by="a", leased_until_ms=9, fence=1)
+    assert sealed == 1
     assert await retention.seal(THREAD_ID, owner="b", now_ms=8, until_ms=99) is None
-    assert await retention.drop(sealed)
+    assert await retention.drop(THREAD_ID, fence=1)
 
-    assert not await retention.drop(sealed)
+    assert not await retention.drop(THREAD_ID, fence=1)
     with pytest.raises(RecordNotFoundError):
         await storage.threads.get(THREAD_ID)
 
@@ -182,10 +183,8 @@ async def test_whoever_is_woken_meanwhile_is_not_dropped(storage: Storage) -> No
     assert sealed is not None
     await storage.threads.wake(THREAD_ID, now_ms=6)
 
-    assert not await storage.retention.drop(sealed)
-    assert not await storage.threads.release(
-        THREAD_ID, fence=sealed.fence, wakes=sealed.wakes, now_ms=7
-    )
+    assert not await storage.retention.drop(THREAD_ID, fence=1)
+    await storage.retention.give_back(THREAD_ID, fence=sealed)
     claimed = await storage.threads.claim(THREAD_ID, owner="b", now_ms=7, until_ms=20)
     assert claimed is not None
 
@@ -197,8 +196,8 @@ async def test_whoever_lost_the_lease_drops_nothing(storage: Storage) -> None:
     assert first is not None
     assert second is not None
 
-    assert not await storage.retention.drop(first)
-    assert await storage.retention.drop(second)
+    assert not await storage.retention.drop(THREAD_ID, fence=first)
+    assert await storage.retention.drop(THREAD_ID, fence=second)
 
 
 async def test_what_is_not_over_is_counted(storage: Storage) -> None:

@@ -27,7 +27,7 @@ from storage.ledger import (
 )
 from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update
-from storage.ports.audit import Link, Unsealed
+from storage.ports.audit import Link, Teams, Unsealed
 
 PIECE = 500
 """Entries that are sealed, or deleted, at a time."""
@@ -58,12 +58,12 @@ class MongoTrailStore:
     Args:
         audit: The entries.
         chains: A record of each chain.
-        approvals: What must have entries.
+        teams: Finds the workspaces that must have entries.
         seal: How entries are sealed.
     """
 
-    def __init__(self, audit: Commands, chains: Commands, approvals: Commands, seal: Seal) -> None:
-        self._audit, self._chains, self._approvals = audit, chains, approvals
+    def __init__(self, audit: Commands, chains: Commands, teams: Teams, seal: Seal) -> None:
+        self._audit, self._chains, self._teams = audit, chains, teams
         self._seal = seal
         self._checked: set[str] = set()
 
@@ -96,12 +96,7 @@ class MongoTrailStore:
         }
 
     async def on_record(self) -> set[str]:
-        names: list[str] = []
-        while found := await self._approvals.patient.find(
-            {"team_id": {"$gt": names[-1] if names else ""}}, [("team_id", 1)], 1, names=["team_id"]
-        ):
-            names.append(str(found[0]["team_id"]))
-        return set(names)
+        return await self._teams()
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
         where: Filter = {"team_id": team_id, "seq": {"$gt": after}, "gone_at": None}

@@ -19,7 +19,7 @@ from storage.ledger import (
     split_again,
     tell_key_begins,
 )
-from storage.ports.audit import Link, Unsealed
+from storage.ports.audit import Link, Teams, Unsealed
 from storage.sqlite.audit.store import sealed_columns
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Statement
@@ -48,7 +48,6 @@ UPDATE audit SET detail = :detail, team_id = :team_id, for_id = :for_id, content
     salt = :salt, seq = :seq, alg = :alg, prev = :prev, hash = :hash
 WHERE entry_id = :entry_id AND seq IS NULL
 """
-_ON_RECORD = "SELECT DISTINCT team_id FROM approvals"
 _PAGE = """
 SELECT * FROM audit WHERE team_id = :team AND seq > :after AND gone_ms IS NULL
 ORDER BY seq LIMIT :limit
@@ -72,10 +71,11 @@ class SqliteTrailStore:
     Args:
         database: Where the audit is.
         seal: How entries are sealed.
+        teams: Finds the workspaces that must have entries.
     """
 
-    def __init__(self, database: Database, seal: Seal) -> None:
-        self._database, self._seal = database, seal
+    def __init__(self, database: Database, seal: Seal, teams: Teams) -> None:
+        self._database, self._seal, self._teams = database, seal, teams
 
     async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
         total = left = 0
@@ -98,7 +98,7 @@ class SqliteTrailStore:
         return {team_id: head for team_id, (head, _) in (await self._ends()).items()}
 
     async def on_record(self) -> set[str]:
-        return {str(row["team_id"]) for row in await self._database.fetch(_ON_RECORD)}
+        return await self._teams()
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
         values = {"team": team_id, "after": after, "limit": max(limit, 0)}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from storage.sqlite.file.statements import (
     Rows,
     Statement,
     Unit,
+    Values,
     run_alone,
     run_units,
     unexpected,
@@ -107,7 +108,7 @@ class Worker:
         """
         self._watch = watch
 
-    async def run(self, sql: str, values: Mapping[str, object], *, is_limited: bool = True) -> Rows:
+    async def run(self, sql: str, values: Values, *, is_limited: bool = True) -> Rows:
         """Run one statement; when this returns, its effect is on the disk.
 
         Args:

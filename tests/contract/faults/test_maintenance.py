@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from bot.clock import system_clock
 from bot.commands.cli import main
 from bot.maintenance.audit_sealer import prune, verify
 from storage.chain import NO_KEY
@@ -207,9 +206,9 @@ async def test_the_log_does_not_stay_large(tmp_path: Path) -> None:
 
 
 STARTED = (
-    "UPDATE threads SET aside_by = ''",
-    "UPDATE approvals SET aside_by = ''",
-    "UPDATE whispers SET aside_by = ''",
+    "UPDATE threads SET quarantined_by = ''",
+    "UPDATE approvals SET quarantined_by = ''",
+    "UPDATE whispers SET quarantined_by = ''",
     "WITH RECURSIVE teams",
 )
 """Statements of each start and each hour."""
@@ -224,8 +223,8 @@ async def test_start_and_hourly_steps_read_no_table_from_end_to_end(
     await storage.reconsider()
     await storage.trail.heads()
     await storage.unreadable(limit=9)
-    await storage.count_unreadable(now_ms=system_clock())
-    seen = [sql for sql in dict.fromkeys(faults.seen) if "audit" in sql or "aside" in sql]
+    await storage.count_unreadable()
+    seen = [sql for sql in dict.fromkeys(faults.seen) if "audit" in sql or "quarantine" in sql]
     for wanted in STARTED:
         assert any(sql.lstrip().startswith(wanted) for sql in seen), wanted
 

@@ -72,7 +72,7 @@ class Work:
     async def approval(self, name: str) -> None:
         """One statement."""
         if await self.storage.approvals.add(an_approval(approval_id=name)):
-            self.kept.add(("approvals", "approval_id", name))
+            self.kept.add(("approvals", "id", name))
 
     async def with_entries(self, name: str) -> None:
         """Several statements that have their effect together."""
@@ -80,13 +80,13 @@ class Work:
             [an_approval(approval_id=name)], entries=[an_entry(f"asked-{name}")]
         )
         self.kept |= {
-            ("approvals", "approval_id", name),
+            ("approvals", "id", name),
             ("audit", "entry_id", f"asked-{name}"),
         }
 
     async def message(self, name: str) -> None:
         await self.storage.inbox.add(a_message(name))
-        self.kept.add(("messages", "message_id", f"T1:C1:{name}"))
+        self.kept.add(("messages", "id", f"T1:C1:{name}"))
 
     async def entry(self, name: str) -> None:
         await self.storage.audit.append(an_entry(name))
@@ -220,7 +220,8 @@ async def main():
     storage = SqliteStorage(Path(sys.argv[1]))
     await storage.open()
     await storage.approvals.add(an_approval(approval_id="poisoned", due_ms=1))
-    await storage._database.fetch(f"UPDATE approvals SET preview = printf('%.*c', {BIG}, 'x')")
+    large = f"json_set(body, '$.preview', printf('%.*c', {BIG}, 'x'))"
+    await storage._database.fetch(f"UPDATE approvals SET body = {large}")
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + int(sys.argv[2]) * 1_000_000
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -276,9 +277,7 @@ async def test_i4_a_process_without_memory_loses_nothing(tmp_path: Path, megabyt
 
     assert "ready" in lines
     kept = {
-        ("approvals", "approval_id", line.split()[1])
-        for line in lines
-        if line.startswith("acknowledged")
+        ("approvals", "id", line.split()[1]) for line in lines if line.startswith("acknowledged")
     }
     assert len(kept) == 6
     assert in_file(tmp_path, kept) == kept
@@ -300,6 +299,6 @@ async def test_a_disk_that_hangs_keeps_nobody_waiting(faults: Faults, tmp_path: 
 
     assert await Work(storage).all_at_once() == []
     # What had not begun when its caller gave up never begins: the click was answered with no.
-    lost = {("approvals", "approval_id", "lost")}
+    lost = {("approvals", "id", "lost")}
     assert in_file(tmp_path, lost) == set()
     await storage.close()

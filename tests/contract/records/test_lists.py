@@ -5,12 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pytest
-
 from storage.base import Storage
-from storage.ports.lists import START, Place
+from storage.documents import Place
+from storage.ports.lists import START
 from storage.records import Approval, Kind, Status
-from storage.sqlite import SqliteStorage, lists
 from tests.contract.builders import DIGEST, THREAD_ID, a_decision, a_grant, an_approval
 from tests.contract.spoiling import spoil
 
@@ -231,39 +229,3 @@ async def test_grants_that_last_are_those_of_the_workspace(storage: Storage) -> 
 
     assert [one.grant_id for one in found] == ["early", "late"]
     assert len(await storage.grants.of_team("T1", now_ms=1_000, limit=1)) <= 1
-
-
-_LISTS = {
-    "waiting": ("approvals_deadline",),
-    "asked_by": ("approvals_asked",),
-    "ended_of": ("approvals_decider", "approvals_requester"),
-    "named": ("sqlite_autoindex_approvals_1",),
-    "calls_of": ("approvals_thread",),
-}
-
-
-@pytest.mark.parametrize("name", _LISTS)
-async def test_each_list_is_read_by_an_index(name: str) -> None:
-    storage = SqliteStorage(None)
-    await storage.open()
-    names = (
-        "now",
-        "limit",
-        "expires_ms",
-        "id",
-        "user",
-        "prefix",
-        "team",
-        "thread",
-        "tool",
-        "since",
-    )
-    sql = getattr(lists, f"_{name.upper()}")
-    rows = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(names, 1))
-    await storage.close()
-
-    plan = " ".join(str(row["detail"]) for row in rows)
-
-    assert all(index in plan for index in _LISTS[name]), plan
-    assert "SCAN approvals" not in plan
-    assert "SCAN grants" not in plan

@@ -157,7 +157,7 @@ async def test_the_holder_may_extend(storage: Storage) -> None:
     assert await storage.threads.extend(THREAD_ID, fence=thread.fence, until_ms=300)
 
     stored = await storage.threads.get(THREAD_ID)
-    assert (stored.leased_until_ms, stored.due_ms) == (300, 300)
+    assert (stored.leased_until_ms, stored.due_ms) == (300, 100)
 
 
 async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:

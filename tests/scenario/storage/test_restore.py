@@ -70,7 +70,7 @@ def a_shared(server: MongoServer, driver: str) -> Place:
                 for collection in client[name].list_collection_names():
                     kept[collection] = list(client[name][collection].find())
                 found = [one for part in ("threads", "approvals") for one in kept[part]]
-                if not any(one["leased_until_ms"] for one in found):
+                if not any(one["_work"]["leased_until_ms"] for one in found):
                     return
 
     def put_back() -> None:

@@ -68,7 +68,7 @@ class LeaseMachine(RuleBasedStateMachine):
         )
         assert kept == self.holds(claim)
         if kept:
-            self.model = replace(self.model, leased_until_ms=until, due_ms=until)
+            self.model = replace(self.model, leased_until_ms=until)
 
     @rule(claim=claims, turn=st.integers(1, 5), turn_open=st.booleans())
     def set_turn(self, claim: Thread | None, turn: int, *, turn_open: bool) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
 
-from storage.codec import APPROVALS, THREADS
-from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.errors import RecordRefusedError, StoreUnavailableError
 from storage.mongo import (
     Driver,
     MongoStorage,
@@ -19,8 +18,6 @@ from storage.mongo import (
     selftest as selftest_module,
 )
 from storage.mongo.client import Client
-from storage.mongo.documents import to_document, to_record
-from tests.contract.builders import THREAD_ID, a_thread, an_approval
 from tests.support.mongo import MAY_LEAK
 
 pytestmark = MAY_LEAK
@@ -146,28 +143,6 @@ async def test_the_database_and_its_promises(uri: str, given: str | None, name: 
     assert database.read_preference.mongos_mode == "primary"
     assert database.client.options.retry_writes
     await client.close()
-
-
-def test_a_document_is_flat_and_leaves_out_what_is_none() -> None:
-    document = to_document(APPROVALS, an_approval(due_ms=None, remind_ms=None))
-
-    assert document["_id"] == an_approval().approval_id
-    assert not {"approval_id", "due_ms", "remind_ms", "decision"} & set(document)
-    assert all(isinstance(value, str | int) for value in document.values())
-    assert document["v"] == 1
-
-
-def test_a_document_becomes_its_record() -> None:
-    assert to_record(THREADS, to_document(THREADS, a_thread())) == a_thread()
-
-
-def test_a_document_without_an_id_is_damaged() -> None:
-    document = to_document(THREADS, a_thread())
-    del document["_id"]
-
-    with pytest.raises(RecordFormatError, match="thread_id"):
-        to_record(THREADS, document)
-    assert THREAD_ID not in document
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from bson import decode, encode
 
-from storage.codec import APPROVALS
-from storage.errors import Fault, RecordFormatError, StoreBrokenError
+from storage.errors import Fault, StoreBrokenError
 from storage.mongo import Driver, MongoStorage
 from storage.mongo.address import ServerAddress, secrets_of
-from storage.mongo.client import _LENIENT, Client
-from storage.mongo.documents import to_document, to_record
-from tests.contract.builders import an_approval
+from storage.mongo.client import Client
 from tests.support.mongo import MAY_LEAK
 
 pytestmark = MAY_LEAK
@@ -122,13 +118,3 @@ def test_a_short_user_name_is_not_cut_out_of_other_words(user: str) -> None:
 
 def test_a_long_user_name_is() -> None:
     assert "countersign" in secrets_of("mongodb://countersign:hunter2@host/db")
-
-
-def test_bytes_that_are_no_text_are_the_fault_of_their_document_alone() -> None:
-    document = to_document(APPROVALS, an_approval(title="QQQQ"))
-    stored = encode(document).replace(b"QQQQ", b"\xff\xfe\xff\xfe")
-
-    read = decode(stored, _LENIENT)
-
-    with pytest.raises(RecordFormatError, match="'title' is damaged"):
-        to_record(APPROVALS, read)

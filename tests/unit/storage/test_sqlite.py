@@ -5,35 +5,18 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
-from storage.codec import (
-    APPROVALS,
-    AUDIT,
-    MESSAGES,
-    POSTS,
-    THREADS,
-    WHISPERS,
-    Codec,
-    Row,
-)
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
-from storage.ledger import SEALED
-from storage.sqlite import SqliteStorage, database, retention
-from storage.sqlite.approvals.attendance import COUNT_PENDING
+from storage.sqlite import SqliteStorage, database
 from storage.sqlite.collection import tables
-from storage.sqlite.database import Database
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
-from storage.sqlite.leases import IS_DUE, PAGE
 from storage.sqlite.schema.migrations import MIGRATIONS
 from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
-from storage.sqlite.threads import SqliteThreadStore
 from storage.stores import KINDS
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -44,15 +27,6 @@ from tests.contract.builders import (
     a_thread,
     an_approval,
 )
-
-TABLES = {
-    "threads": THREADS,
-    "messages": MESSAGES,
-    "approvals": APPROVALS,
-    "posts": POSTS,
-    "whispers": WHISPERS,
-    "audit": AUDIT,
-}
 
 
 def edit(directory: Path, statement: str) -> None:
@@ -241,69 +215,6 @@ def test_nothing_is_made_twice(script: str) -> None:
     assert sorted(set(made)) == sorted(made)
 
 
-@pytest.mark.parametrize(("table", "codec"), TABLES.items())
-async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[Any]) -> None:
-    storage = SqliteStorage(None)
-    await storage.open()
-
-    columns = await storage._database.fetch(f"PRAGMA table_info({table})")
-
-    fields = {column["name"] for column in columns} - {"aside_by", "aside_why"}
-    if table == "audit":
-        fields -= {"content", "salt", *SEALED, "gone_ms"}
-    assert fields == set(codec.names)
-    await storage.close()
-
-
-@pytest.mark.parametrize(
-    ("query", "index"),
-    [
-        ("threads WHERE due_ms <= 5 AND leased_until_ms <= 5 ORDER BY due_ms", "threads_due"),
-        ("approvals WHERE due_ms <= 5 AND leased_until_ms <= 5 ORDER BY due_ms", "approvals_due"),
-        ("approvals WHERE thread_id = 't' AND open = 1 ORDER BY created_ms", "approvals_open"),
-        ("messages WHERE thread_id = 't' AND turn = 0 ORDER BY ts", "messages_turn"),
-        (
-            "posts WHERE thread_id = 't' AND posted = 0 AND failure = '' ORDER BY created_ms",
-            "posts_unfinished",
-        ),
-        ("whispers WHERE due_ms <= 5", "whispers_due"),
-        ("threads WHERE leased_until_ms > 0", "threads_leased"),
-        ("approvals WHERE leased_until_ms > 0", "approvals_leased"),
-        ("whispers WHERE leased_until_ms > 0", "whispers_leased"),
-    ],
-)
-async def test_i11_reads_use_an_index(query: str, index: str) -> None:
-    storage = SqliteStorage(None)
-    await storage.open()
-
-    plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN SELECT * FROM {query}")  # noqa: S608 - our own
-
-    assert [index in str(step["detail"]) for step in plan] == [True]
-    await storage.close()
-
-
-@pytest.mark.parametrize(
-    ("count", "index"),
-    [
-        (COUNT_PENDING, "approvals_pending"),
-        (f"SELECT count(*) FROM approvals WHERE {IS_DUE}", "approvals_due"),  # noqa: S608 - our own
-        (f"SELECT count(*) FROM threads WHERE {IS_DUE}", "threads_due"),  # noqa: S608 - our own
-    ],
-)
-async def test_i11_counts_read_an_index_alone(count: str, index: str) -> None:
-    storage = SqliteStorage(None)
-    await storage.open()
-
-    values = {"now": 5, "v": 1, "reader": "r"}
-    plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN {count}", values)
-
-    assert len(plan) == 1
-    assert index in str(plan[0]["detail"])
-    has_all_it_needs = "COVERING" in str(plan[0]["detail"]) or index == "approvals_pending"
-    assert has_all_it_needs
-    await storage.close()
-
-
 async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) -> None:
     first = SqliteStorage(tmp_path)
     await first.open()
@@ -325,56 +236,6 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     assert taken is not None
     assert taken.fence == thread.fence + 1
     await second.close()
-
-
-class SlowDatabase(Database):
-    """Between a claim and what follows, another process takes the lease."""
-
-    taken = False
-
-    async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
-        rows = await super().fetch(sql, values)
-        if "fence + 1" in sql and not self.taken:
-            self.taken = True
-            await super().fetch("UPDATE threads SET leased_by = 'b', leased_until_ms = 900")
-        return rows
-
-
-async def test_a_lease_that_another_has_taken_is_not_given_back() -> None:
-    database = SlowDatabase(None)
-    await database.open()
-    store = SqliteThreadStore(database)
-    await store.ensure(a_thread(due_ms=1))
-    await database.fetch("UPDATE threads SET turn = 'many'")
-    assert await store.claim(THREAD_ID, owner="a", now_ms=5, until_ms=100) is None
-    (row,) = await database.fetch("SELECT * FROM threads")
-    assert (row["leased_by"], row["leased_until_ms"], row["aside_by"]) == ("b", 900, "")
-    await database.close()
-
-
-async def test_what_is_unreadable_is_named_once_however_many_pages_there_are() -> None:
-    database = Database(None)
-    await database.open()
-    store = SqliteThreadStore(database)
-    wanted = [f"T1:C1:{number:03}" for number in range(PAGE + 1)]
-    for name in wanted:
-        await store.ensure(a_thread(thread_id=name, due_ms=1))
-    await database.fetch("UPDATE threads SET turn = 'many'")
-    named = await store.leases.unreadable(limit=2 * PAGE)
-    assert [one.record_id for one in named] == wanted
-    await database.close()
-
-
-async def test_what_is_never_due_again_is_not_named_as_unreadable() -> None:
-    database = Database(None)
-    await database.open()
-    store = SqliteThreadStore(database)
-    await store.ensure(a_thread(due_ms=1))
-    await database.fetch("UPDATE threads SET turn = 'many'")
-    assert [one.record_id for one in await store.leases.unreadable(limit=9)] == [THREAD_ID]
-    await database.fetch("UPDATE threads SET due_ms = NULL")
-    assert await store.leases.unreadable(limit=9) == []
-    await database.close()
 
 
 async def test_a_database_of_an_earlier_release_is_migrated_once(
@@ -400,29 +261,6 @@ async def test_a_database_of_an_earlier_release_is_migrated_once(
 
 def test_each_released_version_has_a_migration() -> None:
     assert sorted(MIGRATIONS) == list(range(1, DATABASE_VERSION))
-
-
-async def test_i11_forgetting_reads_no_table_from_end_to_end() -> None:
-    storage = SqliteStorage(None)
-    await storage.open()
-    values = {
-        **retention._values(THREAD_ID),
-        "limit": 9,
-        "active": 1,
-        "id": "t",
-        "before": 9,
-        "v": 1,
-    }
-    values |= {"from": "t"}
-    statements = [*retention._ERASE.values(), *retention._COUNT.values(), *retention._LEFT.values()]
-    statements += [retention._RESTING, retention._FULL, retention._ERASE_WHISPERS]
-    statements += [retention._NEXT_TEAM]
-    for sql in statements:
-        plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", values)
-        assert [step["detail"] for step in plan if str(step["detail"]).startswith("SCAN")] == [], (
-            sql
-        )
-    await storage.close()
 
 
 async def test_i4_who_reads_and_then_writes_is_not_refused_for_another_process(

@@ -131,7 +131,7 @@ async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStora
         )
     await asyncio.gather(*map(office.approvals.follow_up, stored))
     assert set(drawn(office).values()) == {Status.APPROVED}
-    assert len(shown(office).updates) < 10
+    assert len(shown(office).updates) < len(cards)  # not one for each
 
 
 async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(

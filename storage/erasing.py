@@ -1,0 +1,141 @@
+"""The removal of old threads, written once: found by indexes, deleted a few documents at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from storage.documents import Collection, Where
+from storage.retention import key_ranges, place_of
+
+Collections = Mapping[str, Collection[Any]]
+
+_DUE: Where = {"due_ms": {"$gt": -1}}
+
+
+class Ledgers(Protocol):
+    """What a database keeps of a thread beside its documents: log, checkpoints, audit."""
+
+    async def counts(self, thread_id: str) -> Mapping[str, int]:
+        """Count what there is of a thread, by kind."""
+        ...
+
+    async def erase(self, thread_id: str, *, limit: int) -> int:
+        """Delete up to `limit` of each kind, but nothing of the audit; return how many."""
+        ...
+
+    async def strip(self, thread_id: str, *, limit: int) -> int:
+        """See `RetentionStore.strip`."""
+        ...
+
+    async def clear_log(self) -> bool:
+        """See `RetentionStore.clear_log`."""
+        ...
+
+
+class RetentionRecords:
+    """See `storage.ports.retention.RetentionStore`.
+
+    Args:
+        collections: The collections, by name.
+        ledgers: What the database keeps beside them.
+    """
+
+    def __init__(self, collections: Collections, ledgers: Ledgers) -> None:
+        self._collections = collections
+        self._threads = collections["threads"]
+        self._ledgers = ledgers
+        self.strip = ledgers.strip
+        self.clear_log = ledgers.clear_log
+
+    async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
+        found: list[str] = []
+        for team_id in await teams_of(self._threads):
+            thread_id = f"{team_id}:{channel_id}:{thread_ts}"
+            if await self._threads.count({"id": thread_id}, with_quarantined=True):
+                found.append(thread_id)
+        return found
+
+    async def resting(
+        self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
+    ) -> Sequence[tuple[int, str]]:
+        where = {"turn_open": False, "due_ms": None, "active_ms": {"$lt": before_ms}}
+        places = await self._threads.places(
+            where, sort=["active_ms"], limit=max(limit, 0), after=after
+        )
+        return [(int(str(active_ms)), str(key)) for active_ms, key in places]
+
+    async def left(self, thread_id: str) -> Mapping[str, int]:
+        here = {"thread_id": thread_id}
+        requests = self._collections["approvals"]
+        found = {
+            "requests": await _all(requests, {**here, "open": True})
+            + await _all(requests, {**here, "open": False, **_DUE}),
+            "messages": await _all(self._collections["messages"], {**here, "turn": 0}),
+            "texts": await _all(
+                self._collections["posts"], {**here, "posted": False, "failure": ""}
+            ),
+            "answers": await _all(self._collections["whispers"], {**place_of(thread_id), **_DUE}),
+        }
+        return {name: number for name, number in found.items() if number}
+
+    async def counts(self, thread_id: str) -> Mapping[str, int]:
+        found = {
+            name: sum([await _all(self._collections[name], where) for where in wheres])
+            for name, wheres in wheres_of(thread_id).items()
+        }
+        found |= await self._ledgers.counts(thread_id)
+        return {name: number for name, number in found.items() if number}
+
+    async def seal(self, thread_id: str, *, owner: str, now_ms: int, until_ms: int) -> int | None:
+        return await self._threads.seal(
+            thread_id, {"turn_open": False}, owner=owner, now_ms=now_ms, until_ms=until_ms
+        )
+
+    async def erase(self, thread_id: str, *, limit: int) -> int:
+        erased = await self._ledgers.erase(thread_id, limit=limit)
+        for name, wheres in wheres_of(thread_id).items():
+            for where in wheres:
+                erased += await self._collections[name].delete(where, limit=limit)
+        return erased
+
+    async def drop(self, thread_id: str, *, fence: int) -> bool:
+        sealed = {"id": thread_id, "fence": fence, "due_ms": None, "leased_until_ms": {"$gt": 0}}
+        return bool(await self._threads.delete(sealed, limit=1))
+
+    async def give_back(self, thread_id: str, *, fence: int) -> None:
+        await self._threads.unseal(thread_id, fence=fence)
+
+    async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
+        where = {"created_ms": {"$lt": before_ms}, "due_ms": None}
+        return await self._collections["whispers"].delete(where, limit=limit)
+
+
+def wheres_of(thread_id: str) -> dict[str, list[Where]]:
+    """The conditions of all documents that belong to a thread, by collection.
+
+    A message that no turn has read stays, and so does the thread itself.
+    """
+    here = {"thread_id": thread_id}
+    keys = [{"id": {"$gte": first, "$lt": end}} for first, end in key_ranges(thread_id)]
+    return {
+        "approvals": [here],
+        "messages": [{**here, "turn": {"$ne": 0}}],
+        "whispers": [place_of(thread_id)],
+        "grants": [here],
+        "posts": [*keys],
+    }
+
+
+async def teams_of(threads: Collection[Any]) -> list[str]:
+    """The workspaces that have threads; all ids of one are skipped at once."""
+    found: list[str] = []
+    while places := await threads.places(
+        {"id": {"$gte": f"{found[-1]};" if found else ""}}, limit=1
+    ):
+        found.append(str(places[0][-1]).partition(":")[0])
+    return found
+
+
+async def _all(collection: Collection[Any], where: Where) -> int:
+    return await collection.count(where, with_quarantined=True)
