@@ -20,7 +20,7 @@ from agents.core.observers import ToolOutcome
 __all__ = ["Action", "BreakLoop", "Exit", "ToolCall", "ToolReturn", "Transfer"]
 
 MAX_FILE_BYTES = 1_000_000
-"""Maximum size of all files of one tool result, in bytes. They are stored with the run."""
+"""Maximum size of all files of one tool result, in bytes."""
 
 
 Risk = Literal["low", "medium", "high", "critical"]
@@ -72,12 +72,14 @@ class BreakLoop:
 
 
 Action: TypeAlias = Transfer | Exit | BreakLoop
-"""What an agent or a tool wants to happen next."""
+"""The next step that an agent or a tool requests."""
 
 
 File: TypeAlias = MultiModalContent
-"""A file for the model, of a type of pydantic-ai: `BinaryContent`, or the URL of an image, a
-document, a sound or a video (`ImageUrl`, `DocumentUrl`, …)."""
+"""A file for the model, of a type of pydantic-ai.
+
+`BinaryContent`, or the URL of an image, a document, a sound or a video (`ImageUrl`, …).
+"""
 
 _FILES: pydantic.TypeAdapter[list[File]] = pydantic.TypeAdapter(
     list[File],

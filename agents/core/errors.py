@@ -174,7 +174,7 @@ class CheckpointVersionError(CheckpointError):
 
 
 class CheckpointConflictError(CheckpointError):
-    """Another writer changed the checkpoint first. Load it again before you decide what to do."""
+    """Another writer changed the checkpoint first. Load it again before you retry."""
 
     def __init__(self, checkpoint_id: str, detail: str = "somebody else wrote first") -> None:
         super().__init__(f"checkpoint {checkpoint_id!r}: {detail}; load it again")
@@ -244,7 +244,7 @@ class AmbiguousTargetError(ResumeError):
 
 
 class ResumeDataError(ResumeError):
-    """The answer is missing, has the wrong type, or does not fit what people saw. Nothing ran."""
+    """The answer is missing, has the wrong type, or does not fit. Nothing ran."""
 
     def __init__(self, message: str, *, target: str = "") -> None:
         super().__init__(message)
@@ -252,7 +252,7 @@ class ResumeDataError(ResumeError):
 
 
 class UnusedAnswerError(ResumeError):
-    """An answer was accepted, but no interrupt used it. The calls that ran meanwhile are stored."""
+    """No interrupt used an accepted answer. Results of calls that ran are stored."""
 
     def __init__(self, address: str, *, target: str = "") -> None:
         super().__init__(

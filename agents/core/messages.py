@@ -32,7 +32,7 @@ __all__ = ["user_message"]
 _Message = TypeVar("_Message", ModelRequest, ModelResponse)
 
 _DEEPEST = 100
-"""Maximum nesting of call arguments. Deeper messages cannot be stored."""
+"""Number of levels that call arguments may have. Deeper messages cannot be stored."""
 
 _INVALID = "INVALID_JSON"  # pydantic-ai uses the same key
 

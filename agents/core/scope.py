@@ -128,7 +128,7 @@ again, or data to store with the start, which people see if the outcome is in do
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
-    """What all parts of one run share.
+    """The context that all parts of one run share.
 
     Exists from the start or resume of a run to its next interrupt or its end.
 

@@ -250,7 +250,7 @@ class AskingGate(BoundGate):
         return await self._settle(state, info, answer, shown=shown, wanted=wanted)
 
     def _check_taken(self, info: CallInfo, shown: dict[str, Json]) -> None:
-        """Check that a tool whose schema changed still accepts exactly the shown arguments."""
+        """Check that a tool with a changed schema still accepts the shown arguments."""
         # With the same schema, the tool accepts what it accepted before.
         if self.fills_in or info.schema == dict(self.tool.definition.schema):
             return

@@ -27,7 +27,7 @@ DEFAULT_RULE = "always"
 @register("countersign.gate/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateState:
-    """What a gate stores about its call. Stored: version 1, must stay readable.
+    """State of a gate for its call. Stored: version 1, must stay readable.
 
     Attributes:
         info: The info that people saw; None if approval was not requested, and in the stored form,
@@ -104,7 +104,7 @@ Demand: TypeAlias = tuple[str, CallInfo]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
-    """What all gates of a call require."""
+    """Requirements of all gates of a call."""
 
     left: list[Demand]
     allow: Allow | None = None
@@ -134,7 +134,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the policy requires of a pending call with other arguments.
+    """Result of the policy for a pending call with other arguments.
 
     Attributes:
         arguments: The arguments in canonical form.

@@ -13,7 +13,7 @@ from agents.core.errors import AgentConfigError
 
 
 class KnownTool(Protocol):
-    """What a policy is checked against: the attributes of a `ToolSpec`."""
+    """The attributes of a `ToolSpec` that a policy is checked against."""
 
     @property
     def name(self) -> str:

@@ -28,9 +28,9 @@ Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=",
 _PATTERN_LIMIT = 200
 """Maximum length of a pattern of a policy in code, in characters."""
 _TEXT_LIMIT = 1000
-"""Maximum length of a text that a pattern of a policy in code is compared with."""
+"""Maximum length of a text for a pattern of a policy in code, in characters."""
 _DIGITS = 100
-"""Maximum length of a text that is read as a number, in characters."""
+"""Length up to which a text is read as a number, in characters."""
 
 _COMPARE: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
     ">": lambda one, other: one > other,

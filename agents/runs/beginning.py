@@ -1,4 +1,4 @@
-"""Which answers a component had claimed when it began, so that it can run again."""
+"""The claimed answers at the beginning of a component, so that it can run again."""
 
 from __future__ import annotations
 

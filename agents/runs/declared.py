@@ -1,4 +1,4 @@
-"""What an agent declares: its tools, nested agents, approvers and policy rules."""
+"""Declarations of an agent: tools, nested agents, approvers and policy rules."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
 _FRESH = 200
-"""Maximum number of checkpoints that a runner caches; each has a few kilobytes."""
+"""Capacity of a runner's cache of checkpoints; each has a few kilobytes."""
 _FRESH_SIZE = 4_000_000
-"""Maximum number of characters in that cache, unless a single run is larger."""
+"""Capacity of that cache in characters, unless a single run is larger."""
 
 
 def _size(run: OpenRun) -> int:

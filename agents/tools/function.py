@@ -35,7 +35,7 @@ from agents.tools.starting import is_frozen
 _Pieces: TypeAlias = AsyncGenerator[object, None]
 
 _TITLE_VALUE = 80
-"""Maximum length of one argument in a title, in characters."""
+"""Length to which an argument in a title is shortened, in characters."""
 _LONGEST_WHOLE = 1e15
 """Up to this value, a float without a fraction is written as an integer."""
 
@@ -43,7 +43,7 @@ _PLACE = re.compile(r" at 0x[0-9a-f]+>")
 """A memory address in the default `repr` of an object."""
 
 _AHEAD = 64
-"""Maximum number of parts that a generator in a thread may be ahead of its reader."""
+"""Number of parts that a generator in a thread may be ahead of its reader."""
 
 
 @dataclass(frozen=True, slots=True)

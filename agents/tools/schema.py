@@ -50,7 +50,7 @@ Multiline = _MultilineMarker()
 
 
 class _Schema(GenerateJsonSchema):
-    """Generates schemas without titles; decimals are text, because numbers lose digits."""
+    """Generates schemas without titles; decimals are text, as numbers lose digits."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's
         return False

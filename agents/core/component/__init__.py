@@ -1,1 +1,1 @@
-"""What a component reads from its run: address, state, answer and shared values."""
+"""Functions that a component calls for its address, state, answer and shared values."""
