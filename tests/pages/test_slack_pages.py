@@ -1,4 +1,4 @@
-"""The guide for people in Slack: what it quotes is what Countersign says."""
+"""Guides that quote the cards: what they quote is what Countersign says."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from tests.pages.site import DOCS, ROOT, prose
 
-GUIDE = prose(DOCS / "how-to" / "decide-in-slack.md")
+FEWEST_QUOTED = {"decide-in-slack": 30, "call-an-api-with-a-secret": 4}
 TEXTS: dict[str, str] = json.loads((ROOT / "bot" / "words" / "en.json").read_text("utf-8"))
 FEWEST_LETTERS = 4
 """A text of fewer is a frame of others."""
@@ -29,9 +31,11 @@ def parts(text: str) -> Iterator[str]:
         yield re.sub(r"\\\{\w+\\\}", r"\\S+", beginning)
 
 
-def test_what_the_guide_quotes_is_what_countersign_says() -> None:
-    quoted = re.findall(r"(?<![*\w])\*([^*\n]+(?:\n[^*\n]+)?)\*(?![*\w])", GUIDE)
-    assert len(quoted) > 30
+@pytest.mark.parametrize(("guide", "fewest"), FEWEST_QUOTED.items(), ids=FEWEST_QUOTED)
+def test_what_a_guide_quotes_is_what_countersign_says(guide: str, fewest: int) -> None:
+    text = prose(DOCS / "how-to" / f"{guide}.md")
+    quoted = re.findall(r"(?<![*\w])\*([^*\n]+(?:\n[^*\n]+)?)\*(?![*\w])", text)
+    assert len(quoted) > fewest
     assert [one for one in quoted if not is_said(" ".join(one.split()))] == []
 
 

@@ -39,7 +39,7 @@ def drawn(approval: Approval) -> str:
 def test_each_requirement_says_how_many_it_has() -> None:
     card = drawn(under(TERMS, a_vote("UMIA", "security")))
     assert "⏳ *1 of 3 approvals*" in card
-    assert "⏳ Still needs 2 of <@UADA> or <@UBEN>." in card
+    assert "⏳ Still needs 2 more: <@UADA> or <@UBEN>." in card
     assert "✅ <@UMIA> approved, <!date^1^{time}" in card
     text = card_for(under(TERMS, a_vote("UMIA", "security")), approvers_text="").text
     assert text.startswith(
@@ -53,11 +53,18 @@ def test_a_card_without_votes_says_how_many_of_whom_it_needs() -> None:
     assert "Needs 3 approvals: 2 of <!subteam^S0SRE> and <@UMIA>." in card
 
 
+def test_a_group_that_is_still_missing_is_named_in_a_sentence() -> None:
+    groups = {**GROUPS, "sre": Group(usergroups=("S0SRE",))}
+    terms = Terms(rules=("big",), stages=TERMS.stages, groups=groups)
+    card = drawn(under(terms, a_vote("UADA", "sre"), a_vote("UMIA", "security")))
+    assert "⏳ Still needs 1 more: anyone in <!subteam^S0SRE>." in card
+
+
 def test_a_stage_says_once_who_is_missing() -> None:
     stages = (Stage(name="first", approve=(SRE,)), Stage(name="then", approve=(SECURITY,)))
     terms = Terms(rules=("big",), stages=stages, groups=GROUPS)
     card = drawn(under(terms, a_vote("UADA", "sre"), a_vote("UBEN", "sre"), stage=1))
-    assert "⏳ Still needs 1 of <@UMIA>." in card
+    assert "⏳ Still needs 1 more: <@UMIA>." in card
     assert card.count("<@UMIA>") == 1
 
 
@@ -80,7 +87,7 @@ def test_a_stage_is_named() -> None:
     card = drawn(under(terms, a_vote("UMIA", "security"), stage=1))
     assert "⏳ *Stage 2 of 2*" in card
     assert "✅ <@UMIA> approved, <!date^1^{time}" in card
-    assert "⏳ Still needs 2 of <@UADA> or <@UBEN>." in card
+    assert "⏳ Still needs 2 more: <@UADA> or <@UBEN>." in card
 
 
 def test_a_note_is_masked_and_no_markup() -> None:
