@@ -44,7 +44,11 @@ def test_commands_print_what_the_page_shows(
     for fence in fences(page):
         save(fence, page, tmp_path, script)
         if fence.kind == "sh":
-            script += [line for line in fence.text.splitlines() if re.match(r"(cd|export) ", line)]
+            script += [
+                line
+                for line in fence.text.splitlines()
+                if re.match(r"(cd|export|mkdir|touch) ", line)
+            ]
         if fence.kind == "console":
             for command, output in commands(fence.text):
                 script.append(f"printf '{BEFORE}'\n{command}")
