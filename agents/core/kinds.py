@@ -1,4 +1,4 @@
-"""Type checks and conversion: does a value have a type, and how is it stored."""
+"""Check whether a value fits a type, and convert values to and from JSON data."""
 
 from __future__ import annotations
 
