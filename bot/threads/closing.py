@@ -16,6 +16,7 @@ from agents.core.journal import notices_in
 from agents.core.messages import log_text, user_message
 from agents.runs.document import Claim
 from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.execution import RunState, run_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
@@ -290,6 +291,7 @@ class RunTermination:
         left = await self.storage.approvals.open_of(thread.thread_id)
         # Check the lease after reading: its next owner may have created the approvals.
         thread = await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
+        unused |= _never_told(stored, left)
         await self.settlement.settle(thread, left, unused=unused, is_stopped=is_stopped)
         await self.outbox.drop(thread)
         # The checkpoint is deleted last, because it shows that work is left after a crash.
@@ -357,6 +359,22 @@ async def set_turn(
         raise CheckpointConflictError(thread.checkpoint_id)
     known = requesters_json if requesters_json is not None else thread.requesters_json
     return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
+
+
+def _never_told(stored: StoredCheckpoint | None, approvals: Iterable[Approval]) -> frozenset[str]:
+    """Return the interrupts decided while their run went on, whose answers it did not receive."""
+    if stored is None or stored.status is not CheckpointStatus.RUNNING:
+        return frozenset()
+    try:
+        told = Claim.from_text(stored.claim).answers
+    except CheckpointError:  # an unreadable run has no recorded answers
+        return frozenset()
+    runs = ((one.interrupt_id, run_of(one)) for one in approvals)
+    return frozenset(
+        name
+        for name, run in runs
+        if name not in told and (run is None or run.state is RunState.STOPPED)
+    )
 
 
 def _turn_of(approval: Approval) -> int:

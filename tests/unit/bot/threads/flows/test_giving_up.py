@@ -422,6 +422,39 @@ async def test_an_approval_that_was_not_used_does_not_stay_approved(
     assert office.ran == []
 
 
+async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_turn(
+    storage: SqliteStorage,
+) -> None:
+    """Somebody says yes to the second call while the first ends its process, three times."""
+    office = Office(storage, [[PAY, MORE]], dies_in_tools=True)
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    with pytest.raises(KilledError):
+        await office.decide(first)
+    office.queue.drop()
+    yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=second.digest)
+    await storage.approvals.decide(second.approval_id, yes, digest=second.digest)
+    for _ in range(2):
+        office.clock.forward(seconds=15)
+        now = office.clock()
+        held = await storage.threads.claim(THREAD_ID, owner="x", now_ms=now, until_ms=now + 9_000)
+        assert held is not None
+        await storage.threads.count_crash(THREAD_ID, fence=held.fence)
+    other = Office(storage, [], clock=office.clock)
+    await pass_time(other, times=2)
+    assert "This stopped my process 3 times" in other.shown()[-1]
+    ends = [await storage.approvals.get(one.approval_id) for one in (first, second)]
+    assert [(one.status, one.open) for one in ends] == [
+        (Status.APPROVED, False),
+        (Status.CANCELLED, False),
+    ]
+    audit = await storage.audit.of_thread(THREAD_ID, limit=99)
+    told = {one.action for one in audit if one.approval_id == second.approval_id}
+    assert {"decided", "unusable"} <= told
+    assert "resumed" not in told
+    assert other.ran == []
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
