@@ -37,7 +37,7 @@ ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:again",
     "countersign:give_up",
 )
-GIVEN_UP = "This stopped my process 3 times"
+GIVEN_UP = "This stopped my process "
 """The words with which a turn ends during which processes ended again and again."""
 RETRY_S = 6.0
 """How long a person waits before pressing a button again whose card did not change."""
@@ -453,9 +453,8 @@ class Play:
                 self.report.approvals[str(approval.status)] += 1
                 self.report.doubts += approval.kind is Kind.DOUBT
                 self._check_card(channel, ts, approval, given_up)
-                self._check_audit(
-                    approval, [e.action for e in audit if e.approval_id == approval.approval_id]
-                )
+                actions = [e.action for e in audit if e.approval_id == approval.approval_id]
+                self._check_audit(approval, actions, is_abandoned=is_abandoned)
                 if approval.kind is Kind.APPROVAL:
                     allowed.add(_ref(approval))
                     self._check_effects(approval, done, given_up)
@@ -505,8 +504,12 @@ class Play:
             return
         shown = str(cards[0]["blocks"])
         words = _words_of_end(approval)
-        if approval.kind is Kind.APPROVAL and _ref(approval) in given_up:
-            words = (*words, "May have run")  # nobody has ever found out
+        # Nobody has ever found out; also when people let a call in doubt run again.
+        can_doubt = approval.kind is Kind.APPROVAL or approval.status is Status.APPROVED
+        if can_doubt and _ref(approval) in given_up:
+            words = (*words, "May have run")
+        if approval.status is Status.SUPERSEDED and _ref(approval) in given_up:
+            words = (*words, "ancelled")  # its turn ended, and nothing replaces it
         if buttons_that_act(cards[0]) or not any(one in shown for one in words):
             self.report.wrong.append(f"{name}: it does not show {approval.status}: {shown[:300]}")
 
@@ -545,11 +548,18 @@ class Play:
         lines = self.failed.read_text().splitlines() if self.failed.exists() else []
         return {line.split()[0] for line in lines if line.endswith("<")}
 
-    def _check_audit(self, approval: Approval, actions: list[str]) -> None:
+    def _check_audit(
+        self, approval: Approval, actions: list[str], *, is_abandoned: bool = False
+    ) -> None:
         asked = "doubted" if approval.kind is Kind.DOUBT else "requested"
-        for wanted in (asked, "resumed"):
-            if wanted not in actions:
-                self.report.wrong.append(f"audit of {approval.title!r}: no {wanted} in {actions}")
+        ends = {"resumed"}
+        if is_abandoned:  # the run was never told: a yes is taken back, anything else stands
+            lets_run = approval.status in {Status.APPROVED, Status.ANSWERED}
+            ends |= {"unusable"} if lets_run else {"unusable", "decided", "expired", "superseded"}
+        for wanted in ({asked}, ends):
+            if not wanted & set(actions):
+                told = " or ".join(sorted(wanted))
+                self.report.wrong.append(f"audit of {approval.title!r}: no {told} in {actions}")
 
 
 CARDS = {"countersign_card", "countersign_doubt", "countersign_undecidable"}
