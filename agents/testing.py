@@ -112,9 +112,6 @@ class _Suite:
     async def run_all(self) -> list[str]:
         """Run all tests of this class, one after the other.
 
-        Returns:
-            Names of the tests.
-
         Raises:
             AssertionError: A test failed.
         """

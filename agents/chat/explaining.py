@@ -49,13 +49,7 @@ async def explain(
 ) -> str:
     """Ask a model about a pending call, without tools and without the checkpoint.
 
-    Args:
-        name: Name of the agent, for the error.
-        model: The model.
-        instruction: The agent's instruction. It is left out if it depends on session values, which
-            are in the checkpoint.
-        about: See `Explains`.
-        question: See `Explains`.
+    The instruction is left out if it depends on session values, which are in the checkpoint.
 
     Raises:
         ModelError: The model does not answer.

@@ -104,11 +104,7 @@ class Note:
 
 @dataclass(slots=True)
 class Notes:
-    """The notes of a run, in order of arrival.
-
-    Attributes:
-        all: The notes.
-    """
+    """The notes of a run, in order of arrival."""
 
     all: list[Note] = field(default_factory=list)
 
@@ -117,6 +113,7 @@ class Notes:
 
     def take(self, event: AgentEvent) -> None:
         """Add a note of an event if other agents need it."""
+        # Events inside a tool call are summarized by the call's result.
         if event.is_inner:
             return
         note = Note(agent_name=event.agent_name, branches=event.branches)
@@ -131,11 +128,7 @@ class Notes:
                 pass
 
     def action(self, since: int = 0) -> Action | None:
-        """Return the next action: the first exit, else the first action in order.
-
-        Args:
-            since: Number of old notes to skip.
-        """
+        """Return the next action after some notes: the first exit, else the first action."""
         actions = [note.action for note in in_order(self.all[since:]) if note.action is not None]
         found = next((action for action in actions if isinstance(action, Exit)), None)
         return found or next(iter(actions), None)
@@ -170,13 +163,8 @@ class Origin:
 
 
 def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
-    """Build the input of an agent that runs after other agents.
-
-    Args:
-        name: Name of the agent.
-        given: Input of the enclosing agent.
-        notes: Notes taken since; empty for the first agent.
-    """
+    """Build the input of an agent that runs after other agents."""
+    # If the messages were replaced on the way, their old origin no longer describes them.
     origin = given.origin
     if not isinstance(origin, Origin) or origin.messages is not given.messages:
         origin = Origin(given=given.messages, notes=(), messages=given.messages)
@@ -211,12 +199,7 @@ _conversation: ContextVar[_Said] = ContextVar("agents_conversation", default=(()
 
 
 def share_conversation(given: Sequence[ModelMessage], said: Sequence[ModelMessage]) -> None:
-    """Make the conversation of the current agent available to its tools.
-
-    Args:
-        given: The messages of the agent's input.
-        said: The messages of this run, of the agent and its tools. May grow during the run.
-    """
+    """Make the conversation of the current agent available to its tools."""
     _conversation.set((given, said))
 
 
@@ -227,12 +210,7 @@ def conversation() -> tuple[ModelMessage, ...]:
 
 
 def retold(name: str, messages: Iterable[ModelMessage]) -> list[ModelMessage]:
-    """Retell the messages of one agent to another agent.
-
-    Args:
-        name: Name of the agent that the messages belong to.
-        messages: Messages to and from its model. Messages of users stay unchanged.
-    """
+    """Retell the messages of one agent to another. Messages of users stay unchanged."""
     parts: list[UserPromptPart] = []
     for message in messages:
         if isinstance(message, ModelResponse):

@@ -24,11 +24,6 @@ _NAME = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}")
 async def settle(agent_name: str, instruction: Instruction, session: Mapping[str, object]) -> Json:
     """Evaluate what an instruction depends on, when a run begins.
 
-    Args:
-        agent_name: For the error.
-        instruction: The instruction.
-        session: The session values.
-
     Returns:
         Data for `render`, also after a resume: the session values that a text names, or the text
         that a function returned. A long template is not stored.
@@ -44,10 +39,6 @@ async def settle(agent_name: str, instruction: Instruction, session: Mapping[str
 
 def render(instruction: Instruction, settled: Json) -> str:
     """Return the text of an instruction.
-
-    Args:
-        instruction: The instruction.
-        settled: Result of `settle` at the start of the run.
 
     Raises:
         CheckpointDecodeError: `settled` belongs to an instruction with other values.

@@ -116,12 +116,7 @@ class ChatState:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of an agent's run.
-
-    Attributes:
-        text: The final answer; may be empty.
-        action: The next action.
-    """
+    """The end of an agent's run."""
 
     text: str
     action: Action | None = None

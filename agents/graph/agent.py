@@ -110,12 +110,7 @@ class GraphAgent:
 
 @dataclass(slots=True)
 class _Heard:
-    """Passes events on and remembers the last text.
-
-    Attributes:
-        outlet: Receives the events; None if there is no reader.
-        text: The newest text; empty before the first.
-    """
+    """Passes events on and remembers the newest text."""
 
     outlet: Outlet | None
     text: str = ""

@@ -158,6 +158,7 @@ class CompiledGraph(GraphThreads):
 
         work = self._go(input, resume, _Call(thread_id, cancel, step_limit, tell))
         task = asyncio.create_task(work, context=copy_context())
+        # None ends the loop below, also if the run fails; `await task` then raises the error.
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (found := await queue.get()) is not None:
@@ -243,6 +244,7 @@ class CompiledGraph(GraphThreads):
         check_input(given)
         _check_limit(call.step_limit)
         goes_on = given is None or bool(request)
+        # A graph inside another run is stored with that run, so it needs no thread of its own.
         if not call.thread_id and not goes_on and given is not None and _is_inside():
             return GraphResult(values=await self.run_inside(given, step_limit=call.step_limit))
         with telling(lambda event: call.tell("events", event), passes_on=False):

@@ -30,13 +30,6 @@ def mermaid(topology: Topology) -> str:
 
 
 def _graph(topology: Topology, prefix: str, depth: int) -> Iterator[str]:
-    """Yield the nodes and edges of one graph.
-
-    Args:
-        topology: The graph.
-        prefix: Prefix of its node ids, to distinguish sub-graphs.
-        depth: Nesting depth.
-    """
     ids = _ids(topology, prefix)
     indent = _INDENT * depth
     yield f"{indent}{ids[START]}((start))"

@@ -31,11 +31,6 @@ class Options:
 def refuse_unknown(what: str, given: Iterable[str], known: type) -> None:
     """Check that every option is declared in a TypedDict.
 
-    Args:
-        what: The called function, for the error.
-        given: Names of the options.
-        known: The TypedDict.
-
     Raises:
         TypeError: An option is unknown; the error suggests the nearest name.
     """

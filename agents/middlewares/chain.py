@@ -36,9 +36,6 @@ _HOOKS = (
 class Chain:
     """Runs the hooks of several middlewares, each hook in its own state slot.
 
-    Args:
-        middlewares: The outermost first.
-
     Attributes:
         slots: Slots of all hooks. Another slot in a stored state belongs to a removed middleware.
         doubt_slots: Slots of the questions whether a hook ran.

@@ -17,11 +17,6 @@ ALL = "*"
 class ToolChoice:
     """A selection of an agent's tools.
 
-    Args:
-        owner: Function that selects, named in errors.
-        tools: The selected tools.
-        except_for: Names of tools to leave out.
-
     Raises:
         AgentConfigError: The selection is empty.
     """

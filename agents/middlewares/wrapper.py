@@ -1,4 +1,4 @@
-"""A tool around a tool: the base of tool middlewares that are no gates."""
+"""The base class of tools that wrap a tool without being gates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from agents.tools.base import CallText, Tool, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class ToolWrapper:
-    """Does what the tool in it does; override `call`.
+    """Delegates to the wrapped tool; override `call`.
 
     Attributes:
-        tool: What is inside.
+        tool: The wrapped tool.
     """
 
     tool: Tool
@@ -32,7 +32,7 @@ class ToolWrapper:
         return self.tool.validate(arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
-        """Say in words what a call does; see `Tool.describe`."""
+        """Describe a call in words; see `Tool.describe`."""
         return self.tool.describe(arguments)
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
@@ -40,7 +40,7 @@ class ToolWrapper:
         return await self.tool.call(arguments)
 
     def components(self) -> Mapping[tuple[str, str], object]:
-        """Return the parts of the tool at the core of all wrappers, such as the agent in it."""
+        """The components of the innermost tool, such as the agent in it."""
         core: object = self.tool
         while hasattr(core, "tool"):
             core = core.tool
@@ -52,12 +52,7 @@ class ToolWrapper:
 
 @contextmanager
 def recording(scope: Scope, pieces: list[str]) -> Iterator[None]:
-    """Keep the pieces of its result that a tool streams, and pass them on.
-
-    Args:
-        scope: Of the call.
-        pieces: Takes them.
-    """
+    """Collect the pieces of a result that a tool streams in a scope, and pass them on."""
 
     def record(text: str) -> None:
         pieces.append(text)

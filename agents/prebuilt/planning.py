@@ -64,12 +64,7 @@ class ExecutedStep:
 @register("countersign.plan-part-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPartState:
-    """State of an interrupted part of the plan. Stored: version 1, must stay readable.
-
-    Attributes:
-        notes: Notes of the part so far.
-        plan: The plan when the part began.
-    """
+    """State of an interrupted part of the plan. Stored: version 1, must stay readable."""
 
     notes: list[Json]
     plan: Plan | None

@@ -117,10 +117,6 @@ class StageInfo:
 class StageMiddleware(Middleware):
     """Interrupts at one stage, each time the agent reaches the stage.
 
-    Args:
-        stage: See `StageInfo`.
-        when: See `StageInfo`.
-
     Raises:
         AgentConfigError: The stage is unknown.
     """

@@ -172,15 +172,9 @@ class AgentTool:
 
 
 async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = False) -> str:
-    """Run or resume an agent inside a tool call. For tools that are agents.
+    """Run or resume an agent inside a tool call, and return its final text.
 
-    Args:
-        agent: The agent.
-        given: The agent's input; always the same on resume.
-        emit_events: See `AgentTool`.
-
-    Returns:
-        The agent's final text.
+    `given` must be the same on resume.
 
     Raises:
         InterruptSignal: The agent is interrupted.

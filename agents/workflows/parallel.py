@@ -39,12 +39,7 @@ class ParallelInfo(Unanswerable):
 @register("countersign.parallel-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelState:
-    """The ended and the interrupted branches. Stored: version 1, must stay readable.
-
-    Attributes:
-        done: Names of the ended agents.
-        waiting: Names of the interrupted agents.
-    """
+    """The ended and the interrupted branches. Stored: version 1, must stay readable."""
 
     done: list[str]
     waiting: list[str]

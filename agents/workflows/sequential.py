@@ -71,11 +71,7 @@ class Position:
     notes: Notes = field(default_factory=Notes)
 
     def next(self, count: int) -> None:
-        """Advance to the next agent.
-
-        Args:
-            count: Number of agents.
-        """
+        """Advance to the next of `count` agents."""
         self.index += 1
         if self.index == count:
             self.index = 0
@@ -181,13 +177,7 @@ class Steps:
 
 
 class Stepwise:
-    """Base class of agents that run other agents in sequence.
-
-    Args:
-        name: Unique among its siblings; part of addresses.
-        description: What the agent is good at.
-        steps: Runs the agents.
-    """
+    """Base class of agents that run other agents in sequence."""
 
     def __init__(self, name: str, description: str, steps: Steps) -> None:
         self.name = name

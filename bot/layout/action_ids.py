@@ -171,9 +171,6 @@ def encode(approval_id: str, digest: str) -> str:
 def encode_all(targets: Iterable[tuple[str, str]]) -> str:
     """Return the value of a button for several approvals.
 
-    Args:
-        targets: Pairs of approval id and digest.
-
     Raises:
         ValueError: See `encode`; or there are too many targets.
     """

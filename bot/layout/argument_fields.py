@@ -103,12 +103,7 @@ _ACRONYMS = {
 
 
 def facts(pairs: Iterable[tuple[str, object]], naming: Naming) -> Body:
-    """Show arguments in words, except those in the title.
-
-    Args:
-        pairs: Names and values.
-        naming: Words for the arguments.
-    """
+    """Show arguments in words, except those in the title."""
     sheet = _Sheet(naming)
     for name, value in pairs:
         if not naming.covers(name, value):
@@ -119,14 +114,7 @@ def facts(pairs: Iterable[tuple[str, object]], naming: Naming) -> Body:
 def changed(
     before: Mapping[str, object], after: Mapping[str, object], naming: Naming, *, most: int
 ) -> Body:
-    """Show the changes of an edit, old and new value per line, as plain text.
-
-    Args:
-        before: The requested arguments.
-        after: The edited arguments.
-        naming: Words for the arguments.
-        most: Maximum number of lines.
-    """
+    """Show the changes of an edit, old and new value per line, as plain text."""
     names = [
         name
         for name in dict.fromkeys((*before, *after))

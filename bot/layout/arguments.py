@@ -54,13 +54,7 @@ class Budget:
 def list_arguments(
     pairs: Iterable[tuple[str, object]], budget: Budget, names: Names = NO_NAMES
 ) -> Listed:
-    """Show arguments one below the other, within a budget.
-
-    Args:
-        pairs: Names and values.
-        budget: The available room.
-        names: The tool author's declarations of the arguments.
-    """
+    """Show arguments one below the other, within a budget."""
     listing = _Listing(budget.whole)
     left = budget.names
     for name, value in pairs:
@@ -102,12 +96,7 @@ def as_text() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _MaskedText:
-    """A masked value in full.
-
-    Attributes:
-        words: The value.
-        is_ambiguous: Whether it must be marked as a text.
-    """
+    """A masked value in full."""
 
     words: Words
     is_ambiguous: bool = False
@@ -147,11 +136,7 @@ class _Value:
 
 
 class _Listing:
-    """Lays out arguments one below the other.
-
-    Args:
-        room: Number of characters left.
-    """
+    """Lays out arguments one below the other."""
 
     def __init__(self, room: int) -> None:
         self.room = room

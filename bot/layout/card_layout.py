@@ -44,13 +44,7 @@ def state_line(symbol: str, words: str, marks: Sequence[str] = ()) -> Block:
 
 
 def open_card(state: Block, title: str, blocks: Iterable[Block]) -> list[Block]:
-    """Lay out a pending card.
-
-    Args:
-        state: See `state_line`.
-        title: With secrets masked.
-        blocks: Content, small print, and buttons.
-    """
+    """Lay out a pending card."""
     return [state, header(title), *blocks]
 
 
@@ -67,14 +61,7 @@ def small_lines(lines: Iterable[str]) -> list[Block]:
 
 
 def closed_card(state: Block, title: str, third: Block, button: Block | None) -> list[Block]:
-    """Lay out a closed card.
-
-    Args:
-        state: See `state_line`.
-        title: With secrets masked.
-        third: A text object: the most important fact.
-        button: Button beside the fact, or None.
-    """
+    """Lay out a closed card."""
     last: Block = {"type": "section", "text": third, "expand": True}
     return [state, bold_title(title), {**last, "accessory": button} if button else last]
 

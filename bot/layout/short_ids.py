@@ -27,11 +27,7 @@ def short_id(approval_id: str) -> str:
 
 
 def prefix_of(typed: str) -> str:
-    """Return the prefix of the ids that a typed text means; empty if it is no id.
-
-    Args:
-        typed: A short id in any case, or a whole id.
-    """
+    """Return the prefix of the ids that a typed text means; empty if it is no id."""
     if _WHOLE.fullmatch(typed):
         return typed
     letters = typed.upper().translate(_ALIKE)

@@ -22,11 +22,7 @@ class Matching:
         self._fits: dict[int, Sequence[int]] = {}
 
     def add(self, row: int, fits: Collection[int]) -> bool:
-        """Place a row in one of its columns, moving other rows if needed.
-
-        Returns:
-            Whether the row could be placed.
-        """
+        """Place a row in one of its columns, moving other rows; False if impossible."""
         self._fits[row] = sorted(fits)
         if self._place(row, set()):
             return True
@@ -34,11 +30,7 @@ class Matching:
         return False
 
     def reached(self, fits: Collection[int]) -> frozenset[int]:
-        """Return the columns that moves could free for a row with these columns.
-
-        Args:
-            fits: Columns, for example of a row that was not placed.
-        """
+        """Return the columns that moves could free for a row with these columns."""
         found = set(fits)
         new = list(found)
         while new:
@@ -65,11 +57,7 @@ class Matching:
 
 
 def match(rows: Sequence[Collection[int]]) -> Matching:
-    """Place as many rows as possible; earlier rows take precedence.
-
-    Args:
-        rows: The columns that each row fits.
-    """
+    """Place as many rows as possible; earlier rows take precedence."""
     matching = Matching()
     for row, fits in enumerate(rows):
         matching.add(row, fits)

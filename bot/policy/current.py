@@ -55,14 +55,7 @@ Tell = Callable[[PolicyNews], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySource:
-    """The source of a policy.
-
-    Attributes:
-        name: Name for people: the path of the file, or `settings`.
-        read: Reads the bytes.
-        check: Checks the bytes.
-        tell: Receives news.
-    """
+    """The source of a policy."""
 
     name: str
     read: Read
@@ -86,12 +79,7 @@ class HeldPolicy:
 
 
 class LoadedPolicy:
-    """The current policy. Created by `load`; call `look` regularly to reload it.
-
-    Args:
-        source: Source of the policy.
-        policy: The first valid policy.
-    """
+    """The current policy. Created by `load`; call `look` regularly to reload it."""
 
     def __init__(self, source: PolicySource, policy: CheckedPolicy) -> None:
         self._source = source

@@ -176,10 +176,6 @@ class Eligibility:
     """The rights of people under some terms, as far as the look-up tells.
 
     Answers are yes, no, or None after a failed look-up.
-
-    Attributes:
-        terms: The frozen terms.
-        standing: The snapshot of people.
     """
 
     terms: Terms

@@ -80,10 +80,6 @@ def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:
 def fixed_part(arguments_json: str, vary: Sequence[str]) -> str:
     """Return the arguments that later calls must share, as canonical JSON.
 
-    Args:
-        arguments_json: All arguments: a JSON object.
-        vary: Paths of arguments that may differ or be absent.
-
     Raises:
         ValueError: The text is not JSON.
         TypeError: The text is not a JSON object.

@@ -17,12 +17,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingApprovers:
-    """Requirements that cannot be met any more. `str()` is Slack markdown.
-
-    Attributes:
-        needs: Name and open slots of each requirement.
-        left: Slack user ids of all people who could fill them, in order.
-    """
+    """Requirements that cannot be met any more. `str()` is Slack markdown."""
 
     needs: tuple[tuple[str, int], ...]
     left: tuple[str, ...]

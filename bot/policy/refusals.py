@@ -134,13 +134,7 @@ class VoteResult:
 
 
 def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
-    """Check a vote, and count it if it is valid.
-
-    Args:
-        ballot: As read from the record.
-        attempt: The requested vote.
-        standing: The people, as just looked up.
-    """
+    """Check a vote, and count it if it is valid."""
     early = _early(ballot, attempt, standing)
     if early is not None:
         return VoteResult(ballot=ballot, refusal=early)

@@ -14,12 +14,7 @@ _DAYS = {"d": 1, "w": 7}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """The start of a person's duty.
-
-    Attributes:
-        at_ms: Time of the hand-over.
-        user: Slack user id of the person on duty from then on.
-    """
+    """The start of a person's duty."""
 
     at_ms: int
     user: str
@@ -42,11 +37,6 @@ def on_duty(rotation: Rotation, at_ms: int) -> str | None:
 
 def next_handover(rotation: Rotation, *, after_ms: int, before_ms: int) -> Handover | None:
     """Return the next change of the person on duty before `before_ms`, or None.
-
-    Args:
-        rotation: The rotation.
-        after_ms: Time from which to search.
-        before_ms: Time up to which to search, exclusive.
 
     Raises:
         TermsError: The time zone is unknown on this machine.

@@ -136,13 +136,7 @@ def _vote(row: dict[str, Any]) -> CastVote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Filled and required slots of a requirement: “1 of 2”.
-
-    Attributes:
-        name: Name of the requirement.
-        have: Filled slots.
-        need: All slots.
-    """
+    """Filled and required slots of a requirement: “1 of 2”."""
 
     name: str
     have: int
@@ -226,13 +220,7 @@ class Ballot:
     def filling(
         self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
     ) -> Matching:
-        """Assign the votes for one choice to slots of the current stage.
-
-        Args:
-            standing: The snapshot of people.
-            aim: The choice, and the result.
-            but: A person whose own vote is left out.
-        """
+        """Assign the votes for one choice to slots of the current stage."""
         votes = [one for one in self.votes if one.aim == aim and one.by != but]
         return match(self._fits(self._of_stage(votes, self.stage), standing))
 

@@ -37,13 +37,7 @@ _YES_NO = {"yes": True, "no": False}
 
 
 def fault(code: str, what: str, remedy: str) -> PydanticCustomError:
-    """Return the error of an invalid value.
-
-    Args:
-        code: One of the codes of faults.
-        what: The fault, as a clause.
-        remedy: The remedy, as a clause.
-    """
+    """Return the error of an invalid value. Fault and remedy are clauses."""
     words: dict[str, object] = {"fault": what, "remedy": remedy}
     return PydanticCustomError(code, "{fault}; {remedy}", words)
 
@@ -99,12 +93,9 @@ Duration = Annotated[str, Field(pattern=DURATION)]
 
 
 def between(least: int, most: int, words: str) -> Callable[[object, ValidationInfo], int]:
-    """Return a validator of durations within limits.
+    """Return a validator of durations within limits in seconds.
 
-    Args:
-        least: In seconds.
-        most: In seconds.
-        words: The limits for people, such as `1m to 30d`.
+    `words` are the limits for people, such as `1m to 30d`.
     """
 
     def read(value: object, info: ValidationInfo) -> int:

@@ -31,12 +31,7 @@ _STOP = "stop"
 
 
 class Gatekeeper:
-    """Interrupts at breakpoints and applies the answers.
-
-    Args:
-        topology: The graph.
-        scope: The graph's scope.
-    """
+    """Interrupts at breakpoints and applies the answers."""
 
     def __init__(self, topology: Topology, scope: Scope) -> None:
         self._topology = topology
@@ -236,11 +231,6 @@ def _with_reason(told: str, reason: str) -> str:
 
 def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
     """Return the state values that an answer to a breakpoint replaces; may be empty.
-
-    Args:
-        topology: The graph.
-        answer: The answer.
-        values: The current state.
 
     Raises:
         ResumeDataError: The answer does not fit the state.

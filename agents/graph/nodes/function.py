@@ -53,11 +53,6 @@ async def call_function(node: Node, state: object, context: NodeContext) -> obje
 def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = None) -> Outcome:
     """Check and convert the result of a node.
 
-    Args:
-        here: The graph and its node.
-        result: The node's result.
-        around: The parent graph and its node, if this is a sub-graph.
-
     Raises:
         StateUpdateError: The update does not fit the state.
         GotoError: A target is not a node.

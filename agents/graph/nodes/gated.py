@@ -47,10 +47,6 @@ _UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
 async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     """Journal the start of an approved node, or find the outcome of an earlier start.
 
-    Args:
-        here: The graph and the node.
-        node_run: The node, at its address.
-
     Returns:
         The outcome that people reported, or None if the node must run now.
 
@@ -98,13 +94,7 @@ def refuse_failed(here: OuterGraph) -> None:
 
 
 async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -> None:
-    """Journal the failure of an approved node: an approval applies to one run.
-
-    Args:
-        node_run: The node, behind a breakpoint or with an answer.
-        error: The failure.
-        is_gated: Whether the node is behind a breakpoint.
-    """
+    """Journal the failure of an approved node: an approval applies to one run."""
     journal, at = node_run.run.journal, str(node_run.address)
     if isinstance(error, _UNDECIDED) or journal.has_failed:
         return

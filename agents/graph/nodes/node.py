@@ -57,13 +57,7 @@ MakeChild: TypeAlias = Callable[[OuterGraph, bool], SubGraph]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnding:
-    """The end of a node's run.
-
-    Attributes:
-        task: The updated task.
-        signal: The pending interrupts, if any.
-        error: The failure, if any.
-    """
+    """A node's task after its run, with a pending signal or an error, if any."""
 
     task: Task
     signal: InterruptSignal | None = None
@@ -91,12 +85,7 @@ class NodePlace:
     children: dict[Address, SubGraph] = field(default_factory=dict)
 
     async def run(self, task: Task, state: GraphState) -> NodeEnding:
-        """Run a node at its address.
-
-        Args:
-            task: The node and its place in the step.
-            state: The state of its graph.
-        """
+        """Run a node at its address."""
         run, address = self.scope.run, task.address(self.scope.address)
         node_run = _node_run(run, task, address, self.topology.line)
         scope = replace(
@@ -182,6 +171,7 @@ class _Begun:
         run = self.scope.run
         before = run.journal.find(NODE, str(self.scope.address))
         if before is not None:
+            # The node does not run again, so repeat what it wrote to the session.
             run.session.apply_changes(cast("dict[str, Json]", before["session"]))
             return cast("Outcome", decode(before["outcome"]))
         kept = run.journal.kept(NODE, str(self.scope.address))
@@ -210,7 +200,7 @@ class _Begun:
         run, address = self.scope.run, self.scope.address
         has_answer, journal = self._starts_once or run.is_answered(address), run.journal
         outcome = await self._tried()
-        # A failed node that acted on an answer must not receive an answer again.
+        # Journal a node that acted on an answer, so that it never receives an answer again.
         if journal.every_step or self.is_gated or has_answer:
             changes = self.scope.run.session.take_changes()
             note = {"outcome": encode(outcome), "session": cast("Json", changes)}
@@ -229,6 +219,7 @@ class _Begun:
                     raise
             await policy.wait(attempt)
             attempt += 1
+            # The node asks from its first question again, and finds the answers that it has.
             self.node_run.asked = 0
             begin.restore(self.scope.run)
             if self.is_gated:  # an approved sub-graph may fail more than once
@@ -239,6 +230,7 @@ class _Begun:
         return not (self.scope.watch.raised or self.scope.run.journal.has_failed)
 
     async def _once(self, attempt: int) -> Outcome:
+        # A copy, so that a node that changes its input in place affects neither a retry nor others.
         state = deepcopy(self.task.sent[0] if self.task.sent else self.state.values)
         if self.child is not None:
             return await self._run_child(self.child, state)
@@ -278,6 +270,7 @@ class _Begun:
         failed = replace(
             self.task, status="failed", error=told, answered=_answers(node_run), kept=node_run.kept
         )
+        # Without tasks the sub-graph failed before its first step, so there is nothing to resume.
         has_begun = child is not None and bool(child.state.tasks)
         signal = InterruptSignal(child.kept_point()) if child is not None and has_begun else None
         return NodeEnding(task=failed, signal=signal, error=error)

@@ -97,10 +97,6 @@ class Question:
 def check_passage(answer: object, where: str) -> None:
     """Refuse an answer that is neither an approval nor a rejection of a breakpoint.
 
-    Args:
-        answer: The answer.
-        where: The breakpoint, for the error.
-
     Raises:
         ResumeDataError: The answer is neither.
     """

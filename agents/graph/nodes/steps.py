@@ -60,9 +60,6 @@ class GraphRun:
         around: The parent graph, if this is a sub-graph.
         is_gated: Whether people approved the whole graph at a breakpoint of its parent.
         step_limit: Maximum number of further steps; None takes the graph's limit.
-
-    Attributes:
-        state: The current state; set once the graph has begun.
     """
 
     def __init__(
@@ -105,9 +102,6 @@ class GraphRun:
             make_input: Returns the input; called only if the graph has not begun.
             memory: Stored private values of a stateful sub-graph.
 
-        Returns:
-            The final state.
-
         Raises:
             InterruptSignal: The graph is interrupted.
             NodeRefusedError: A breakpoint was refused.
@@ -148,6 +142,7 @@ class GraphRun:
         point = self._scope.point
         if point is None:
             channels = self._topology.channels
+            # Memory is shared with the parent's stored state, which this run must not change.
             past = deepcopy(memory) if memory is not None else Memory(values={})
             before = {key: past.values[key] for key in channels.names if key in past.values}
             given = [("the input", make_input())]
@@ -160,6 +155,7 @@ class GraphRun:
 
     async def _pass_gate(self) -> None:
         keeper = Gatekeeper(self._topology, self._scope)
+        # An edit at a breakpoint can lead to other nodes, whose breakpoints form a new gate.
         while self.state.gate:
             self.state, signals = await keeper.pass_gate(self.state)
             if signals:
@@ -209,6 +205,7 @@ class GraphRun:
             return False
         if task.status == "waiting" and at in self._signals:  # a parallel node is retried
             return False
+        # The signal belongs to the last run of the task; a rerun raises its own.
         self._signals.pop(at, None)
         untouched = self._run.untouched(task.address(self._scope.address))
         if task.status == "waiting" and untouched is not None:
@@ -226,6 +223,7 @@ class GraphRun:
 
     def _fail(self, errors: dict[int, Exception]) -> NoReturn:
         first, *others = [errors[at] for at in sorted(errors)]
+        # One exception can be raised; notes keep the others visible.
         for other in others:
             first.add_note(f"beside it: {type(other).__name__}: {other}")
         raise first
@@ -244,6 +242,8 @@ class GraphRun:
                 )
                 for task in [task for task in tasks if task in done]:
                     if task.cancelled() or task.exception() is not None:
+                        # Do not raise yet: nodes that finished at the same time must still be
+                        # recorded.
                         fatal = fatal or _fatal(task)
                     else:
                         yield tasks[task], task.result()

@@ -16,9 +16,6 @@ def line_of(draft: Draft) -> tuple[str, ...]:
     The order is fixed if each node has one edge, to the next, and no other target: its
     `destinations` are empty, or its function's return type contains no command. Hidden nodes are
     not steps to people.
-
-    Args:
-        draft: The checked graph.
     """
     if draft.branches or draft.joins or not all(map(_keeps_to_edges, draft.nodes.values())):
         return ()

@@ -58,12 +58,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterGraph:
-    """The parent graph of a sub-graph.
-
-    Attributes:
-        topology: The parent graph.
-        node: The sub-graph's node in the parent.
-    """
+    """The parent graph of a sub-graph."""
 
     topology: Topology
     node: Node
@@ -129,13 +124,7 @@ class Topology:
         counts: Mapping[str, int] | None = None,
         memories: Mapping[str, Memory] | None = None,
     ) -> GraphState:
-        """Return the state at the beginning of a turn.
-
-        Args:
-            values: The state's values, with the input.
-            counts: Number of runs by node in earlier turns.
-            memories: Stored memories of sub-graphs.
-        """
+        """Return the state at the beginning of a turn."""
         state = GraphState(
             graph=self.name, values=values, counts=dict(counts or {}), memories=dict(memories or {})
         )
@@ -144,11 +133,6 @@ class Topology:
     async def advance(self, state: GraphState, values: Values, done: Arrivals) -> GraphState:
         """Return the state after a step.
 
-        Args:
-            state: The state before.
-            values: The new values.
-            done: Finished nodes, in order.
-
         Raises:
             GotoError: A router's target is not a node.
         """
@@ -156,6 +140,7 @@ class Topology:
         targets: list[Target] = []
         for name, own in done:
             targets += own if own is not None else await self._follow(name, values, joins)
+        # A command that came with a resume adds its nodes to this step.
         targets += state.queued
         counts = dict(state.counts)
         after = [name for name, _ in done if name in self.after]
@@ -174,10 +159,6 @@ class Topology:
 
     async def again(self, state: GraphState, values: Values) -> GraphState:
         """Determine the step again after people changed the state before it began.
-
-        Args:
-            state: The state before; its gate is not passed yet.
-            values: The new values.
 
         Raises:
             GotoError: A router's target is not a node.
@@ -247,6 +228,7 @@ class Topology:
             result = branch.router(self.channels.view(deepcopy(values)))
             if inspect.isawaitable(result):
                 result = await cast("Awaitable[object]", result)
+        # A router has no state of its own in the checkpoint, so it could not be resumed.
         except InterruptSignal:
             raise GraphBuildError(
                 f"{who} asked people; a router may not: ask in a node before it"
@@ -294,13 +276,12 @@ def join_key(sources: Sequence[str], target: str) -> str:
 def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
     """Create the tasks of a step: each node once, plus one task for each `Send`.
 
-    Args:
-        targets: The step's targets.
-        counts: Number of runs by node; incremented for each task.
+    Each task increments its node's count.
     """
     tasks, seen = [], set[str]()
     for target in targets:
         name = target.node if isinstance(target, Send) else target
+        # Several edges to one node run it once; each `Send` has its own input and runs.
         if name == END or (isinstance(target, str) and name in seen):
             continue
         if isinstance(target, str):

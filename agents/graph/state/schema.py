@@ -14,9 +14,6 @@ class ModelSchema:
 
     Only validators of the model convert values, and their results are stored. Validators must
     therefore be idempotent.
-
-    Args:
-        model: The model.
     """
 
     def __init__(self, model: type[BaseModel]) -> None:

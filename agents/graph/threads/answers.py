@@ -60,12 +60,7 @@ class Resume(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """Checked answers.
-
-    Attributes:
-        fit: Valid answers by interrupt id.
-        refusals: Errors of the other answers.
-    """
+    """Valid answers by interrupt id, and the errors of the other answers."""
 
     fit: Mapping[str, object]
     refusals: tuple[ResumeError, ...] = ()

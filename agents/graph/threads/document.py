@@ -111,10 +111,6 @@ class GraphClaim:
     """The answers and the command of a resume.
 
     Stored: version 1, must stay readable.
-
-    Attributes:
-        answers: By interrupt id.
-        command: The command, if any.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)

@@ -48,14 +48,7 @@ class ThreadWork:
 
 
 class Execution:
-    """Runs a thread from its head until it stops.
-
-    Args:
-        topology: The graph.
-        options: The options of `compile`.
-        thread: The thread; this process owns it.
-        tell: Receives the mode and the part for `stream`.
-    """
+    """Runs a thread from its head until it stops. This process must own the thread."""
 
     def __init__(
         self, topology: Topology, options: Options, thread: GraphThread, tell: Tell
@@ -67,10 +60,6 @@ class Execution:
 
     async def run(self, head: ThreadDocument, work: ThreadWork) -> GraphResult:
         """Run from a head until the graph ends, interrupts or fails.
-
-        Args:
-            head: The stored checkpoint.
-            work: Answers and options.
 
         Raises:
             NodeRefusedError: A breakpoint was refused; the thread is cancelled.
@@ -87,6 +76,7 @@ class Execution:
             except InterruptSignal as signal:
                 return await self._wait_for_people(head, run, signal, work)
             except NodeRefusedError as error:
+                # The refused step must not run on a later resume, so its tasks are removed.
                 await self._end(head, run, replace(graph_run.state, tasks=(), gate=()), str(error))
                 raise
             except Exception as error:
@@ -104,6 +94,7 @@ class Execution:
 
     def _context(self, head: ThreadDocument, work: ThreadWork) -> RunContext:
         session = SessionValues(head.session)
+        # Only changes of this run are journaled, not the values that were stored before.
         session.take_changes()
         return RunContext(
             checkpoint_id=self._thread.thread_id,
@@ -148,6 +139,7 @@ class Execution:
         self, head: ThreadDocument, run: RunContext, graph_run: GraphRun, error: Exception
     ) -> None:
         """Store finished work beside an error, unless another process owns the thread."""
+        # A failed journal write can mean that another process owns the thread.
         run.journal.raise_failure()
         told = f"{type(error).__name__}: {error}"
         await self._save(head, run, graph_run.kept_point(), "failed", told)

@@ -26,10 +26,6 @@ def difference(before: ThreadDocument, after: ThreadDocument) -> dict[str, Json]
 
     Stored: version 1, must stay readable.
 
-    Args:
-        before: The thread before the answer.
-        after: The thread after the answered nodes have run.
-
     Returns:
         None if more has changed than nodes of one step. The whole document is then written.
     """
@@ -50,10 +46,6 @@ def difference(before: ThreadDocument, after: ThreadDocument) -> dict[str, Json]
 
 def applied(document: ThreadDocument, entries: Sequence[Mapping[str, Json]]) -> ThreadDocument:
     """Return the thread after partial answers.
-
-    Args:
-        document: The thread before them.
-        entries: Results of `difference`, in order.
 
     Raises:
         CheckpointDecodeError: An entry is damaged.

@@ -50,10 +50,6 @@ def is_copy(stored: str, key: str) -> bool:
 class GraphThread:
     """One thread in a store, as this process knows it.
 
-    Args:
-        store: Stores the thread; None stores nothing.
-        thread_id: Id of the thread; empty stores nothing.
-
     Attributes:
         head: The newest checkpoint; None before the first.
         thread_id: Id of the thread; empty if nothing is stored.
@@ -202,10 +198,6 @@ class GraphThread:
     async def note(self, document: ThreadDocument, journal: Journal) -> ThreadDocument | None:
         """Journal the changes of a partial answer and release the thread.
 
-        Args:
-            document: The current thread.
-            journal: Journal of the run that changed it.
-
         Returns:
             The stored head; None if it must be written whole: see `save`.
 
@@ -216,6 +208,7 @@ class GraphThread:
         if before is None or not isinstance(store, GraphThreadStore):
             return None
         change = difference(before, document)
+        # More than one step's nodes changed, which entries cannot express.
         if change is None:
             return None
         # Journal, then release: `is_settled` detects a crash in between.
@@ -240,12 +233,7 @@ class GraphThread:
         self._version = await store.release(self._key, expected_version=self._version)
 
     def journal(self, *, every_step: bool, resumed: bool = False) -> Journal:
-        """Return the journal of the head.
-
-        Args:
-            every_step: Whether each finished node is journaled.
-            resumed: Whether existing entries count.
-        """
+        """Return the journal of the head, with its existing entries if `resumed`."""
         known = self._stored.journal if resumed and self._stored else ()
         offset = _done(known)
         return Journal(
@@ -276,6 +264,7 @@ class GraphThread:
 
     async def _copied(self, number: int) -> tuple[ThreadDocument, list[dict[str, Json]]]:
         """Return the copy that contains a checkpoint, and its entries of partial answers."""
+        # Partial answers have no copy of their own: the nearest earlier copy contains them.
         for at in range(number, 0, -1):
             if self._copy is not None and _has(self._copy, number):
                 return self._copy
@@ -303,6 +292,7 @@ class GraphThread:
         pending = CheckpointStatus.PENDING
         try:
             await self._store.save(key, text, status=pending, expected_version=0)
+        # Partial answers only add to a copy, so the longer copy contains the shorter one.
         except CheckpointConflictError:
             left = await self._store.load(key)
             if left is None or len(left.data) >= len(text):

@@ -121,9 +121,6 @@ class InputForm:
     def read(self, values: Values) -> EditResult:
         """Parse the whole form: the current page, and the draft of the other pages.
 
-        Args:
-            values: `view.state.values` of the submission.
-
         Returns:
             All arguments, exactly the requested ones if nothing was changed. Or the errors by
             input; errors of other pages are at the first input.
@@ -141,10 +138,6 @@ class InputForm:
 
     def turned(self, values: Values, page: int) -> FormDraft | dict[str, str]:
         """Go to another page and keep the changes of this page.
-
-        Args:
-            values: Typed values; a missing input keeps its value.
-            page: Number of the other page.
 
         Returns:
             The draft, or the errors of this page by block.
@@ -189,12 +182,6 @@ def edit_form(
 ) -> list[Block] | NotEditable:
     """Draw the inputs of a page of a form.
 
-    Args:
-        schema: The tool's JSON schema.
-        current: The requested arguments.
-        masks: The tool author's declarations of the arguments.
-        draft: The page, and the changes of other pages.
-
     Returns:
         The blocks, or the reason why there is no form.
     """
@@ -206,12 +193,6 @@ def read_edit_form(
     schema: Schema, current: Mapping[str, Any], values: Values, masks: Names = NO_NAMES
 ) -> EditResult:
     """Parse a submitted form with the changes of all pages.
-
-    Args:
-        schema: The tool's JSON schema.
-        current: The requested arguments.
-        values: `view.state.values` of the submission, with its `DRAFT`.
-        masks: The tool author's declarations of the arguments.
 
     Returns:
         The edited arguments, exactly the current ones if nothing was changed. Or the errors by
@@ -225,10 +206,6 @@ def read_edit_form(
 
 def read_new_form(schema: Schema, values: Values) -> EditResult:
     """Parse a submitted form that started empty; required values must be given.
-
-    Args:
-        schema: JSON schema of the values.
-        values: `view.state.values` of the submission, with its `DRAFT`.
 
     Returns:
         The values, or the errors by input.

@@ -48,12 +48,6 @@ class AskingError(ValueError):
 def terms_of(file: PolicyFile, entry: AskEntry, name: str, tool: ToolFacts) -> Terms:
     """Build the terms of an `ask` entry.
 
-    Args:
-        file: The file with groups and defaults.
-        entry: The rule's entry.
-        name: Name of the rule.
-        tool: The called tool.
-
     Raises:
         AskingError: The entry names no approvers, or an unknown group.
     """

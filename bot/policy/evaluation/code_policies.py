@@ -102,10 +102,6 @@ def code_terms(ask: Ask, base: Terms) -> Terms:
     """Build the terms of a rule in code that names people: one of them must approve.
 
     Its backup approvers count for that requirement only.
-
-    Args:
-        ask: The decision.
-        base: Terms for all other fields, without approvers.
     """
     name = code_name(ask.rule)
     groups = {one: base.groups[one] for one in groups_beside(base) if one in base.groups}

@@ -121,9 +121,6 @@ class PolicyEvaluator:
     def __init__(self, file: PolicyFile) -> None:
         """Prepare all rules.
 
-        Args:
-            file: A checked file.
-
         Raises:
             PatternError: A regular expression is not supported.
         """

@@ -17,12 +17,7 @@ _VERBS = {"allow": "allowed", "deny": "blocked", "ask": "needs approval"}
 
 
 def explained(judged: Judged, shortage: str) -> dict[str, object]:
-    """Return an evaluation as plain data.
-
-    Args:
-        judged: The evaluation.
-        shortage: Why the terms cannot be fulfilled; empty if they can, or if unknown.
-    """
+    """Return an evaluation as plain data."""
     data: dict[str, object] = {
         "effect": judged.effect,
         "rule": " + ".join(judged.names),
@@ -69,13 +64,7 @@ _HINT = (
 def shortage_of(
     judged: Judged, requesters: Iterable[str], members: Mapping[str, frozenset[str]]
 ) -> str:
-    """Return why the terms can never be fulfilled; empty if they can, or if unknown.
-
-    Args:
-        judged: The evaluation.
-        requesters: Slack ids of the people whose words led to the call.
-        members: Members of the known groups, by name.
-    """
+    """Return why the terms can never be fulfilled; empty if they can, or if unknown."""
     if judged.undecidable or not isinstance(judged.ruling, Terms):
         return judged.undecidable
     standing = PeopleSnapshot(people={}, members=members, requesters=frozenset(requesters))

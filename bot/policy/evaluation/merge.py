@@ -31,11 +31,7 @@ _AGAIN = re.compile(r" #\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The call may run without approval.
-
-    Attributes:
-        names: Names of the rules that allow it.
-    """
+    """The call may run without approval."""
 
     names: tuple[str, ...]
 
@@ -70,11 +66,7 @@ def names_of(verdict: Verdict) -> tuple[str, ...]:
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
-    """Merge decisions: deny takes precedence over ask, and ask over allow.
-
-    Args:
-        verdicts: At least one, in order.
-    """
+    """Merge at least one decision: deny takes precedence over ask, and ask over allow."""
     all_of = tuple(verdicts)
     refusals = [one for one in all_of if isinstance(one, Refusal)]
     if refusals:
@@ -96,12 +88,7 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def with_own_names(stages: Sequence[Stage], taken: Iterable[str] = ()) -> tuple[Stage, ...]:
-    """Give each requirement a unique name: of two `sre`, the second is `sre #2`.
-
-    Args:
-        stages: In order.
-        taken: Names of earlier requirements.
-    """
+    """Give each requirement a unique name: of two `sre`, the second is `sre #2`."""
     used = set(taken)
     result: list[Stage] = []
     for stage in stages:

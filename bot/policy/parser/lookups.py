@@ -86,10 +86,6 @@ class SlackFacts:
 async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
     """Look up every id of a file in Slack.
 
-    Args:
-        root: The whole file.
-        slack: The workspace.
-
     Returns:
         The faults, by kind of id, then in order of position.
     """

@@ -71,11 +71,7 @@ class PolicyProblem:
     remedy: str
 
     def text(self, file: str) -> str:
-        """Return the line for people.
-
-        Args:
-            file: The name of the file, for people.
-        """
+        """Return the line for people."""
         key = f"{self.key}: " if self.key else ""
         return f"{file}:{self.line}: {key}{self.fault}; {self.remedy} [{self.code}]"
 
@@ -101,12 +97,6 @@ class PolicyError(Exception):
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Return the remedy for an unknown word.
-
-    Args:
-        word: The word in the file.
-        known: Permitted words.
-        otherwise: The remedy if no permitted word is similar.
-    """
+    """Return the remedy for an unknown word."""
     found = get_close_matches(word, sorted(known), n=1)
     return f"did you mean {found[0]}?" if found else otherwise

@@ -23,14 +23,7 @@ _NOT_HERE = "Gated tools work only in the channels that the operator has named."
 
 
 def settings_policy(settings: Settings) -> dict[str, object]:
-    """Return the policy of the settings.
-
-    Args:
-        settings: Checked settings without a policy file.
-
-    Returns:
-        Plain data in the form of a policy file.
-    """
+    """Return the settings as a policy, in the form of a policy file."""
     asks = {"approve": [{"from": [APPROVERS]}], **_asks(settings)}
     names = (*settings.approvers, *settings.escalate_to)
     is_bound = bool(settings.channels) or CHANNEL in names

@@ -47,13 +47,7 @@ def read_structure(
 
 
 def refused(model: type[Entry], root: SourceNode, error: ValidationError) -> list[PolicyProblem]:
-    """Convert a validation error to faults with positions; at least one.
-
-    Args:
-        model: The model of the whole file.
-        root: The whole file.
-        error: The validation error.
-    """
+    """Convert a validation error to faults with positions; at least one."""
     found = [one for details in error.errors() for one in _problems(model, root, details)]
     fault = f"can't be used: {error.errors()[0]['msg']}"
     return found or [root.problem("bad_value", fault, "fix it")]
