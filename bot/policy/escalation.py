@@ -149,6 +149,7 @@ def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
         return Due(course=course, expires=True)
     steps = steps_begun(terms, course, now_ms)
     coming = _moments(terms, replace(course, steps=steps), now_ms)
+    # Overdue messages are merged into one, so that people get no burst after a pause.
     passed = [one for one in coming if one[0] <= now_ms]
     reminders = sum(1 for _, kind, _ in passed if kind is Notice.REMINDER)
     tells = [key for _, kind, key in passed if kind is Notice.ESCALATION]
@@ -235,6 +236,7 @@ def _begins(terms: Terms, course: EscalationState) -> list[int | None]:
     result: list[int | None] = []
     for number, step in enumerate(terms.escalate):
         at_ms = _after(terms, course.since_ms, step.after_s)
+        # All approvers are absent, so the first step need not wait for its time.
         if course.is_deserted and number == 0:
             at_ms = course.since_ms
         at_ms = None if at_ms is None else _unclaimed(course, at_ms)
@@ -246,6 +248,7 @@ def _settled(terms: Terms, course: EscalationState, at_ms: int, *, waits: bool) 
     """Return the time at which a due message is sent: after quiet hours and any claim."""
     moment: int | None = at_ms
     while moment is not None:
+        # The end of a claim can be in quiet hours, and their end in another claim.
         free = _unclaimed(course, moment) if waits else moment
         later = quiet_end(_quiet(terms), free)
         if later == moment:

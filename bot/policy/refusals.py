@@ -135,6 +135,8 @@ class VoteResult:
 
 def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
     """Check a vote, and count it if it is valid."""
+    # First the refusals that leave the ballot unchanged, then a recount: invalid votes are dropped
+    # even if this vote is refused.
     early = _early(ballot, attempt, standing)
     if early is not None:
         return VoteResult(ballot=ballot, refusal=early)
@@ -201,6 +203,7 @@ class _Voter:
     def is_known(self) -> bool:
         """Whether all people and groups that this vote needs were looked up."""
         ballot, standing = self._ballot, self._standing
+        # A rejection is safe without a complete look-up, so it needs less.
         if not self._is_stop:
             return ballot.is_sure(standing) and self._turn() is not None
         stops = {one for vote in ballot.votes if vote.is_stop for one in vote.persons}
@@ -213,6 +216,7 @@ class _Voter:
         if isinstance(against, Exclusion):
             return RefusalCode(against.value)
         if not self._turn():
+            # Distinguish people who may vote later from people who never may.
             later = self._may(self._ballot.stages, steps=len(self._ballot.terms.escalate))
             return RefusalCode.NOT_YOUR_TURN if later else RefusalCode.NOT_APPROVER
         if self._lacks_reason():
@@ -229,6 +233,7 @@ class _Voter:
             (one, holds)
             for one, holds in rights
             if holds is not False
+            # An excluded owner cannot approve through a delegate either.
             and (self._is_stop or one.owner == by or not self._rights.exclusion(one.owner))
         ]
 
@@ -297,6 +302,7 @@ class _Voter:
             if refusal is None:
                 return self._vote(right)
             refusals.append(refusal)
+        # The first right is the person's own, so its refusal is the most helpful.
         if refusals:
             return refusals[0]
         own = self._ballot.vote_of(self._attempt.by)

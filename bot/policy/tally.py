@@ -247,7 +247,9 @@ class Ballot:
         requires `is_sure`.
         """
         rights = Eligibility(self.terms, standing)
+        # `is not False`: a vote stays valid while a look-up fails; `is_sure` guards approvals.
         valid = _alone([vote for vote in self.votes if self._is_valid(vote, rights) is not False])
+        # Rejections count in every stage, so they never become void.
         kept = [vote for vote in valid if vote.is_stop]
         stage, void = 0, list[CastVote]()
         for number in range(len(self.stages)):
@@ -278,6 +280,7 @@ class Ballot:
 
     def decision(self, standing: PeopleSnapshot) -> tuple[str, str] | None:
         """Return the choice and result that the votes have decided, or None."""
+        # Rejections first: they end the request even if approvals are complete.
         for choice in (REJECT, GIVE_UP):
             if len([vote for vote in self.votes if vote.choice == choice]) >= self.terms.reject:
                 return choice, ""
@@ -297,6 +300,7 @@ class Ballot:
             for one in stage.approve
             for group in rights.groups(one, self._steps)
         }
+        # Later stages are not needed yet, so their groups may be unknown.
         people = {person for vote in self.votes for person in vote.persons}
         return standing.knows(people=people, groups=(*needed, *rights.excluded))
 
@@ -312,6 +316,7 @@ class Ballot:
             return False
         if not vote.is_stop and any(rights.bars(one) for one in vote.persons):
             return False
+        # People of any stage may reject; an approval is bound to its stage.
         stages = self.stages if vote.is_stop or self.is_doubt else self.stages[vote.stage :][:1]
         steps = max(self.steps, vote.steps)
         fits = either(

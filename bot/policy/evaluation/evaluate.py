@@ -153,7 +153,9 @@ class PolicyEvaluator:
         looked = _first_look(bench, question)
         people = await self._people(bench, looked, members)
         final = _second_look(bench, looked, question, people)
+        # Undecided rules count as matching; the merge below is as strict as any outcome.
         places = [place for place, truth in final if truth is not False]
+        # No rule matched for certain, so the default may apply, too.
         if not final or final[-1][1] is not True:
             places.append(NO_PLACE)
         rest = without_gates(code)
@@ -228,6 +230,7 @@ class PolicyEvaluator:
         self, bench: _Bench, looked: Iterable[_Look], members: Members
     ) -> GroupPeople:
         """Look up, in parallel, the groups in conditions on requesters."""
+        # Rules that cannot match need no look-up.
         wanted = dict.fromkeys(
             name
             for place, truth in looked

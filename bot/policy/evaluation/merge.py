@@ -130,6 +130,7 @@ def _both(one: Terms, other: Terms) -> Terms:
     theirs = with_own_names(other.stages, one.requirements)
     new = [item.name for stage in theirs for item in stage.approve]
     names = dict(zip(old, new, strict=True))
+    # Take both reminder fields from one rule: mixed values would follow neither.
     first = min((one, other), key=_first_reminder)
     always_ask = one.always_ask or other.always_ask
     edit = _edit(one, other)
