@@ -108,7 +108,7 @@ class Settings(BaseModel):
         ),
     ] = Field(
         alias="SLACK_BOT_TOKEN",
-        description="The bot token of the Slack app. Required.",
+        description="The bot token of the Slack app, for all calls of Slack's Web API. Required.",
         examples=["xoxb-1-2-abc"],
         json_schema_extra={"values": "`xoxb-` with letters, digits and `-`"},
     )
@@ -138,7 +138,7 @@ class Settings(BaseModel):
     slack_api_url: Annotated[str, BeforeValidator(values.api_url)] = Field(
         default="https://slack.com/api/",
         alias="SLACK_API_URL",
-        description="The address of Slack's Web API.",
+        description="The address of Slack's Web API. Change it only to use the sandbox.",
         examples=["https://slack.com/api/"],
         json_schema_extra={"values": "an `https` address; `http` only on this machine"},
     )
@@ -163,7 +163,7 @@ class Settings(BaseModel):
     ] = Field(
         default="motor",
         alias="COUNTERSIGN_MONGO_DRIVER",
-        description="The MongoDB driver.",
+        description="The library that talks to MongoDB: `motor`, or the async client of `pymongo`.",
         examples=["pymongo"],
         json_schema_extra={"values": "`motor` or `pymongo`"},
     )
@@ -243,9 +243,7 @@ class Settings(BaseModel):
         Field(
             default="off",
             alias="COUNTERSIGN_TRACES",
-            description=(
-                "Whether to send OpenTelemetry traces. The variables `OTEL_…` name the receiver."
-            ),
+            description=("`otlp` sends OpenTelemetry traces to where the variables `OTEL_…` say."),
             examples=["otlp"],
             json_schema_extra={"values": "`off` or `otlp`"},
         )
@@ -260,7 +258,9 @@ class Settings(BaseModel):
     expire_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
         default=timedelta(hours=8),
         alias="COUNTERSIGN_EXPIRE_AFTER",
-        description="Time from a request to its expiry. It must be longer than the reminder.",
+        description=(
+            "Time after which an undecided request ends and nothing runs; longer than the reminder."
+        ),
         examples=["2d"],
         json_schema_extra={"values": "`1s` to `365d`"},
     )
@@ -268,7 +268,7 @@ class Settings(BaseModel):
         default=None,
         alias="COUNTERSIGN_ESCALATE_AFTER",
         description=(
-            "Time from a request to its escalation; shorter than the expiry. Unset: no escalation."
+            "Time from a request until backups can decide. If it is not set, they never can."
         ),
         examples=["1h"],
         json_schema_extra={"values": "`1s` to `365d`"},
@@ -276,7 +276,7 @@ class Settings(BaseModel):
     escalate_to: Annotated[tuple[str, ...], BeforeValidator(values.backups)] = Field(
         default=(),
         alias="COUNTERSIGN_ESCALATE_TO",
-        description="The backup approvers, in the format of `COUNTERSIGN_APPROVERS`.",
+        description="The backup approvers. They can decide after `COUNTERSIGN_ESCALATE_AFTER`.",
         examples=["S0ONCALL01"],
         json_schema_extra={"values": "user ids, user group ids and `channel`, separated by commas"},
     )
@@ -306,7 +306,7 @@ class Settings(BaseModel):
     approvers: tuple[str, ...] = Field(
         default=(),
         alias="COUNTERSIGN_APPROVERS",
-        description="Without a policy file: who approves. No value means everyone.",
+        description=("Without a policy file: who can approve. No value stands for everyone."),
         examples=["U0ADALINDQ,S0ONCALL01"],
         json_schema_extra={"values": "user ids, user group ids and `channel`, separated by commas"},
     )
@@ -338,9 +338,7 @@ class Settings(BaseModel):
     retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
         default=None,
         alias="COUNTERSIGN_RETENTION",
-        description=(
-            "How long to keep a thread after its last activity. If it is not set, threads are kept."
-        ),
+        description=("Time without activity after which a thread is deleted. Not set: never."),
         examples=["90d"],
         json_schema_extra={"values": "`1d` to `3650d`"},
     )
@@ -379,7 +377,7 @@ class Settings(BaseModel):
     log: Annotated[Log, BeforeValidator(values.log)] = Field(
         default=Log(),
         alias="COUNTERSIGN_LOG",
-        description="Level and form of the log.",
+        description="The lowest level that is logged, and the form of the lines.",
         examples=["info,json"],
         json_schema_extra={
             "values": "`debug`, `info`, `warning` or `error`; `text` or `json`; or one of each"

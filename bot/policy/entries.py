@@ -101,7 +101,7 @@ class RejectEntry(Filled):
     """How many people must reject to stop the call."""
 
     count: int = Field(ge=2, le=10)
-    """Number of different people.
+    """How many different people must reject.
 
     Example: `count: 2`
 

@@ -12,7 +12,9 @@ from typing import cast
 
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
-from bot.policy.terms import GrantTerms, Terms
+from bot.policy.terms import GrantTerms, Risk, Terms
+
+NEVER_GRANTED: frozenset[Risk] = frozenset({"high", "critical"})
 
 _ANY = "*"
 """In a path: every item of a list."""
@@ -63,10 +65,12 @@ def limits_of(terms: Terms) -> GrantTerms | None:
     """Return the limits of a grant under some terms; None if no grant is permitted.
 
     A grant requires terms that one person can fulfill; otherwise it would replace the votes of
-    others.
+    others. High-risk and critical calls have no grants.
     """
+    if terms.always_ask or terms.risk in NEVER_GRANTED:
+        return None
     slots = sum(one.count for stage in terms.stages for one in stage.approve)
-    return terms.grants if slots == 1 and not terms.always_ask else None
+    return terms.grants if slots == 1 else None
 
 
 def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:

@@ -472,7 +472,9 @@ class AskEntry(Filled):
     Errors: `bad_value`
     """
     risk: Risk | None = None
-    """The risk that the card shows. Default: the risk of the tool.
+    """The risk that the card shows. From `high` on, Slack asks before an approval, no one can
+    allow later calls, and a person's own quiet hours do not count. Approvers of a `critical` call
+    type a reason and the name of its subject. Default: the risk of the tool.
 
     Example: `risk: high`
 

@@ -513,7 +513,7 @@ class EventEntry(Written):
     def _is_one(self) -> EventEntry:
         named = self.model_fields_set - _USED_ALWAYS
         if len(named) != 1:
-            told = ", ".join(sorted(named)) or "nothing"
+            told = ", ".join(sorted(named)) or "nothing; write clock: {} to let time pass"
             raise ValueError(f"an event is one thing that happens; found: {told}")
         return self
 

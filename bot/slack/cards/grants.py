@@ -28,7 +28,7 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.text import clip
-from bot.people.terms_of import is_critical, terms_of, wants_reason
+from bot.people.terms_of import terms_of, wants_reason
 from bot.policy.grants import GrantRequest, limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
@@ -49,11 +49,8 @@ _TITLE = 300
 
 
 def limits_for(approval: Approval) -> GrantTerms | None:
-    """Return the limits of an approval's grant; None if no grant is possible.
-
-    Critical calls have no grants.
-    """
-    if not approval.terms_json or approval.kind is not Kind.APPROVAL or is_critical(approval):
+    """Return the limits of an approval's grant; None if no grant is possible."""
+    if not approval.terms_json or approval.kind is not Kind.APPROVAL:
         return None
     try:
         return limits_of(terms_of(approval))
@@ -132,7 +129,7 @@ def read_allowance(approval: Approval, values: Values) -> GrantRequest | Errors 
 def next_time(approval: Approval) -> list[Block]:
     """Render the choice for the next similar call, at normal risk and if permitted."""
     limits = limits_for(approval)
-    if limits is None or terms_of(approval).risk == "high":
+    if limits is None:
         return []
     time = _time(min(limits.max_time_s, _USUAL_S))
     uses = min(limits.max_uses, _USUAL_USES)
@@ -163,7 +160,7 @@ def read_next_time(approval: Approval, values: Values) -> GrantRequest | None:
     """
     option = read_state(values, NEXT).get("selected_option")
     value = option.get("value") if isinstance(option, dict) else _ASK
-    limits = limits_for(approval) if next_time(approval) else None
+    limits = limits_for(approval)
     if value == _ASK:
         return None
     if limits is None or value not in {_TIME, _USES}:

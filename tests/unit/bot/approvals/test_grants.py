@@ -217,6 +217,23 @@ async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
     assert office.ran == [("look", "a")]
 
 
+@pytest.mark.parametrize("risk", ["high", "critical"])
+async def test_what_has_a_high_risk_is_never_allowed_in_advance(
+    storage: SqliteStorage, risk: str
+) -> None:
+    office = an_office(storage, looks("a", "b"), by_sre(risk=risk))
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    approval = await office.the_approval()
+    assert ActionId.GRANT not in json.dumps(card_for(approval, approvers_text="").blocks)
+    await counter.send(a_click(approval, ActionId.GRANT, ADA))
+    assert counter.views.opened == []
+    forged = a_form("1h", "2")
+    await counter.send(a_submission(approval, ActionId.GRANT_MODAL, forged, ADA))
+    await again(office)
+    assert office.ran == []
+
+
 @pytest.mark.parametrize("more", [{}, {"reason": {"approve": "required"}}])
 async def test_the_form_wants_a_reason_where_the_rule_does(
     storage: SqliteStorage, more: dict[str, object]

@@ -203,7 +203,7 @@ def a_flow(*events: dict[str, Any], **more: Any) -> dict[str, Any]:
         ),
         (
             a_flow({"request": REQUEST}, {}),
-            "case F0, timeline[1]: an event is one thing that happens; found: nothing",
+            "happens; found: nothing; write clock: {} to let time pass",
         ),
         (
             a_flow({"request": REQUEST}, {"approve": "U0NOBODY"}),

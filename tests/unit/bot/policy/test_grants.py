@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.policy.grants import GrantRequest, fixed_part, is_within, limits_of
-from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
+from bot.policy.terms import GrantTerms, Group, Requirement, Risk, Stage, Terms
 
 LIMITS = GrantTerms(max_time_s=7_200, max_uses=5, vary=("host",))
 
@@ -32,6 +32,11 @@ def test_a_grant_is_for_calls_that_one_person_decides() -> None:
     assert limits_of(terms(1, 1)) is None
     assert limits_of(terms(1, always_ask=True)) is None
     assert limits_of(terms(1, limits=None)) is None
+
+
+@pytest.mark.parametrize("risk", ["high", "critical"])
+def test_what_has_a_high_risk_has_no_grants(risk: Risk) -> None:
+    assert limits_of(terms(1).model_copy(update={"risk": risk})) is None
 
 
 @pytest.mark.parametrize(
