@@ -47,7 +47,7 @@ __all__ = ["Conversation", "Inbox"]
 
 INBOX_VERSION = 1
 _ATTEMPTS = 100
-"""Maximum number of attempts to change the inbox after conflicts."""
+"""The maximum number of attempts to change the inbox after conflicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,15 +22,15 @@ from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length,
 from bot.words import say
 
 WHOLE = 2_400
-"""Maximum number of characters of all facts."""
+"""The maximum number of characters of all facts."""
 MOST = 20
-"""Maximum number of facts on one card."""
+"""The maximum number of facts on one card."""
 FEW, PAIRS = 3, 10
-"""Maximum number of short facts on one line, and in two columns."""
+"""The maximum number of short facts on one line, and in two columns."""
 SHORT = 40
-"""Maximum number of characters of a short value."""
+"""The maximum number of characters of a short value."""
 LONG = 300
-"""Maximum number of characters of a value that is shown in full."""
+"""The maximum number of characters of a value that is shown in full."""
 HEAD = 200
 """Number of characters shown of a longer value."""
 _HEAD_LINES, _LONG_LINES = 4, 12
@@ -38,7 +38,7 @@ _ON_ONE_LINE = 70
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.0+)?)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
 _MOST_READ = 300
-"""Maximum number of characters of a text that is checked for looking like data."""
+"""The maximum number of characters of a text that is checked for data."""
 _OUR_WORDS = frozenset({"yes", "no", "none"})
 _MISSING = object()
 

@@ -20,7 +20,7 @@ Block = dict[str, Any]
 
 HEADER = 150
 BRIEF = 24
-"""Maximum number of characters of a modal's title and buttons."""
+"""The maximum number of characters of a modal's title and buttons."""
 LABEL = 75
 
 

@@ -28,7 +28,7 @@ from bot.words import say
 DOT = "  ·  "
 _SMALL = 2_800
 THIRD = 300
-"""Maximum number of characters of the third line."""
+"""The maximum number of characters of the third line."""
 
 
 def state_line(symbol: str, words: str, marks: Sequence[str] = ()) -> Block:

@@ -12,9 +12,9 @@ from bot.layout.blocks import Block, literal, quote
 from bot.layout.text import show, width
 
 MOST_CHANGED = 0.4
-"""Maximum share of changed words; above it, the comparison is hard to read."""
+"""The maximum share of changed words; above it, the comparison is hard to read."""
 _MOST_WORDS = 300
-"""Maximum number of differing words to compare, because the cost is quadratic."""
+"""The maximum number of differing words to compare, because the cost is quadratic."""
 _MOST_LINES = 30
 _WORD = re.compile(r"\S+\s*|\s+")
 

@@ -39,7 +39,7 @@ __all__ = [
 Level = Literal["info", "warning", "error"]
 """The severity of an alert. The words must state it, too."""
 _ALERT = 200
-"""Maximum number of characters of an alert; longer words become a paragraph."""
+"""The maximum number of characters of an alert; longer words become a paragraph."""
 
 
 def modal(approval: Approval, callback: str, words: tuple[str, str], blocks: list[Block]) -> Block:

@@ -29,9 +29,9 @@ WHY = 900
 REASON = 500
 APPROVERS = 400
 MOST_PEOPLE = 10
-"""Maximum number of mentioned requesters; others are counted."""
+"""The maximum number of mentioned requesters; others are counted."""
 TEXT = 1_200
-"""Maximum number of characters of the text for notifications."""
+"""The maximum number of characters of the text for notifications."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

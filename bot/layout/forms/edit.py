@@ -28,7 +28,7 @@ LABEL = 150
 HINT = 300
 MOST_BYTES = 150_000
 MOST_BLOCKS = 90
-"""Maximum number of blocks of a form, to leave room for the rest of its modal."""
+"""The maximum number of blocks of a form, to leave room for the rest of its modal."""
 _FRAME = 300
 """Bytes of a block or an option without its words."""
 
@@ -40,7 +40,7 @@ _HOW = {
     FieldKind.DATETIME: "form.edit_datetime",
 }
 _SECTIONS = 12
-"""Maximum number of fields of a form without sections."""
+"""The maximum number of fields of a form without sections."""
 _NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
 _PICKERS: Mapping[FieldKind, tuple[str, str, Callable[[str], object]]] = {
     FieldKind.DATE: ("datepicker", "initial_date", str),

@@ -25,14 +25,14 @@ from bot.words import say
 
 MOST_FIELDS = 500
 MOST_TEXT = 3_000
-"""Maximum number of characters of one input."""
+"""The maximum number of characters of one input."""
 MOST_PARTS = 10
-"""Maximum number of inputs for one long text. A longer text cannot be edited."""
+"""The maximum number of inputs for one long text. A longer text cannot be edited."""
 _PART = 2_800
 MOST_FIXED = 300
 """Number of characters shown of a value that cannot be edited."""
 MOST_CHOICES = 100
-"""Maximum number of choices in a menu; more choices need a search."""
+"""The maximum number of choices in a menu; more choices need a search."""
 MOST_SEARCHED = 5_000
 MOST_CHECKS = 10
 OPTION = 75

@@ -29,9 +29,9 @@ from bot.redaction.masks import NO_NAMES, Names
 DRAFT = "draft"
 """Key of the draft among the values of a modal; never a block id of ours."""
 MOST_DRAFT = 2_800
-"""Maximum number of characters of a draft; Slack stores 3,000 with a modal."""
+"""The maximum number of characters of a draft; Slack stores 3,000 with a modal."""
 _MOST_OPENED = 200_000
-"""Maximum number of bytes of a decompressed draft."""
+"""The maximum number of bytes of a decompressed draft."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

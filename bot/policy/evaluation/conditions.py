@@ -29,9 +29,9 @@ TEXT_LIMIT = 10_000
 undecided."""
 
 _DIGITS = 100
-"""Maximum length of a text that is read as a number."""
+"""The maximum length of a text that is read as a number."""
 _COMPOSED = 5
-"""Maximum number of characters that folding can combine into one."""
+"""The maximum number of characters that folding can combine into one."""
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 """A number in a text: plain decimal digits, which every reader reads the same way."""
 _Number: TypeAlias = int | Decimal

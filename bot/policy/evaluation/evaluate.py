@@ -37,9 +37,9 @@ DEFAULT = "default"
 NO_PLACE = -1
 """Index of the default decision among the rules."""
 _TOOLS = 1_000
-"""Maximum number of tools whose prepared rules are cached."""
+"""The maximum number of tools whose prepared rules are cached."""
 _USUAL = 200
-"""Maximum number of merged decisions that are cached per tool."""
+"""The maximum number of merged decisions that are cached per tool."""
 
 Effect = Literal["allow", "deny", "ask"]
 _Look: TypeAlias = tuple[int, DoubtAnswer]

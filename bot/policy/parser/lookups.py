@@ -33,7 +33,7 @@ def _log_size(channel_id: str, count: int) -> None:
 
 
 AT_ONCE = 5
-"""Maximum number of parallel look-ups."""
+"""The maximum number of parallel look-ups."""
 
 _UNKNOWN = ("no_such_subteam", "subteam_not_found", "channel_not_found", "user_not_found")
 _OUTSIDE = "not_in_channel"
