@@ -275,6 +275,7 @@ class _Reader:
                 or (character == "\x7f")
             )
         is_mark = unicodedata.category(character) in {"Mn", "Me"}
+        # Stacked combining marks can cover the lines above and below.
         self._marks = self._marks + 1 if is_mark else 0
         return (
             self._marks > _MARKS_IN_A_ROW

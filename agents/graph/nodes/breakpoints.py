@@ -56,6 +56,7 @@ class Gatekeeper:
                 signals.append(signal)
         if signals:
             return replace(state, gate=tuple(gate)), signals
+        # All breakpoints are passed. The application may still void the decisions.
         ids, first = tuple(one.id for one in gate), gate[0].node
         said = await may_start(first, {}, decisions=ids)
         if isinstance(said, AskAgain):
@@ -63,6 +64,7 @@ class Gatekeeper:
         try:
             return await self._edited(state, gate), []
         except Exception as error:
+            # Without an edit the fault is in the graph, so asking again cannot help.
             if not any(one.edit for one in gate):
                 raise
             return self._ask_anew(state, error)
@@ -75,6 +77,7 @@ class Gatekeeper:
         if encode(values) == encode(state.values):
             return _opened(state)
         new = await self._topology.again(state, values)
+        # An edit can lead to nodes that people have not approved.
         unseen = [] if state.origin is None else _unseen(state, new)
         return replace(new, gate=tuple(unseen)) if unseen else _opened(new)
 

@@ -262,6 +262,7 @@ def late_error(thread: GraphThread, request: Resume) -> Exception:
     head = thread.head
     if head is None or not thread.is_running:
         if head is not None and has_answers(request):
+            # Raises the precise error if the question is no longer pending.
             named_answers(head, request, thread.thread_id)
         return CheckpointConflictError(thread.thread_id)
     pending = [context.id for context in head.point.contexts()] if head.point.children else []
