@@ -35,7 +35,7 @@ BEAT = timedelta(seconds=5)
 ATTENDANCE = timedelta(seconds=12)
 """Longest pass over one approval: shorter than a lease, so passes never overlap."""
 LEASE = timedelta(seconds=15)
-"""Lease duration: the longest time a crashed process blocks a record."""
+"""Longest time for which a crashed process blocks a record."""
 TEXT_PATIENCE = timedelta(seconds=20)
 """Longest time to post an agent's text, while the thread's lease is renewed."""
 FORGETTING_LEASE = timedelta(seconds=60)

@@ -20,9 +20,9 @@ AT_ONCE = 24
 LONG_S = 0.3
 """Seconds after which a task counts as waiting and frees its place."""
 CANCEL_S = 0.5
-"""Longest time in seconds for a cancelled task to end."""
+"""Longest time for a cancelled task to end, in seconds."""
 CLOSE_S = 1.0
-"""Longest time in seconds to close one resource."""
+"""Longest time to close one resource, in seconds."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 LEAST_REASON = 10
 """Minimum number of visible characters in each reason."""
 MOST_TOLD = 100
-"""Maximum number of direct messages. The channel is always alerted."""
+"""Maximum number of people who are alerted by direct message after a break-glass."""
 _PATIENCE_S = 5.0
 _TRIES = 5
 _REMEMBERED = 1_000

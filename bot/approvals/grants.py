@@ -50,7 +50,7 @@ TRY_AGAIN = timedelta(minutes=1)
 """Retry interval if the grantor could not be looked up."""
 _TRIES = 5
 _REMEMBERED = 1_000
-"""Maximum number of stored grants that this process remembers."""
+"""Number of stored grants that this process remembers."""
 
 
 class RightsNow(Protocol):

@@ -24,7 +24,7 @@ from storage.errors import RecordFormatError
 from storage.records import Approval, ApprovalHead, Kind, Status, Thread
 
 _FEW = 5
-"""Maximum number of open approvals that are all read in full."""
+"""Number of open approvals that are all read in full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

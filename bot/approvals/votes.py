@@ -46,7 +46,7 @@ from storage.records import SCHEMA_VERSION, Approval, Decision, Kind, Status
 APPROVERS = "approvers"
 """Value of `editors`: all current approvers may edit."""
 _TRIES = 20
-"""Maximum number of conflicting writes before the person must retry."""
+"""Number of conflicting writes before the person must retry."""
 _ANY_REASON = "…"
 """Placeholder for a reason that the person may give later."""
 _NOTHING_AGAINST = frozenset(
@@ -560,7 +560,7 @@ def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
     """Return the approval with its current votes and their decision."""
     approval, ballot, result = poll.approval, poll.result.ballot, poll.result
     claim = approval.claim_json
-    if claim and result.vote is not None:  # the claimant has voted
+    if claim and result.vote is not None:  # a vote ends the claim
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
     status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
     if result.decision is not None and decision is not None:

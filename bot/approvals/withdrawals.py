@@ -26,7 +26,7 @@ from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_SAID = 3
-"""Maximum number of messages on a card, the newest ones. The thread has all."""
+"""Maximum number of requesters' messages on a card. The thread has all."""
 LONGEST_SAID = 600
 _TRIES = 5
 

@@ -31,7 +31,7 @@ NO_VOTES = "[]"
 _JUST_MS = 5_000
 """Age in milliseconds after which a decision is certainly in the audit."""
 _LONGEST = 4_000
-"""Maximum characters of one text of the evidence. The record has the full text."""
+"""Characters of one text of the evidence. The record has the full text."""
 
 
 class TakesEntries(Protocol):

@@ -15,7 +15,7 @@ from storage.ports.audit import Link
 from storage.records import Approval, AuditEntry
 
 MOST = 100_000
-"""Maximum number of entries to read of one thread."""
+"""Maximum number of audit entries to read of one thread."""
 
 _ORDER = {act: place for place, act in enumerate(Act)}
 

@@ -19,7 +19,7 @@ from storage.errors import Fault, StorageError, StoreBrokenError
 logger = logging.getLogger(__name__)
 
 ACCEPTED = timedelta(seconds=1)
-"""Maximum difference that is not reported."""
+"""Clock difference up to which nothing is reported."""
 LOOK_EVERY = timedelta(hours=1)
 
 

@@ -46,7 +46,7 @@ _SPARE = timedelta(minutes=5)
 """Minimum time between a digest and an expiry, to replace a reminder."""
 _PAGE = 100
 _MOST = 100
-"""Maximum number of approvals to check per person, the earliest expiry first."""
+"""Limit of approvals to check per person, the earliest expiry first."""
 _MOST_MARKED = 100
 
 

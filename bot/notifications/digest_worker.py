@@ -32,13 +32,13 @@ from storage.records import Approval, PersonRecord, PostedDigest, Status
 logger = logging.getLogger(__name__)
 
 MOST_LINES = 10
-"""Maximum entries of a digest. It gives the number of the others."""
+"""Maximum number of entries of a digest. It gives the number of the others."""
 BETWEEN_PLANS = timedelta(minutes=1)
 LOOK_AGAIN = timedelta(minutes=1)
 """Interval between updates of a sent digest with pending entries."""
 RETRY = Retry(timedelta(seconds=15), timedelta(minutes=15))
 MOST_TRIES = 30
-"""Maximum attempts to send a digest; the next one is due the day after."""
+"""Maximum number of attempts to send a digest; the next is due the day after."""
 _AT_ONCE = 50
 
 

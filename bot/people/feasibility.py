@@ -24,7 +24,7 @@ from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 _MOST_LOOKED_UP = 25
-"""Maximum number of people per check. Above it, some are assumed able to decide."""
+"""Limit of people per check. Above it, some are assumed able to decide."""
 
 
 @dataclass(frozen=True, slots=True)

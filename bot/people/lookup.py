@@ -23,7 +23,7 @@ from storage.records import Approval
 T = TypeVar("T")
 
 PATIENCE_S = 2.0
-"""Longest time in seconds for all look-ups of a click. Later results are ignored."""
+"""Longest time of all look-ups for a click, in seconds. Later results are ignored."""
 CODE = "code:"
 """Prefix of groups that a policy in code defines. The policy file lacks them."""
 _DIRECT = "D"

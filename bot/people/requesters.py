@@ -18,7 +18,7 @@ from storage.base import Storage
 from storage.records import Approval, Kind, Status
 
 _LAST = 200
-"""Maximum number of approvals of a thread to search, newest first."""
+"""Limit of approvals of a thread to search, newest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ _PARTLY = frozenset(
 
 
 ANSWER_S = 5
-"""Timeout in seconds of a reply through a `response_url`."""
+"""Longest time of a reply through a `response_url`, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from bot.slack.calls import retry_after, slack_fault
 logger = logging.getLogger(__name__)
 
 QUICK_S = 2
-"""Timeout in seconds of a Slack call while a person waits."""
+"""Longest time of a Slack call while a person waits for a response, in seconds."""
 LOOKUP_S = 5
-"""Timeout in seconds of a look-up in Slack."""
+"""Longest time of a look-up in Slack, in seconds."""
 PATIENT_S = 10
-"""Timeout in seconds of any other Slack call."""
+"""Longest time of any other Slack call, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ MAX_KEPT = 10_000
 PAUSES_S = (0.2, 0.4)
 """Delays in seconds before retries, unless Slack sets one."""
 FEW = 3
-"""Maximum number of people to look up individually; above it, list all people."""
+"""Number of people up to which each is looked up; above it, all people are listed."""
 PAGE = 1_000
 """Number of people or channel members per response."""
 _ALL = ""

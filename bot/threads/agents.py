@@ -33,7 +33,7 @@ ChannelName = Callable[[str], Awaitable[str]]
 """Returns a channel's name by id, without `#`; empty for a direct message."""
 
 _KEPT = 10_000
-"""Maximum number of turns whose agents are remembered."""
+"""Number of turns whose agents are remembered."""
 _DIRECT = 2
 """Length of the address of the root agent's own call: `agent:A;tool:pay:c1`."""
 

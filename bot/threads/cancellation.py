@@ -20,7 +20,7 @@ from storage.records import Approval, Kind, Message, Status, Thread
 STOP = "stop"
 """The text that stops an agent; a button sends it, too."""
 _MOST = 6
-"""Maximum number of calls to name."""
+"""Limit of calls to name."""
 _STOP = re.compile(
     r"(?:please,? )?(?:stop|halt|abort)"
     r"(?: (?:it|this|that|now|everything|all|working|immediately|please))*[.! ]*",

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 _MOST = 50
 """Maximum number of new messages that an agent reads in one turn."""
 _MOST_OFFERED = 10
-"""Maximum number of a thread's requests to check for the author of a reply."""
+"""Limit of a thread's requests to check for the author of a reply."""
 
 
 def _nothing(_: str) -> None:

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 LEAST = 3
 """Minimum number of cards with ended requests for a summary."""
 MOST = 50
-"""Maximum number of requests to summarize, the newest."""
+"""Maximum number of requests in a summary, the newest."""
 _FIRST = 2
 """Fencing token of a thread's second lease, which passes on its first decision.
 

@@ -66,7 +66,7 @@ MAX_CRASHES_AFTER_ANSWER = 5
 MAX_CRASHES_AT_END = 3
 """Number of crashes while ending a turn, after which its thread is quarantined."""
 CRASH_PATIENCE_S = 30.0
-"""Longest time in seconds that crashed work waits for other crashed work."""
+"""Longest time that crashed work waits for other crashed work, in seconds."""
 CRASH_PAUSE_S = 10.0
 """Seconds to wait before work whose last attempt crashed: others may be the cause."""
 MAX_SILENCES = 2

@@ -38,7 +38,7 @@ LATER = timedelta(seconds=5)
 _REMEMBERED = 1_000
 """Number of threads whose reactions this process remembers."""
 _OLDER = 10
-"""Maximum number of a thread's approvals with possible reactions."""
+"""Number of a thread's approvals with possible reactions."""
 _ENDS: Mapping[Status, str] = {
     Status.REJECTED: "rejected",
     Status.EXPIRED: "expired",

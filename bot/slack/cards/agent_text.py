@@ -15,7 +15,7 @@ from bot.redaction.mask import mask_text
 from bot.words.mrkdwn import escape
 
 MOST = 3_500
-"""Maximum characters of an agent's message. Longer texts are split."""
+"""Maximum length of an agent's message, in characters. A longer text is split."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}#{1,6} {1,3}(\S.*)$")
 _BULLET = re.compile(r"^(\s{0,12})[-*+•]\s+(.+)$")

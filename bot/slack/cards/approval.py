@@ -29,7 +29,7 @@ from storage.records import Approval, Kind
 
 WHY = 160
 _TEXT = 400
-"""Maximum characters of a step's own text."""
+"""Characters of a step's own text."""
 
 
 def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:

@@ -50,7 +50,7 @@ _TITLE = 150
 _ARGUMENTS = 240
 _MOST_BLOCKS = 100
 _ROOM = 100 - 16
-"""Maximum entries and blocks of a modal, besides its inputs."""
+"""Entries and blocks of a modal, besides its inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ from bot.words.mrkdwn import clock
 from storage.records import Approval, Status
 
 MOST_LISTED = MOST_TARGETS
-"""Maximum number of items that are all listed; above it, the first few are."""
+"""Maximum number of items that a batch card lists in full."""
 FEW = 5
 _THIRDS = 3
 _WORDS, _REASON = 300, 120

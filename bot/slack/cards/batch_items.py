@@ -19,7 +19,7 @@ from bot.words import say
 from storage.records import Approval, Status
 
 MOST_LINE = 200
-"""Maximum characters of a line."""
+"""Maximum length of an item of a batch card, in characters."""
 _GAP = "   "
 
 

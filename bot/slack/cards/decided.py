@@ -25,7 +25,7 @@ from bot.words.mrkdwn import clock
 from storage.records import Approval, Kind, Status
 
 OUTCOME = 120
-"""Maximum characters of a result or an error."""
+"""Maximum length of a result or an error on a card, in characters."""
 _REASON = 300
 _OWN = 500
 _ANSWERS = 6

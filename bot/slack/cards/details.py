@@ -42,11 +42,11 @@ from storage.records import Approval, AuditEntry, Kind, Status
 CHUNK = 2_800
 MOST_PAGES = 90
 MOST_BYTES = 150_000
-"""Maximum bytes of all pages. Approvers must read all of them."""
+"""Maximum size of a review, in bytes. A larger call cannot be approved."""
 _ROWS = 40
 _LINE = 600
 TITLE = 300
-"""Maximum characters of a title above its form."""
+"""Maximum length of a title above its form, in characters."""
 _WHOLE = 2
 """Number of pages shown at once."""
 _SMALL, _FEW = 2_000, 20
@@ -251,7 +251,7 @@ def _packed(elements: Iterator[Block]) -> Iterator[Block]:
 
 
 _MOST_LINES = 40
-"""Maximum lines of a history: the newest."""
+"""Lines of a history: the newest."""
 _TEXT = 300
 _UNSAID = frozenset({Act.OPENED, Act.RESUMED, Act.UNDELIVERABLE, Act.ANSWERED_TOOL, Act.DECIDED})
 """Acts of the bot that are omitted, or described by another line."""

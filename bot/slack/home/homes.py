@@ -49,7 +49,7 @@ STALE = timedelta(minutes=1)
 """Age at which an open Home is checked for changes by other processes."""
 MOST_OPEN = 1_000
 AT_A_TIME = 5
-"""Maximum number of stale Homes to check per refresh."""
+"""Number of stale Homes that one refresh checks."""
 _MOST_TRIED = 4
 _DISTRIBUTION = "countersign-bot"
 

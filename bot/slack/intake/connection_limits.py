@@ -20,7 +20,7 @@ from aiohttp.typedefs import Handler, Middleware
 logger = logging.getLogger(__name__)
 
 MOST = 512
-"""Maximum number of open connections, or half of the system's file limit."""
+"""Maximum number of open HTTP connections, or half of the system's file limit."""
 SILENCE_S = 60.0
 """Seconds between log lines about too many connections."""
 

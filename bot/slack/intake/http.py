@@ -37,7 +37,7 @@ _STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 
 _LONGEST_STAMP = 20
 _LONGEST_CHECK = 200
-"""Maximum bytes of a certificate check."""
+"""Bytes of a certificate check."""
 
 _CHARSETS = ("utf-8", "utf8", "us-ascii")
 """Accepted charsets.

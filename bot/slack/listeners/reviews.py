@@ -51,7 +51,7 @@ from bot.words.mrkdwn import clock, mention
 from storage.records import Approval, Kind, Status
 
 MOST_ENTRIES = 500
-"""Maximum entries of a thread to read for a history."""
+"""Maximum number of audit entries to read for a history."""
 
 
 async def open_review(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:

@@ -25,7 +25,7 @@ BETWEEN_APPENDS = timedelta(milliseconds=700)
 BRIEF = timedelta(milliseconds=200)
 """Texts that are complete within this time are posted whole."""
 MAX_STREAMED = 3500
-"""Maximum characters of a streamed message; further messages have the rest."""
+"""Maximum length of a streamed message, in characters. Further messages follow."""
 
 _NOT_HERE = NOT_HERE | {"team_not_found", "invalid_arguments"}
 

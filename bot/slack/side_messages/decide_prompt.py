@@ -13,7 +13,7 @@ from bot.words import say
 from storage.records import Approval, Status
 
 MOST_CHOICES = 3
-"""Maximum number of requests with buttons; the others are decided on their cards."""
+"""Maximum number of requests with buttons in a reply; others have their cards."""
 _TITLE = 300
 
 

@@ -16,7 +16,7 @@ from storage.records import Approval, Grant
 
 _NAMES = 300
 _VALUE = 2_000
-"""Maximum characters of an argument of a covered call."""
+"""Characters of an argument of a covered call."""
 
 
 def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:

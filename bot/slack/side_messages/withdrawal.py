@@ -12,7 +12,7 @@ from bot.words import say
 from storage.records import Approval
 
 MOST_OFFERED = 5
-"""Maximum number of requests with buttons; others are withdrawn on their cards."""
+"""Maximum number of requests with *Withdraw…* buttons in a reply."""
 _TITLE = 300
 
 

@@ -40,7 +40,7 @@ RETRY = timedelta(seconds=5)
 """Delay before the second attempt; doubled for each further attempt."""
 _LONGEST = timedelta(minutes=1)
 _DOUBLINGS = 8
-"""Maximum number of doublings of the delay."""
+"""Number of doublings of the delay."""
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 
