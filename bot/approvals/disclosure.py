@@ -46,7 +46,7 @@ class Surface(StrEnum):
 
 
 class Opened(StrEnum):
-    """What a person has opened. Stored: version 1, must stay readable."""
+    """The content that a person has opened. Stored: version 1, must stay readable."""
 
     DETAILS = "details"  # everything, masked like the card
     CLEAR = "clear"  # everything but declared secrets

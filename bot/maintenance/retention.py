@@ -39,7 +39,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What deleting a thread would do.
+    """Forecast of deleting a thread.
 
     Attributes:
         thread_id: The thread.

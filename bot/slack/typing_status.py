@@ -38,7 +38,7 @@ _MOST_WAIT = timedelta(seconds=10)
 
 
 class Way(Enum):
-    """How a working agent is shown."""
+    """Display of a working agent."""
 
     STATUS = auto()
     REACTION = auto()

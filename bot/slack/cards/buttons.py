@@ -26,7 +26,7 @@ MOST_OPTIONS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What one surface shows of a pending request.
+    """The visible part of a pending request on one surface.
 
     Attributes:
         is_whole: Whether it shows everything that approval would run, unmasked.

@@ -15,7 +15,7 @@ from storage.records import Post, Thread
 
 
 class SaidBefore(Enum):
-    """Which texts of a segment may already be in Slack."""
+    """Texts of a segment that may already be in Slack."""
 
     NOTHING = auto()  # no text
     ON_RECORD = auto()  # texts with a record
