@@ -14,7 +14,7 @@ _DUE: Where = {"due_ms": {"$gt": -1}}
 
 
 class Ledgers(Protocol):
-    """What a database keeps of a thread beside its documents: log, checkpoints, audit."""
+    """The data of a thread beside its documents: log, checkpoints, audit."""
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
         """Count what there is of a thread, by kind."""

@@ -31,7 +31,7 @@ class EraDocument(Document):
 
 
 class CopyMarks(Protocol):
-    """What a database itself knows of being a copy."""
+    """The state of a database that is a restored copy."""
 
     async def is_copy(self) -> bool:
         """See `RestoreStore.is_copy`."""

@@ -83,7 +83,7 @@ VIOLATIONS = [
     ("slack-edge", "bot.slack.cards.approval", "slack_sdk"),
     ("slack-edge", "bot.approvals.service", "bot.slack.calls"),
     ("mongo-driver", "bot.approvals.service", "motor"),
-    ("mongo-driver", "storage.sqlite.inbox", "bson"),
+    ("mongo-driver", "storage.sqlite.log", "bson"),
     ("sqlite-driver", "bot.approvals.service", "sqlite3"),
     ("sqlite-driver", "storage.codec", "sqlite3"),
     ("one-composer", "bot.main", "storage.sqlite.storage"),
@@ -359,7 +359,7 @@ def test_a_class_name_stands_once() -> None:
     assert twice == {}, "give each class a name of its own, so that it can be found"
 
 
-LONGEST_CHAINS = {"agents": 14, "storage": 12, "bot": 17}
+LONGEST_CHAINS = {"agents": 16, "storage": 12, "bot": 17}
 """How many modules stand in the longest chain of imports inside of each package, at most."""
 
 

@@ -252,10 +252,6 @@ ACTIONS: Mapping[str, LogAction] = {
         "The bot stops after a signal. A warning or an error names what did not close in time.",
         "Nothing. Interrupted work is on record and continues at the next start.",
     ),
-    "storage": LogAction(
-        "A stored record cannot be read. A list was made without it.",
-        "Run `countersign doctor`, which names the record.",
-    ),
     "stream_failed": LogAction(
         "Slack did not show a piece of a growing text. The whole text follows.",
     ),

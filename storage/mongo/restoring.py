@@ -1,4 +1,4 @@
-"""What MongoDB knows of being a copy."""
+"""Tells whether a MongoDB database is a restored copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MongoDB keeps of a thread beside its documents: its removal, one at a time.
+"""Deletes the entries of a thread that are no documents, one at a time, in MongoDB.
 
 Deletes name the `_id` of one document each, so that the driver may repeat them.
 """

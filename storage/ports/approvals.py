@@ -70,7 +70,7 @@ class ApprovalStore(AttendanceStore, Protocol):
 
         One conditional write: the approval is pending, its `revision` still is the given one, its
         `digest` is that of `changed`, and `expires_ms > now_ms`. Sets the fields of
-        `storage.codec.VOTED` to those of `changed`, those of `storage.codec.RESTARTED`, too, if it
+        `VOTED` to those of `changed`, those of `RESTARTED`, too, if it
         `restarts` its reminders and escalation, `due_ms` to `now_ms`, and `remind_ms` to None when
         it decides; adds one to `revision`.
 
@@ -94,7 +94,7 @@ class ApprovalStore(AttendanceStore, Protocol):
         """Ask other people, or about something else: a call that was edited, on the same card.
 
         One conditional write: the approval is pending, its `digest` equals `digest`, and
-        `expires_ms > now_ms`. Sets all fields of `storage.codec.REBOUND` to those of `changed`,
+        `expires_ms > now_ms`. Sets all fields of `REBOUND` to those of `changed`,
         `reminders` to 0, `seen_json` to an empty list, `escalated_ms` to None, `escalation_told` to
         False and `due_ms` to `now_ms`, and adds one to `revision`.
 
@@ -151,7 +151,7 @@ class ApprovalStore(AttendanceStore, Protocol):
         """Record what somebody does beside voting: a claim, a snooze, a question asked back.
 
         One conditional write: the approval is pending, its `revision` still is the given one, and
-        `expires_ms > now_ms`. Sets the fields of `storage.codec.ANNOTATED` to those of `changed`;
+        `expires_ms > now_ms`. Sets the fields of `ANNOTATED` to those of `changed`;
         adds one to `revision` and sets `due_ms` to `now_ms`, too, if it `redraws` the card.
 
         Returns:

@@ -133,7 +133,7 @@ class AttendanceStore(Protocol):
 
         One conditional write, before anything is sent: the lease of `changed.fence` is held, the
         approval is pending, its `revision` still is the given one, and `expires_ms > now_ms`. Sets
-        the fields of `storage.codec.CLIMBED` to those of `changed`, and adds one to `revision` if
+        the fields of `CLIMBED` to those of `changed`, and adds one to `revision` if
         it `redraws` the cards.
 
         Returns:

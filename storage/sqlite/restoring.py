@@ -1,4 +1,4 @@
-"""What SQLite knows of being a copy."""
+"""Tells whether a SQLite database is a restored copy."""
 
 from __future__ import annotations
 

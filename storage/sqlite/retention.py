@@ -1,4 +1,4 @@
-"""What SQLite keeps of a thread beside its documents: its removal, a few rows at a time."""
+"""Deletes the rows of a thread that are no documents, a few at a time, in SQLite."""
 
 from __future__ import annotations
 

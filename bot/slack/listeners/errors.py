@@ -85,7 +85,7 @@ async def answer(
         text = json.dumps({"response_action": "update", "view": view})
         return BoltResponse(status=200, body=text, headers=_JSON)
     if not await _shown_in_window(error, telling):
-        if not context.channel_id:
+        if not telling.channel_id:
             await _answer_in_form(desk, error, body.get("trigger_id"))
         await _answer_privately(desk, error, telling, explain(error))
     return BoltResponse(status=200)
@@ -164,6 +164,16 @@ class Telling:
     context: AsyncBoltContext
 
     @property
+    def channel_id(self) -> str:
+        """Return the channel; empty where a payload has none, or no text for it."""
+        return found if isinstance(found := self.context.channel_id, str) else ""
+
+    @property
+    def user_id(self) -> str:
+        """Return the person; empty where a payload has none, or no text for it."""
+        return found if isinstance(found := self.context.user_id, str) else ""
+
+    @property
     def thread_ts(self) -> str:
         """Return the thread of the card or message; empty without one."""
         for name in ("container", "event"):
@@ -192,16 +202,16 @@ async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: 
 
     Without a database the person still gets the response: nothing was done.
     """
-    context, now = telling.context, desk.clock()
-    place = (desk.team_id, context.channel_id, telling.thread_ts)
+    now = desk.clock()
+    place = (desk.team_id, telling.channel_id, telling.thread_ts)
     with suppress(StorageError):
         await note(
             desk.storage.audit,
             Act.REFUSED,
-            key=f"{telling.key}:{context.user_id}:{now}",
+            key=f"{telling.key}:{telling.user_id}:{now}",
             at_ms=now,
             about=":".join(part or "?" for part in place),
-            by=context.user_id or "",
+            by=telling.user_id,
             why=str(error),
         )
 
@@ -265,7 +275,7 @@ def explain(error: Exception) -> str:
 async def _answer_privately(
     desk: ListenerContext, error: Exception, telling: Telling, text: str
 ) -> None:
-    channel_id, user_id = telling.context.channel_id, telling.context.user_id
+    channel_id, user_id = telling.channel_id, telling.user_id
     if channel_id and user_id:
         is_away = isinstance(error, NotRecordedError | StoreUnavailableError)
         await desk.outbox.send_ephemeral(

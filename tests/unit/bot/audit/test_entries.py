@@ -40,7 +40,7 @@ from tests.unit.bot.office import (
     an_actor,
 )
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[4]
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
 NEXT_TS = "1800000000.000002"
@@ -334,7 +334,7 @@ def test_entries_are_made_in_one_place_alone() -> None:
     makers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "bot").rglob("*.py")
-        if "rehearsal" not in path.parts  # plays with a made-up world
+        if "simulation" not in path.parts  # plays with a made-up world
         and "AuditEntry" in (text := path.read_text(encoding="utf-8"))
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call)

@@ -318,6 +318,9 @@ async def test_records_that_cannot_be_read_are_named(
     await storage.approvals.add(an_approval())
     await storage.threads.ensure(a_thread(due_ms=1))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
+    await storage.approvals.claim(
+        APPROVAL_ID, owner="a", now_ms=1_800_000_000_000, until_ms=1_800_000_009_000
+    )
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=9)
     assert thread is not None
     await storage.threads.set_aside(THREAD_ID, fence=thread.fence, why="message m is damaged")

@@ -31,7 +31,7 @@ agents:
   archive:
     use: countersign_roster:archive
 """
-BROKEN = sorted((Path(__file__).parents[4] / "data" / "agents" / "broken").glob("*.yaml"))
+BROKEN = sorted((Path(__file__).parents[3] / "data" / "agents" / "broken").glob("*.yaml"))
 MARK = "# expected: "
 ENVIRON = {
     "SLACK_BOT_TOKEN": "xoxb-1",
