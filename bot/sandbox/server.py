@@ -393,7 +393,7 @@ class Sandbox(Arrangements):
         """Answers of the app that Slack could not have used."""
         return self._interactions.bad_answers
 
-    async def until(self, predicate: Callable[[], T], timeout: float = 20.0) -> T:
+    async def until(self, predicate: Callable[[], T], timeout: float = 60.0) -> T:
         """Wait until something is true, and return it; looked at whenever something changes.
 
         Raises:

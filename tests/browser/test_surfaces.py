@@ -427,7 +427,7 @@ async def test_axe_finds_nothing_serious(browser: Browser, bench: Bench, look: s
         for name in ("roster", "trouble", "bell", "help"):
             await open_tool(page, name)
             await expect(page.get_by_test_id(name)).to_be_visible()
-            await asyncio.wait_for(look_at(name), 20)
+            await asyncio.wait_for(look_at(name), 60)
             await page.keyboard.press("Escape")
     assert not faults, "\n".join(faults)
 

@@ -87,7 +87,7 @@ async def test_disconnected_bot_comes_back(page: Page, stage: Stage) -> None:
     told = page.get_by_test_id("trouble-connections")
     await expect(told).to_have_text("The bot has 1 connection open.")
     await page.get_by_test_id("trouble-disconnect").click()
-    await stage.sandbox.until(lambda: stage.sandbox.connections_so_far >= 2, timeout=20)
+    await stage.sandbox.until(lambda: stage.sandbox.connections_so_far >= 2)
     await expect(told).to_have_text("The bot has 1 connection open.")
 
 

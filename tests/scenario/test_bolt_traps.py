@@ -586,7 +586,7 @@ async def click_until_taken(stage: Stage, who: str, card: dict[str, Any]) -> Non
         except RefusedError as refusal:
             if refusal.code == "action_not_found":
                 return  # redrawn: a click has counted whose acknowledgement was lost
-            await stage.sandbox.until(lambda: stage.sandbox.is_connected, timeout=30)
+            await stage.sandbox.until(lambda: stage.sandbox.is_connected)
         else:
             return
     raise AssertionError("no click was taken")
@@ -609,7 +609,7 @@ async def test_c_bot_connects_again_when_the_connection_breaks(on_socket: Stage)
     card = await a_card(stage)
     sandbox.cut_connections()
     await sandbox.until(lambda: not sandbox.is_connected)
-    await sandbox.until(lambda: sandbox.is_connected, timeout=30)
+    await sandbox.until(lambda: sandbox.is_connected)
     await click_until_taken(stage, "Ada", card)
     await sooner_or_later(stage, lambda: is_final(stage) and is_live(stage))
 

@@ -56,7 +56,7 @@ async def test_the_ladder(stage: Stage) -> None:
     card = await stage.card(word="Escalated to backup")
     assert (str(card).count(f"<@{ADA}>"), str(card["blocks"]).count(f"<@{BEN}>")) == (1, 1)
     await stage.later(minutes=11)
-    await stage.sandbox.until(lambda: mentions(stage) == [(0, 1), (1, 1)], timeout=15)
+    await stage.sandbox.until(lambda: mentions(stage) == [(0, 1), (1, 1)])
 
     await stage.click("Mia", card, APPROVE)
     await stage.whispered("Mia", "not an approver")
@@ -65,7 +65,7 @@ async def test_the_ladder(stage: Stage) -> None:
     final = await stage.card(word="Approved")
     assert BEN in str(final)
     assert buttons(final) == []
-    await stage.sandbox.until(lambda: mentions(stage) == [], timeout=15)
+    await stage.sandbox.until(lambda: mentions(stage) == [])
     # The card says how it ended: the reminder and the message to the backup people are gone.
     assert not [text for text in stage.texts() if f"<@{BEN}>: " in text]
     await stage.later(hours=3)
@@ -81,7 +81,7 @@ async def test_an_expiry_is_told_once_below_the_card(stage: Stage) -> None:
     await stage.card(word="Expired")
     await stage.rest()
     # Beside the card stand the agent's own words, before the call and after it.
-    await stage.sandbox.until(lambda: len(stage.texts()) == 2, timeout=15)
+    await stage.sandbox.until(lambda: len(stage.texts()) == 2)
 
 
 async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:

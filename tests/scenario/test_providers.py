@@ -61,7 +61,7 @@ async def test_a_model_that_fails_again_is_given_up_in_words(
             async with a_stage(tmp_path, "http", **environ) as stage:
                 await stage.say("Rosa", "@countersign go")
                 for number in range(1, tries + 1):
-                    async with asyncio.timeout(30):
+                    async with asyncio.timeout(60):
                         while len(server.requests) < number:  # noqa: ASYNC110 - another server
                             await asyncio.sleep(0.01)
                     await stage.later(minutes=10)

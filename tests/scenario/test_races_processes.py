@@ -212,7 +212,7 @@ async def test_i3_i5_i7_a_card_of_several_that_people_decide_at_once_in_two_bots
     try:
         await asyncio.gather(bots.start(), bots.start())
         await sandbox.say(sandbox.user_id("Rosa"), channel, "@countersign refund 5")
-        await sandbox.until(lambda: has_button(sandbox, channel, ActionId.APPROVE_ALL), timeout=20)
+        await sandbox.until(lambda: has_button(sandbox, channel, ActionId.APPROVE_ALL))
         (card,) = cards_of_several(sandbox, channel)
         payloads = [
             (who, sandbox.payload_of_click(sandbox.user_id(who), channel, card["ts"], press))
@@ -266,7 +266,7 @@ async def everybody_clicks(street: Street, bots: Bots) -> None:
         restart = asyncio.create_task(bots.restart()) if wave else None
         if restart is not None:
             # What is on its way when a bot stops is answered by another one 15 seconds later.
-            await street.sandbox.until(lambda: street.sandbox.connections < 2, timeout=10)
+            await street.sandbox.until(lambda: street.sandbox.connections < 2)
         await asyncio.gather(*presses)
         if restart is not None:
             await restart

@@ -35,7 +35,7 @@ def stage_clock() -> FakeClock:
     return FakeClock(now_ms=time.time_ns() // 1_000_000)
 
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 """So long something may take where the machine has other things to do, too."""
 
 

@@ -68,7 +68,7 @@ async def ask_for_cards(stage: Stage) -> None:
 
 async def copied(stage: Stage, word: str) -> dict[str, Any]:
     """Wait until the card in Ada's direct messages has a word."""
-    await stage.sandbox.until(lambda: word in str(direct(stage)), timeout=20)
+    await stage.sandbox.until(lambda: word in str(direct(stage)))
     (card,) = direct(stage)
     return card
 

@@ -68,7 +68,7 @@ async def with_many(stage: Stage, fill: Callable[[Storage, Approval], Any]) -> N
 
 async def home_of(stage: Stage, user: str, text: str) -> str:
     stage.sandbox.open_home(user)
-    await stage.sandbox.until(lambda: text in str(stage.sandbox.home(user)), timeout=30)
+    await stage.sandbox.until(lambda: text in str(stage.sandbox.home(user)))
     return str(stage.sandbox.home(user))
 
 

@@ -90,7 +90,7 @@ async def test_each_who_typed_the_result_of_a_doubt_is_a_requester(tmp_path: Pat
         await stage.stop_bot()  # while it runs: nobody knows what became of it
         payers.GATES.clear()
         await stage.start_bot()
-        await stage.sandbox.until(lambda: ActionId.RAN in str(stage.messages()), timeout=20)
+        await stage.sandbox.until(lambda: ActionId.RAN in str(stage.messages()))
         (doubt,) = [one for one in stage.messages() if ActionId.RAN in str(one)]
         for user in ("Ada", "Ben"):
             await stage.click(user, doubt, ActionId.RAN)

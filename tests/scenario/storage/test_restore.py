@@ -214,5 +214,5 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
         for one in again:
             assert buttons(one)[0] == APPROVE
             await shop.click("Ada", one, APPROVE)
-        await shop.sandbox.until(lambda: len(RAN) == 3, timeout=30)
+        await shop.sandbox.until(lambda: len(RAN) == 3)
         assert len(shop.cards()) == 4

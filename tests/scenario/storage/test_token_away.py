@@ -33,7 +33,7 @@ async def test_a_bot_that_is_still_connecting_can_be_stopped(tmp_path: Path) -> 
         )
         assert not ready.is_set()
         stop.set()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, 60)
         assert not ready.is_set()
 
 

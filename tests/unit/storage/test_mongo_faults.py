@@ -86,7 +86,7 @@ async def test_the_time_counts_from_the_call_whatever_waits() -> None:
         "mongodb://127.0.0.1:1/", driver="pymongo", database=None, timeout=timedelta(seconds=0.05)
     )
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         with pytest.raises(StoreUnavailableError, match="no answer within"):
             await forever(client)
 

@@ -281,7 +281,7 @@ async def test_an_attendance_is_timed_from_its_claim(
     wake = office.storage.threads.wake
     storage.threads.wake = slow  # type: ignore[method-assign]
     office.clock.forward(hours=9)  # it expires, and its thread is woken before the card is drawn
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await office.approvals.attendance.attend(approval.approval_id)
     stored = await storage.approvals.get(approval.approval_id)
     assert stored.leased_until_ms == 0

@@ -83,7 +83,7 @@ class Asked:
 
     async def until(self, *names: str) -> None:
         """Wait until it was asked all that."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not self.names.issuperset(names):
                 await self.news.wait()
                 self.news.clear()

@@ -38,7 +38,7 @@ async def acts(stage: Stage) -> list[str]:
 
 async def until(ready: Callable[[], bool]) -> None:
     """Let the loop turn until something is so: nothing in Slack shows it."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not ready():  # noqa: ASYNC110 - nothing sets an event when it is so
             await asyncio.sleep(0)
 

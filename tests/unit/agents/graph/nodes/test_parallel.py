@@ -114,7 +114,7 @@ async def test_g032_successors_of_a_finished_sibling_wait() -> None:
 async def test_g034_a_slow_sibling_is_not_cancelled() -> None:
     async def slow(state: State) -> object:
         lab.ran["a"] += 1
-        await asyncio.wait_for(lab.flags["asked"].wait(), 5)
+        await asyncio.wait_for(lab.flags["asked"].wait(), 60)
         return {"a": 1}
 
     def ask(state: State) -> object:
@@ -275,7 +275,7 @@ async def test_g059_a_retry_around_a_node_does_not_catch_a_question() -> None:
 async def test_stop_iteration_does_not_hang() -> None:
     lab = Lab(lambda lab: fan(a=lambda state: next(iter([]))))
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await asyncio.wait_for(lab.start(), 5)
+        await asyncio.wait_for(lab.start(), 60)
 
 
 async def test_e134_an_error_beside_a_question() -> None:

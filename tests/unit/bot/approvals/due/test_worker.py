@@ -184,7 +184,7 @@ async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_oth
     others = [asyncio.create_task(office.attendance.attend(approval.approval_id)) for _ in range(3)]
     await asyncio.sleep(0)
     go_on.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.gather(first, *others)
     assert notifier.sent == [1, 2, 3]
     assert await is_at_rest(office, approval)
@@ -211,7 +211,7 @@ async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
     storage.approvals.claim = counted  # type: ignore[method-assign]
     notifier.before = want
     await redrawn(office, approval)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await office.attendance.attend(approval.approval_id)
         await asyncio.gather(*others)
     assert len(claims) == 2  # one for each change
@@ -243,7 +243,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
 
     notifier.before = sleep_over_the_lease
     await redrawn(office, approval)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await office.attendance.attend(name)
         await asyncio.gather(*others)
     stored = await approvals.get(name)
@@ -267,7 +267,7 @@ async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: Sqlit
     other = asyncio.create_task(office.attendance.attend(approval.approval_id))
     await asyncio.sleep(0)
     first.cancel()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.wait([first, other])
     assert not other.cancelled()
     office.clock.forward(seconds=LEASE.total_seconds())

@@ -123,7 +123,7 @@ class PickyInbox:
 async def test_an_event_does_not_wait_for_ever(counter: Counter) -> None:
     slow = with_store(counter, patience=SOON, inbox=cast(InboxStore, SlowInbox()))
     again = an_event(ts="1800000000.000009", thread_ts=ROOT)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert (await slow.send(again)).status == 503
     assert (await counter.send(again)).status == 200
 

@@ -47,7 +47,7 @@ async def kept(stage: Stage, user_id: str = ADA) -> PersonRecord | None:
 
 async def planned(stage: Stage) -> int:
     """Wait until the next list is planned; return when it is due."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             await stage.tick()
             await stage.rest()
