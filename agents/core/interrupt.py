@@ -6,8 +6,15 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from agents.core.asking.infos import RuntimeInfo
 from agents.core.codec import decode, encode
-from agents.core.errors import AgentChangedError, OutsideRunError, ResumeDataError, ResumeError
+from agents.core.errors import (
+    AgentChangedError,
+    AgentConfigError,
+    OutsideRunError,
+    ResumeDataError,
+    ResumeError,
+)
 from agents.core.pending import Answerable, InterruptContext, InterruptNode, InterruptSignal
 from agents.core.scope import Scope, current_scope
 
@@ -34,6 +41,7 @@ def interrupt(info: object) -> NoReturn:
 
     Raises:
         InterruptSignal: Always. Do not catch it.
+        AgentConfigError: Only a gate or a node can ask with this info; no interrupt is created.
         UnstorableValueError: The info cannot be stored; no interrupt is created.
     """
     composite_interrupt(info, None)
@@ -48,6 +56,7 @@ def stateful_interrupt(info: object, state: object) -> NoReturn:
 
     Raises:
         InterruptSignal: Always. Do not catch it.
+        AgentConfigError: Only a gate or a node can ask with this info; no interrupt is created.
         UnstorableValueError: Info or state cannot be stored; no interrupt is created.
     """
     composite_interrupt(info, state)
@@ -63,6 +72,7 @@ def composite_interrupt(info: object, state: object, *signals: InterruptSignal) 
 
     Raises:
         InterruptSignal: Always. Do not catch it.
+        AgentConfigError: Only a gate or a node can ask with this info; no interrupt is created.
         UnstorableValueError: Info or state cannot be stored; no interrupt is created.
     """
     _raise(info, state, signals, is_hidden=False)
@@ -90,6 +100,9 @@ def _raise(
     info: object, state: object, signals: tuple[InterruptSignal, ...], *, is_hidden: bool
 ) -> NoReturn:
     scope = current_scope("interrupt()")
+    if isinstance(info, RuntimeInfo) and not scope.slot.startswith(info.asked_in):
+        name = type(info).__name__
+        raise AgentConfigError(f"{scope.address} cannot ask with {name}; use {info.use_instead}")
     # First: an info that cannot be stored must not create an interrupt.
     written = encode(info)
     misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None

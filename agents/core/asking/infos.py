@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from agents.core.asking.answers import (
     ApprovalResult,
@@ -23,8 +23,24 @@ from agents.core.digest import call_digest, rule_in
 from agents.core.errors import ResumeDataError, ToolError
 
 
+class RuntimeInfo:
+    """Base of infos that only a part of the runtime asks with.
+
+    This part checks the approval when the approved work starts. With the same info, another
+    component would get an approval that nothing checks.
+
+    Attributes:
+        asked_in: Beginning of the state slots of the part.
+        use_instead: What another component uses instead.
+    """
+
+    __slots__ = ()
+    asked_in: ClassVar[str]
+    use_instead: ClassVar[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallInfo:
+class CallInfo(RuntimeInfo):
     """A pending call: what every gate shows.
 
     Attributes:
@@ -62,6 +78,12 @@ class CallInfo:
         named: Names of the arguments that the title contains; see `CallText`.
         leaves: Whether people outside of the company see the effect; see `EXTERNAL`.
     """
+
+    asked_in: ClassVar[str] = "gate"
+    use_instead: ClassVar[str] = (
+        'a gate around the tool, as in @tool(gate="approval"), or in a node '
+        "node_interrupt(..., response_type=ApprovalResult)"
+    )
 
     tool_name: str
     arguments: dict[str, Json]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn, TypeVar, cast, overload
+from typing import ClassVar, Literal, NoReturn, TypeVar, cast, overload
 
 from agents.core.address import Address
 from agents.core.asking.answers import (
@@ -19,6 +19,7 @@ from agents.core.asking.answers import (
     names_outcome,
     without_outcomes,
 )
+from agents.core.asking.infos import RuntimeInfo
 from agents.core.codec import Json, encode, register
 from agents.core.errors import NotAnsweredError, ResumeDataError, ResumeError
 from agents.core.interrupt import raise_point
@@ -37,7 +38,7 @@ _SLOT = "question"
 
 @register("countersign.graph_question/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(RuntimeInfo):
     """The info of an interrupt of a node or breakpoint.
 
     Stored: version 1, must stay readable.
@@ -56,6 +57,9 @@ class Question:
             empty.
         asked_again: Why people are asked again; empty the first time.
     """
+
+    asked_in: ClassVar[str] = _SLOT
+    use_instead: ClassVar[str] = "node_interrupt() in a node, or interrupt() with a text"
 
     kind: QuestionKind
     node: str
