@@ -13,17 +13,20 @@ import hashlib
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict
 
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
+    RecordNotFoundError,
     RecordRefusedError,
     StorageError,
 )
@@ -46,6 +49,11 @@ PATIENCE_S = 2.0
 """Longest time to try a change again because other processes wrote first, in seconds."""
 
 _LONGEST_PAUSE_S = 0.05
+
+_PAGE = 500
+
+_KNOWN = 500
+"""The most documents of a collection that a process remembers as it wrote or read them last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,9 @@ class WorkDocument(Document):
     """The fencing token: one higher with each claim."""
 
 
+AS_IT_IS = -1
+"""Stands for a due time that stays as it is."""
+
 WORK_FIELDS = frozenset({"due_ms", "leased_by", "leased_until_ms", "fence"})
 
 
@@ -165,17 +176,25 @@ class Unreadable:
     why: str
 
 
-class Collection(Protocol[D]):
+class Collection(ABC, Generic[D]):
     """Documents of one kind. Nothing here knows what they are about.
 
-    Every method may raise `StoreUnavailableError`. A document that cannot be read is quarantined
-    when a list meets it: it is logged once, and this release passes over it from then on.
+    The methods whose names begin with `_` are what an engine adds. Each may raise
+    `StoreUnavailableError`. A document that cannot be read is quarantined when a list meets it: it
+    is logged once, and this release passes over it from then on.
+
+    Args:
+        kind: The class of the documents.
+
+    Attributes:
+        known: The documents as this process read or wrote them last.
     """
 
-    @property
-    def kind(self) -> type[D]:
-        """The class of the documents."""
-        ...
+    def __init__(self, kind: type[D]) -> None:
+        self.kind = kind
+        self.known: LRUCache[str, D] = LRUCache(_KNOWN)
+        self._is_work = issubclass(kind, WorkDocument)
+        self._reader = reader_of(kind)
 
     async def get(self, key: str) -> D:
         """Read one document.
@@ -184,7 +203,10 @@ class Collection(Protocol[D]):
             RecordNotFoundError: There is none.
             RecordFormatError: It cannot be read.
         """
-        ...
+        rows = await self._rows({"id": key}, ["id"], limit=1)
+        if not rows:
+            raise RecordNotFoundError(self.kind.spec.noun, key)
+        return self._parse(rows[0])
 
     async def insert(self, *documents: D) -> frozenset[str]:
         """Insert those documents whose keys are free, in one statement; return these keys.
@@ -192,7 +214,9 @@ class Collection(Protocol[D]):
         Raises:
             RecordRefusedError: No database can hold one of them.
         """
-        ...
+        new = await self._insert(documents)
+        self.known.update({one.key: one for one in documents if one.key in new})
+        return new
 
     async def replace(
         self,
@@ -220,7 +244,17 @@ class Collection(Protocol[D]):
             RecordConflictError: Somebody wrote first, or the lease was lost.
             RecordRefusedError: No database can hold it.
         """
-        ...
+        new = document.changed(revision=based_on.revision + 1)
+        where = {"id": new.key, "revision": based_on.revision, "v": self.kind.spec.version}
+        changes: dict[str, Value] = dict(_NO_LEASE) if releases else {}
+        if writes_due or due_of(new) != due_of(based_on):
+            changes["due_ms"] = due_of(new)
+        held = {} if fence is None else _held(fence)
+        if not await self._change(where | held, changes, (based_on, new)):
+            self.known.pop(new.key, None)
+            raise RecordConflictError(self.kind.spec.noun, new.key)
+        self.known[new.key] = new
+        return new
 
     async def find(
         self,
@@ -245,7 +279,18 @@ class Collection(Protocol[D]):
         Raises:
             RecordFormatError: One cannot be read, and the list is `strict`.
         """
-        ...
+        if not strict:
+            where = {**where, "quarantined_by": {"$ne": self._reader}}
+        names, is_down = _sorting(sort)
+        found: list[D] = []
+        while limit is None or len(found) < limit:
+            size = _PAGE if limit is None else limit - len(found)
+            rows = await self._rows(where, names, limit=size, after=after, is_down=is_down)
+            found += await self._read(rows, strict=strict)
+            after = self._place(rows[-1], names) if len(rows) == size else None
+            if after is None:
+                break
+        return Page(found, after)
 
     async def places(
         self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
@@ -257,31 +302,28 @@ class Collection(Protocol[D]):
         Returns:
             Of each, the values of its sort fields, and its key.
         """
-        ...
+        names, is_down = _sorting(sort)
+        rows = await self._rows(where, names, limit=limit, after=after, is_down=is_down)
+        return [place for row in rows if (place := self._place(row, names)) is not None]
 
     async def count(self, where: Where, *, with_quarantined: bool = False) -> int:
         """Count documents."""
-        ...
+        passed_over = {} if with_quarantined else {"quarantined_by": {"$ne": self._reader}}
+        return await self._count({**where, **passed_over})
 
-    async def seal(
-        self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
-    ) -> int | None:
-        """Take the lease of a document that is not due, is free, and is as `where` says.
-
-        It need not be readable.
-
-        Returns:
-            The fencing token; None when it cannot be had.
-        """
-        ...
-
+    @abstractmethod
     async def delete(self, where: Where, *, limit: int) -> int:
         """Delete up to `limit` documents; return how many there were."""
-        ...
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
         """Read documents that are due and that nobody has a lease of, earliest first."""
-        ...
+        found: list[D] = []
+        while len(found) < limit:
+            rows = await self._rows(self._is_due(now_ms), ["due_ms", "id"], limit=limit)
+            found = await self._read(rows)
+            if len(found) == len(rows):
+                break
+        return found
 
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
         """Take the lease of a document that is due and free; it is due again when the lease ends.
@@ -289,38 +331,201 @@ class Collection(Protocol[D]):
         Returns:
             The document, with the lease; None when it is not due, is leased, or cannot be read.
         """
-        ...
+        lease: dict[str, Value] = {
+            "leased_by": owner,
+            "leased_until_ms": until_ms,
+            "due_ms": until_ms,
+        }
+        row = await self._claim({"id": key, **self._is_due(now_ms)}, {**lease, **_NO_MARK})
+        return next(iter(await self._read([row] if row else [])), None)
 
-    async def release(self, key: str, *, fence: int, due_ms: int | None) -> bool:
-        """Give a lease back, and say when the document is due next; False when it was lost."""
-        ...
+    async def claim_at_rest(
+        self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
+    ) -> int | None:
+        """Take the lease of a document that nobody works on, and that is as `where` says.
 
-    async def unseal(self, key: str, *, fence: int) -> None:
-        """Give the lease of a sealed document back, if it is held; its due time stays as it is."""
-        ...
+        It need not be readable. It is not due, unless it is quarantined: then it is not due any
+        more.
+
+        Returns:
+            The fencing token; None when it cannot be had.
+        """
+        free = {"id": key, "leased_until_ms": {"$lte": now_ms}}
+        lease: dict[str, Value] = {"leased_by": owner, "leased_until_ms": until_ms}
+        row = await self._claim({**where, **free, "due_ms": None}, lease)
+        if row is None:
+            lease["due_ms"] = None
+            row = await self._claim({**free, "quarantined_by": self._reader}, lease)
+        return None if row is None else int(self._columns(row)["fence"])
+
+    async def release(self, key: str, *, fence: int, due_ms: int | None = AS_IT_IS) -> bool:
+        """Give a lease back, and say when the document is due next; False when it was lost.
+
+        Without `due_ms`, the due time stays as it is.
+        """
+        due = {} if due_ms == AS_IT_IS else {"due_ms": due_ms}
+        return await self._change({"id": key, **_held(fence)}, {**_NO_LEASE, **due})
 
     async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
         """Prolong a lease; False when it was lost."""
-        ...
+        return await self._change({"id": key, **_held(fence)}, {"leased_until_ms": until_ms})
 
-    async def quarantine(self, key: str, *, fence: int, why: str) -> bool:
-        """Leave a document alone of which something else cannot be read; False without the lease.
+    async def quarantine(self, key: str, *, why: str, fence: int | None = None) -> bool:
+        """Set a document aside that cannot be read, or of which something else cannot be read.
 
-        The lease is given back.
+        A lease is given back.
+
+        Returns:
+            False when `fence` is given, and that lease was lost.
         """
-        ...
-
-    async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
-        """Name the documents that this release cannot read."""
-        ...
+        mark: dict[str, Value] = {
+            "quarantined_by": self._reader,
+            "quarantine_reason": why[:MAX_REASON],
+        }
+        held = {} if fence is None else _held(fence)
+        return await self._change(
+            {"id": key, **held}, {**mark, **(_NO_LEASE if self._is_work else {})}
+        )
 
     async def count_quarantined(self) -> int:
-        """Count the documents that this release cannot read."""
-        ...
+        """Count the documents that this release has met and could not read."""
+        return await self._count({"quarantined_by": self._reader})
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        """Look at all documents, and name those that this release cannot read; changes nothing."""
+        found: list[Unreadable] = []
+        after: Place | None = None
+        while len(found) < limit:
+            rows = await self._rows({}, ["id"], limit=_PAGE, after=after)
+            for row in rows:
+                why = self._why_unreadable(row)
+                if why and len(found) < limit:
+                    noun, key = self.kind.spec.noun, self._body(row)[0]
+                    found.append(Unreadable(kind=noun, record_id=key, why=why))
+            after = self._place(rows[-1], ["id"]) if len(rows) == _PAGE else None
+            if after is None:
+                break
+        return found
 
     async def recheck(self) -> None:
         """Lift the quarantine of this release: documents may have been repaired since."""
-        ...
+        await self._change({"quarantined_by": self._reader}, _NO_MARK, many=True)
+
+    def _why_unreadable(self, row: Row) -> str:
+        try:
+            self._parse(row)
+        except RecordFormatError as error:
+            return str(error)
+        by, why = self._mark(row)
+        return str(why) if by == self._reader else ""
+
+    async def _read(self, rows: Iterable[Row], *, strict: bool = False) -> list[D]:
+        found: list[D] = []
+        for row in rows:
+            try:
+                found.append(self._parse(row))
+            except RecordFormatError as error:
+                if strict:
+                    raise
+                await self._set_aside(row, error)
+        return found
+
+    async def _set_aside(self, row: Row, error: RecordFormatError) -> None:
+        logger.error(
+            "quarantined an unreadable record: %s; run `countersign doctor` for details",
+            error,
+            extra={"action": "set_aside"},
+        )
+        with suppress(StorageError):  # the next reader does it
+            await self.quarantine(self._body(row)[0], why=str(error))
+
+    def _parse(self, row: Row) -> D:
+        key, version, text = self._body(row)
+        self.known.pop(key, None)
+        columns = self._columns(row)
+        document = read_document(self.kind, text, version=version, key=key, columns=columns)
+        self.known[document.key] = document
+        return document
+
+    def _is_due(self, now_ms: int) -> dict[str, object]:
+        return {
+            "due_ms": {"$lte": now_ms},
+            "leased_until_ms": {"$lte": now_ms},
+            "quarantined_by": {"$ne": self._reader},
+        }
+
+    @abstractmethod
+    async def _rows(
+        self,
+        where: Where,
+        names: Sequence[str],
+        *,
+        limit: int,
+        after: Place | None = None,
+        is_down: bool = False,
+    ) -> Sequence[Row]:
+        """Read stored documents in the order of some fields, of those after a place."""
+
+    @abstractmethod
+    async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
+        """See `insert`."""
+
+    @abstractmethod
+    async def _change(
+        self,
+        where: Where,
+        changes: Mapping[str, Value],
+        body: tuple[D, D] | None = None,
+        *,
+        many: bool = False,
+    ) -> bool:
+        """Set columns of one document, and its body: as it was, and as it is to be.
+
+        Args:
+            where: Says which one, and under what condition.
+            changes: The columns.
+            body: The document before and after.
+            many: Whether all are changed that are as `where` says.
+        """
+
+    @abstractmethod
+    async def _claim(self, where: Where, changes: Mapping[str, Value]) -> Row | None:
+        """Set columns of one document, add one to its fencing token, and return it."""
+
+    @abstractmethod
+    async def _count(self, where: Where) -> int:
+        """Count documents, quarantined or not."""
+
+    @abstractmethod
+    def _place(self, row: Row, names: Sequence[str]) -> Place | None:
+        """The values of some fields, by which a list was sorted."""
+
+    @abstractmethod
+    def _body(self, row: Row) -> tuple[str, object, object]:
+        """The key, the schema version, and the body as JSON text; anything else if damaged."""
+
+    @abstractmethod
+    def _columns(self, row: Row) -> Row:
+        """The columns of the engine that are fields of the document."""
+
+    @abstractmethod
+    def _mark(self, row: Row) -> tuple[object, object]:
+        """Who has quarantined the document, and why."""
+
+
+_NO_LEASE: Mapping[str, Value] = {"leased_by": "", "leased_until_ms": 0}
+
+_NO_MARK: Mapping[str, Value] = {"quarantined_by": "", "quarantine_reason": ""}
+
+
+def _held(fence: int) -> dict[str, object]:
+    return {"fence": fence, "leased_until_ms": {"$gt": 0}}
+
+
+def _sorting(sort: Sequence[str]) -> tuple[list[str], bool]:
+    """The fields of an order, the key last; and whether the last one comes first."""
+    is_down = bool(sort) and sort[0].startswith("-")
+    return [*(name.removeprefix("-") for name in sort), "id"], is_down
 
 
 _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
@@ -343,8 +548,9 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
 
     Args:
         collection: Where the document is.
-        found: The document at hand, which is tried first, or its key. What `change` makes of it is
-            only final when it is written: a refusal is judged again by the stored document.
+        found: The document at hand, or its key. It is tried first, as this process knows it; what
+            `change` makes of it is only final when it is written: a refusal is judged again by the
+            stored document.
         change: Returns the document as it is to be; None to leave it as it is. Has no effects, and
             may be called several times. What it raises goes to the caller.
         fence: The token of a lease that has to be held.
@@ -361,7 +567,7 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
         RecordConflictError: Others wrote first all the time, or the lease was lost.
     """
     key = found if isinstance(found, str) else found.key
-    known = None if isinstance(found, str) else found
+    known = collection.known.get(key) if isinstance(found, str) else found
     lock = _locks.setdefault((id(collection), key), asyncio.Lock())
     deadline = asyncio.get_running_loop().time() + patience_s
     write = functools.partial(
@@ -484,27 +690,6 @@ def reader_of(kind: type[Document]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def told_reason(error: RecordFormatError) -> str:
-    """Log that a document is quarantined; return what is kept of the reason."""
-    logger.error(
-        "quarantined an unreadable record: %s; run `countersign doctor` for details",
-        error,
-        extra={"action": "set_aside"},
-    )
-    return str(error)[:MAX_REASON]
-
-
-def suppressed() -> suppress:
-    """Ignore that a quarantine mark cannot be written: the next reader writes it."""
-    return suppress(StorageError)
-
-
 def operators(wanted: object) -> Mapping[str, object]:
     """The condition on one field, by operator."""
     return wanted if isinstance(wanted, Mapping) else {"$eq": wanted}
-
-
-def sorting(sort: Sequence[str]) -> tuple[list[str], bool]:
-    """The fields of an order, the key last; and whether the last one comes first."""
-    is_down = bool(sort) and sort[0].startswith("-")
-    return [*(name.removeprefix("-") for name in sort), "id"], is_down

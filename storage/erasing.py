@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from storage.documents import Collection, Where
+from storage.errors import RecordFormatError, RecordNotFoundError
 from storage.retention import key_ranges, place_of
 
 Collections = Mapping[str, Collection[Any]]
@@ -88,7 +89,13 @@ class RetentionRecords:
         return {name: number for name, number in found.items() if number}
 
     async def seal(self, thread_id: str, *, owner: str, now_ms: int, until_ms: int) -> int | None:
-        return await self._threads.seal(
+        try:
+            await self._threads.get(thread_id)
+        except RecordFormatError as error:  # nothing works on it, whether it is due or not
+            await self._threads.quarantine(thread_id, why=str(error))
+        except RecordNotFoundError:
+            return None
+        return await self._threads.claim_at_rest(
             thread_id, {"turn_open": False}, owner=owner, now_ms=now_ms, until_ms=until_ms
         )
 
@@ -104,7 +111,7 @@ class RetentionRecords:
         return bool(await self._threads.delete(sealed, limit=1))
 
     async def give_back(self, thread_id: str, *, fence: int) -> None:
-        await self._threads.unseal(thread_id, fence=fence)
+        await self._threads.release(thread_id, fence=fence)
 
     async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
         where = {"created_ms": {"$lt": before_ms}, "due_ms": None}

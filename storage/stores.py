@@ -102,8 +102,8 @@ class Stores:
         return sum([await one.count_quarantined() for one in self._known])
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        """Name documents that this release cannot read."""
+        """Look at all documents, and name those that this release cannot read; it takes long."""
         found: list[Unreadable] = []
         for one in self._known:
-            found += await one.quarantined(limit=limit - len(found))
+            found += await one.unreadable(limit=limit - len(found))
         return found

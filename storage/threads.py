@@ -80,7 +80,7 @@ class ThreadRecords:
     async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
         if not await self._held(thread_id, fence, clean_fence=fence):
             return False
-        return await self._collection.quarantine(thread_id, fence=fence, why=why)
+        return await self._collection.quarantine(thread_id, why=why, fence=fence)
 
     async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
         return await self._collection.extend(thread_id, fence=fence, until_ms=until_ms)

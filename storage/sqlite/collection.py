@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any, Generic
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
-from storage.codec import Row
 from storage.documents import (
-    MAX_REASON,
+    Collection,
     D,
     Document,
     Index,
-    Page,
     Place,
-    Unreadable,
+    Row,
+    Value,
     Where,
     WorkDocument,
     body_of,
-    due_of,
     indexed,
     operators,
-    read_document,
-    reader_of,
-    sorting,
-    suppressed,
-    told_reason,
 )
-from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Statement
 
@@ -38,10 +30,10 @@ _ROWS = 100
 
 _QUARANTINED = "quarantined_by <> ''"
 
-_PAGE = 500
+_WORK = ("due_ms", "leased_by", "leased_until_ms", "fence")
 
 
-class SqliteCollection(Generic[D]):
+class SqliteCollection(Collection[D]):
     """See `storage.documents.Collection`.
 
     Args:
@@ -50,15 +42,13 @@ class SqliteCollection(Generic[D]):
     """
 
     def __init__(self, database: Database, kind: type[D]) -> None:
-        self.kind = kind
+        super().__init__(kind)
         self._database = database
         self._table = kind.spec.name
-        self._is_work = issubclass(kind, WorkDocument)
-        self._columns = {name: f'"{name}"' for name in indexed(kind)} | {"id": "id"}
-        if self._is_work:
-            self._columns |= {name: name for name in _WORK}
         self._fields = ("revision", *(_WORK if self._is_work else ()))
-        self._chosen = ", ".join(("id", "v", "content", "body", *self._fields))
+        own = ("id", "v", *self._fields, "quarantined_by", "quarantine_reason")
+        self._names = {name: f'"{name}"' for name in indexed(kind)} | {name: name for name in own}
+        self._chosen = ", ".join((*own, "content", "body"))
         self._constants = {
             (name, operator, value)
             for index in kind.spec.indexes
@@ -66,108 +56,45 @@ class SqliteCollection(Generic[D]):
             for operator, value in operators(wanted).items()
         }
 
-    async def get(self, key: str) -> D:
-        sql = f"SELECT {self._chosen} FROM {self._table} WHERE id = :id"  # noqa: S608 - as above
-        rows = await self._database.read(sql, {"id": key})
-        if not rows:
-            raise RecordNotFoundError(self.kind.spec.noun, key)
-        return self._parse(rows[0])
+    async def delete(self, where: Where, *, limit: int) -> int:
+        condition, values = self._where(where)
+        sql = (
+            f"DELETE FROM {self._table} WHERE id IN "  # noqa: S608 - names are our own
+            f"(SELECT id FROM {self._table} WHERE {condition} LIMIT :limit) RETURNING 1"
+        )
+        return len(await self._database.fetch(sql, {**values, "limit": max(limit, 0)}))
 
-    async def insert(self, *documents: D) -> frozenset[str]:
+    async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
         found: set[str] = set()
         for start in range(0, len(documents), _ROWS):
-            rows = await self._database.fetch(*self._insert(documents[start : start + _ROWS]))
+            rows = await self._database.fetch(*self._inserting(documents[start : start + _ROWS]))
             found |= {str(row["id"]) for row in rows}
         return frozenset(found)
 
-    def _insert(self, documents: Sequence[D]) -> Statement:
+    def _inserting(self, documents: Sequence[D]) -> Statement:
         values: list[object] = []
         for one in documents:
-            values += [one.key, self.kind.spec.version, one.revision, *self._texts(one)]
-            if isinstance(one, WorkDocument):
-                values += [one.due_ms, one.leased_by, one.leased_until_ms, one.fence]
-        work = ", due_ms, leased_by, leased_until_ms, fence" if self._is_work else ""
-        row = f"({', '.join('?' * (9 if self._is_work else 5))})"
+            values += [one.key, self.kind.spec.version, *self._texts(one)]
+            values += [getattr(one, name) for name in self._fields]
+        names = ("id", "v", "content", "body", *self._fields)
+        row = f"({', '.join('?' * len(names))})"
         sql = (
-            f"INSERT INTO {self._table} (id, v, revision, content, body{work}) "  # noqa: S608 - as above
+            f"INSERT INTO {self._table} ({', '.join(names)}) "  # noqa: S608 - names are our own
             f"VALUES {', '.join([row] * len(documents))} ON CONFLICT DO NOTHING RETURNING id"
         )
         return sql, values
 
-    async def replace(
-        self,
-        document: D,
-        *,
-        based_on: D,
-        fence: int | None = None,
-        writes_due: bool = False,
-        releases: bool = False,
-    ) -> D:
-        new = document.changed(revision=based_on.revision + 1)
-        content, body = self._texts(new)
-        changes = "body = :body, revision = :revision, v = :v"
-        values: dict[str, object] = {
-            "id": new.key,
-            "v": self.kind.spec.version,
-            "body": body,
-            "revision": new.revision,
-            "was": based_on.revision,
-        }
-        if content != self._texts(based_on)[0]:
-            changes += ", content = :content"
-            values["content"] = content
-        if writes_due or due_of(new) != due_of(based_on):
-            changes += ", due_ms = :due"
-            values["due"] = due_of(new)
-        if releases:
-            changes += ", leased_by = '', leased_until_ms = 0"
-        held = ""
-        if fence is not None:
-            held = f" AND {_HELD}"
-            values["fence"] = fence
-        sql = (
-            f"UPDATE {self._table} SET {changes} "  # noqa: S608 - names are our own
-            f"WHERE id = :id AND revision = :was AND v = :v{held} RETURNING 1"
-        )
-        if not await self._database.change(sql, values):
-            raise RecordConflictError(self.kind.spec.noun, new.key)
-        return new
-
-    async def find(
-        self,
-        where: Where,
-        *,
-        sort: Sequence[str] = (),
-        limit: int | None = None,
-        after: Place | None = None,
-        strict: bool = False,
-    ) -> Page[D]:
-        names, is_down = sorting(sort)
-        found: list[D] = []
-        while limit is None or len(found) < limit:
-            size = _PAGE if limit is None else limit - len(found)
-            rows = await self._page(where, names, size, after, is_down=is_down, strict=strict)
-            found += await self._read(rows, strict=strict)
-            after = self._place(rows[-1], names) if len(rows) == size else None
-            if after is None:
-                break
-        return Page(found, after)
-
-    async def _page(
+    async def _rows(
         self,
         where: Where,
         names: Sequence[str],
-        limit: int,
-        after: Place | None,
         *,
-        is_down: bool,
-        strict: bool,
-    ) -> list[Row]:
+        limit: int,
+        after: Place | None = None,
+        is_down: bool = False,
+    ) -> Sequence[Row]:
         condition, values = self._where(where)
-        if not strict:
-            condition += " AND quarantined_by <> :reader"
-            values["reader"] = reader_of(self.kind)
-        columns = [self._column(name) for name in names]
+        columns = [self._names[name] for name in names]
         if after is not None:
             places = [f":after{number}" for number in range(len(after))]
             compared = "<" if is_down else ">"
@@ -181,151 +108,60 @@ class SqliteCollection(Generic[D]):
         )
         return await self._database.read(sql, {**values, "limit": max(limit, 0)})
 
-    async def places(
-        self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
-    ) -> list[Place]:
-        names, is_down = sorting(sort)
-        rows = await self._page(where, names, limit, after, is_down=is_down, strict=True)
-        places = [self._place(row, names) for row in rows]
-        return [one for one in places if one is not None]
+    async def _change(
+        self,
+        where: Where,
+        changes: Mapping[str, Value],
+        body: tuple[D, D] | None = None,
+        *,
+        many: bool = False,  # noqa: ARG002 - a statement changes all that are as `where` says
+    ) -> bool:
+        columns: dict[str, object] = dict(changes)
+        if body is not None:
+            before, new = body
+            content, columns["body"] = self._texts(new)
+            columns["revision"] = new.revision
+            if content != self._texts(before)[0]:
+                columns["content"] = content
+        changed = [f"{name} = :new_{name}" for name in columns]
+        return bool(await self._update(where, changed, columns, "1"))
 
-    async def count(self, where: Where, *, with_quarantined: bool = False) -> int:
+    async def _claim(self, where: Where, changes: Mapping[str, Value]) -> Row | None:
+        changed = [*(f"{name} = :new_{name}" for name in changes), "fence = fence + 1"]
+        rows = await self._update(where, changed, changes, self._chosen)
+        return next(iter(rows), None)
+
+    async def _update(
+        self, where: Where, changed: Sequence[str], columns: Mapping[str, object], returned: str
+    ) -> list[dict[str, Any]]:
         condition, values = self._where(where)
-        if not with_quarantined:
-            condition += " AND quarantined_by <> :reader"
-            values["reader"] = reader_of(self.kind)
+        sql = (
+            f"UPDATE {self._table} SET {', '.join(changed)} "  # noqa: S608 - names are our own
+            f"WHERE {condition} RETURNING {returned}"
+        )
+        return await self._database.fetch(
+            sql, {**values, **{f"new_{name}": value for name, value in columns.items()}}
+        )
+
+    async def _count(self, where: Where) -> int:
+        condition, values = self._where(where)
         sql = f"SELECT count(*) AS found FROM {self._table} WHERE {condition}"  # noqa: S608
         return await self._database.count(sql, values)
 
-    async def delete(self, where: Where, *, limit: int) -> int:
-        condition, values = self._where(where)
-        sql = (
-            f"DELETE FROM {self._table} WHERE id IN "  # noqa: S608 - names are our own
-            f"(SELECT id FROM {self._table} WHERE {condition} LIMIT :limit) RETURNING 1"
-        )
-        return len(await self._database.fetch(sql, {**values, "limit": max(limit, 0)}))
+    def _place(self, row: Row, names: Sequence[str]) -> Place | None:
+        return tuple(row[f"_{number}"] for number in range(len(names)))
 
-    async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
-        sql = (
-            f"SELECT {self._chosen} FROM {self._table} WHERE {_IS_DUE} "  # noqa: S608 - names are our own
-            "ORDER BY due_ms, id LIMIT :limit"
-        )
-        found: list[D] = []
-        values = {"now": now_ms, "reader": reader_of(self.kind)}
-        while len(found) < limit:
-            rows = await self._database.fetch(sql, {**values, "limit": limit})
-            found = await self._read(rows)
-            if len(found) == len(rows):
-                break
-        return found
+    def _body(self, row: Row) -> tuple[str, object, object]:
+        content, body = row["content"], row["body"]
+        if isinstance(content, str) and isinstance(body, str):
+            body = f"{content[:-1]},{body[1:]}" if len(body) > len("{}") else content
+        return str(row["id"]), row["v"], body
 
-    async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
-        sql = (
-            f"UPDATE {self._table} SET leased_by = :owner, "  # noqa: S608 - names are our own
-            "leased_until_ms = :until, due_ms = :until, fence = fence + 1, quarantined_by = '', "
-            f"quarantine_reason = '' WHERE id = :id AND {_IS_DUE} "
-            f"RETURNING {self._chosen}"
-        )
-        values = {"id": key, "owner": owner, "until": until_ms, "now": now_ms}
-        rows = await self._database.fetch(sql, {**values, "reader": reader_of(self.kind)})
-        return next(iter(await self._read(rows)), None)
+    def _columns(self, row: Row) -> Row:
+        return {name: row[name] for name in self._fields}
 
-    async def release(self, key: str, *, fence: int, due_ms: int | None) -> bool:
-        sql = (
-            f"UPDATE {self._table} SET leased_by = '', "  # noqa: S608 - names are our own
-            "leased_until_ms = 0, due_ms = :due "
-            f"WHERE id = :id AND {_HELD} RETURNING 1"
-        )
-        return await self._database.change(sql, {"id": key, "fence": fence, "due": due_ms})
-
-    async def seal(
-        self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
-    ) -> int | None:
-        condition, values = self._where(where)
-        sql = (
-            f"UPDATE {self._table} SET leased_by = :owner, "  # noqa: S608 - names are our own
-            "leased_until_ms = :until, fence = fence + 1 WHERE id = :id AND due_ms IS NULL "
-            f"AND leased_until_ms <= :now AND {condition} RETURNING fence"
-        )
-        values |= {"id": key, "owner": owner, "until": until_ms, "now": now_ms}
-        rows = await self._database.fetch(sql, values)
-        return int(str(rows[0]["fence"])) if rows else None
-
-    async def unseal(self, key: str, *, fence: int) -> None:
-        sql = (
-            f"UPDATE {self._table} SET leased_by = '', "  # noqa: S608 - names are our own
-            f"leased_until_ms = 0 WHERE id = :id AND {_HELD}"
-        )
-        await self._database.fetch(sql, {"id": key, "fence": fence})
-
-    async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
-        sql = (
-            f"UPDATE {self._table} SET leased_until_ms = :until "  # noqa: S608 - as above
-            f"WHERE id = :id AND {_HELD} RETURNING 1"
-        )
-        return await self._database.change(sql, {"id": key, "fence": fence, "until": until_ms})
-
-    async def quarantine(self, key: str, *, fence: int, why: str) -> bool:
-        sql = (
-            f"UPDATE {self._table} SET quarantined_by = :reader, "  # noqa: S608 - as above
-            "quarantine_reason = :why, leased_by = '', leased_until_ms = 0 "
-            f"WHERE id = :id AND {_HELD} RETURNING 1"
-        )
-        values = {"id": key, "fence": fence, "why": why[:MAX_REASON]}
-        return await self._database.change(sql, {**values, "reader": reader_of(self.kind)})
-
-    async def quarantined(self, *, limit: int) -> Sequence[Unreadable]:
-        sql = (
-            f"SELECT id, quarantine_reason FROM {self._table} "  # noqa: S608 - names are our own
-            f"WHERE {_QUARANTINED} AND quarantined_by = :reader ORDER BY id LIMIT :limit"
-        )
-        rows = await self._database.fetch(sql, {"reader": reader_of(self.kind), "limit": limit})
-        noun = self.kind.spec.noun
-        return [
-            Unreadable(kind=noun, record_id=str(row["id"]), why=str(row["quarantine_reason"]))
-            for row in rows
-        ]
-
-    async def count_quarantined(self) -> int:
-        sql = (
-            f"SELECT count(*) AS found FROM {self._table} "  # noqa: S608 - names are our own
-            f"WHERE {_QUARANTINED} AND quarantined_by = :reader"
-        )
-        return await self._database.count(sql, {"reader": reader_of(self.kind)})
-
-    async def recheck(self) -> None:
-        sql = (
-            f"UPDATE {self._table} SET quarantined_by = '', "  # noqa: S608 - names are our own
-            f"quarantine_reason = '' WHERE {_QUARANTINED} AND quarantined_by = :reader"
-        )
-        await self._database.fetch(sql, {"reader": reader_of(self.kind)})
-
-    async def _read(self, rows: Iterable[Row], *, strict: bool = False) -> list[D]:
-        found: list[D] = []
-        for row in rows:
-            try:
-                found.append(self._parse(row))
-            except RecordFormatError as error:
-                if strict:
-                    raise
-                await self._quarantine(str(row["id"]), error)
-        return found
-
-    async def _quarantine(self, key: str, error: RecordFormatError) -> None:
-        lease = ", leased_by = '', leased_until_ms = 0" if self._is_work else ""
-        sql = (
-            f"UPDATE {self._table} SET quarantined_by = :reader, "  # noqa: S608 - as above
-            f"quarantine_reason = :why{lease} WHERE id = :id"
-        )
-        values = {"id": key, "reader": reader_of(self.kind), "why": told_reason(error)}
-        with suppressed():
-            await self._database.fetch(sql, values)
-
-    def _parse(self, row: Row) -> D:
-        columns = {name: row[name] for name in self._fields}
-        key = str(row["id"])
-        whole = _joined(row["content"], row["body"])
-        return read_document(self.kind, whole, version=row["v"], key=key, columns=columns)
+    def _mark(self, row: Row) -> tuple[object, object]:
+        return row["quarantined_by"], row["quarantine_reason"]
 
     def _texts(self, document: D) -> tuple[str, str]:
         """The content and the body of a document, as JSON."""
@@ -334,21 +170,15 @@ class SqliteCollection(Generic[D]):
         content = {name: body.pop(name) for name in sorted(constant)}
         return _text(content), _text(body)
 
-    def _place(self, row: Row, names: Sequence[str]) -> Place | None:
-        return tuple(row[f"_{number}"] for number in range(len(names)))
-
-    def _column(self, name: str) -> str:
-        return self._columns[name]
-
     def _where(self, where: Where) -> tuple[str, dict[str, object]]:
         parts, values = ["true"], dict[str, object]()
         for name, wanted in where.items():
             for operator, value in operators(wanted).items():
-                column, place = self._column(name), f"w{len(values)}"
+                column, place = self._names[name], f"w{len(values)}"
                 if operator == "$in":
                     wanted_values = f"SELECT value FROM json_each(:{place})"  # noqa: S608
                     parts.append(f"{column} IN ({wanted_values})")
-                    values[place] = json.dumps(list(value))  # type: ignore[call-overload]
+                    values[place] = json.dumps(list(cast("Iterable[object]", value)))
                 elif value is None:  # with `IS ?`, SQLite would not use a partial index
                     parts.append(f"{column} IS {'NOT ' if operator == '$ne' else ''}NULL")
                 elif self._is_constant(name, operator, value):
@@ -356,18 +186,15 @@ class SqliteCollection(Generic[D]):
                 else:
                     parts.append(f"{column} {_OPERATORS[operator]} :{place}")
                     values[place] = value
+                if (name, operator) == ("quarantined_by", "$eq"):
+                    parts.append(_QUARANTINED)  # as the index says it
         return " AND ".join(parts), values
 
     def _is_constant(self, name: str, operator: str, value: object) -> bool:
         """Whether a condition is that of a partial index, which SQLite compares as text."""
+        if (name, operator, value) == ("leased_until_ms", "$gt", 0):
+            return True
         return isinstance(value, str | int) and (name, operator, value) in self._constants
-
-
-_WORK = ("due_ms", "leased_by", "leased_until_ms", "fence")
-
-_HELD = "fence = :fence AND leased_until_ms > 0"
-
-_IS_DUE = "due_ms <= :now AND leased_until_ms <= :now AND quarantined_by <> :reader"
 
 
 def tables(kinds: Iterable[type[Document]]) -> str:
@@ -405,7 +232,7 @@ def _statements(kind: type[Document]) -> list[str]:
         " quarantined_by TEXT NOT NULL DEFAULT '', quarantine_reason TEXT NOT NULL DEFAULT ''"
         f"{generated});"
     )
-    indexes = {"quarantined": f"(id) WHERE {_QUARANTINED}"}
+    indexes = {"quarantined": f"(quarantined_by) WHERE {_QUARANTINED}"}
     if work:
         free = "(due_ms, leased_until_ms, quarantined_by)"
         indexes["due"] = f"{free} WHERE due_ms IS NOT NULL"
@@ -439,10 +266,3 @@ def _literal(value: object) -> str:
 
 def _text(parts: dict[str, Any]) -> str:
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-
-
-def _joined(content: object, body: object) -> object:
-    """The whole document; anything but two texts is left to the reader to refuse."""
-    if not isinstance(content, str) or not isinstance(body, str):
-        return body
-    return f"{content[:-1]},{body[1:]}" if len(body) > len("{}") else content

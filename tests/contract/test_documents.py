@@ -384,7 +384,7 @@ async def test_what_cannot_be_read_hides_nothing(
     with pytest.raises(RecordFormatError):
         await update(tasks, "t0", lambda one: one.changed(rank=1))
 
-    assert [one.record_id for one in await tasks.quarantined(limit=9)] == ["t0", "t2"]
+    assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t0", "t2"]
     assert await tasks.count_quarantined() == 2
     assert len([one for one in caplog.records if "quarantined" in one.message]) == 2
 
@@ -406,7 +406,7 @@ async def test_what_was_repaired_is_read_after_a_recheck(database: Any, tasks: T
     await tasks.recheck()
     (found,) = await tasks.due(now_ms=99, limit=1)
     assert (found.rank, found.leased_until_ms) == (4, 0)
-    assert await tasks.quarantined(limit=9) == []
+    assert await tasks.unreadable(limit=9) == []
 
 
 async def test_a_document_that_is_no_work_needs_no_due_time(database: Any) -> None:

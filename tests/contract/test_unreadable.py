@@ -371,3 +371,30 @@ async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -
 
     assert [one.approval_id for one in found] == ["good"]
     await storage.close()
+
+
+@pytest.mark.parametrize("table", POISONS)
+@pytest.mark.parametrize("fields", [{"created_ms": "now"}, NEWER, {"created_ms": b"\xff no JSON"}])
+async def test_what_no_worker_has_met_is_named_too(
+    storage: Storage, table: str, fields: dict[str, Any]
+) -> None:
+    await add(storage, table, "good", due_ms=1 << 40)
+    await add(storage, table, "poison", due_ms=1 << 40)
+    await spoil(storage, table, "poison", **fields)
+
+    assert await names(storage) == {"poison"}
+    assert not (await raw(storage, table, "good")).get("quarantine_reason")
+
+
+@pytest.mark.parametrize("fields", [{"turn": "many"}, NEWER])
+async def test_a_thread_that_is_due_and_cannot_be_read_can_be_deleted(
+    storage: Storage, fields: dict[str, Any]
+) -> None:
+    await add(storage, "threads", THREAD_ID, due_ms=5)
+    await spoil(storage, "threads", THREAD_ID, **fields)
+
+    fence = await storage.retention.seal(THREAD_ID, owner="a", now_ms=10, until_ms=99)
+
+    assert fence is not None
+    assert await storage.retention.drop(THREAD_ID, fence=fence)
+    assert await names(storage) == set()

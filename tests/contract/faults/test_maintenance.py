@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from pathlib import Path
 
@@ -206,9 +207,9 @@ async def test_the_log_does_not_stay_large(tmp_path: Path) -> None:
 
 
 STARTED = (
-    "UPDATE threads SET quarantined_by = ''",
-    "UPDATE approvals SET quarantined_by = ''",
-    "UPDATE whispers SET quarantined_by = ''",
+    "UPDATE threads SET quarantined_by = ",
+    "UPDATE approvals SET quarantined_by = ",
+    "UPDATE whispers SET quarantined_by = ",
     "WITH RECURSIVE teams",
 )
 """Statements of each start and each hour."""
@@ -222,7 +223,6 @@ async def test_start_and_hourly_steps_read_no_table_from_end_to_end(
     await storage.open()
     await storage.reconsider()
     await storage.trail.heads()
-    await storage.unreadable(limit=9)
     await storage.count_unreadable()
     seen = [sql for sql in dict.fromkeys(faults.seen) if "audit" in sql or "quarantine" in sql]
     for wanted in STARTED:
@@ -230,7 +230,7 @@ async def test_start_and_hourly_steps_read_no_table_from_end_to_end(
 
     looked = [sql for sql in seen if sql.lstrip().split()[0] in {"SELECT", "UPDATE", "WITH"}]
     for sql in looked:
-        values = dict.fromkeys(["reader", "limit", "last", "now", "v", "skip", "team"], 1)
+        values = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
         plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", values)
         steps = [str(row["detail"]) for row in plan]
         scans = [one for one in steps if one.startswith("SCAN") and "INDEX" not in one]

@@ -161,13 +161,14 @@ async def test_m17_a_thread_that_cannot_be_read_is_found_by_retention(storage: S
 
 
 async def looked_at(storage: SqliteStorage, faults: Faults) -> int:
-    """How many steps SQLite takes to name what cannot be read."""
+    """How many steps SQLite takes at each start and each minute for what cannot be read."""
     faults.steps = 0
-    await storage.unreadable(limit=20)
+    await storage.reconsider()
+    await storage.count_unreadable()
     return faults.steps
 
 
-async def test_m4_what_cannot_be_read_is_found_without_reading_the_archive(
+async def test_m4_what_cannot_be_read_is_counted_without_reading_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     faults = Faults()
