@@ -47,7 +47,7 @@ from agents.core.messages import user_message
 from agents.core.observers import Observer, Observers, Recorder
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, Scope
-from agents.gates.house import house
+from agents.gates.approval import house
 from agents.gates.rulings import Judgement
 from agents.policy.house import ApplicationPolicy
 from agents.runs.declared import check_rules

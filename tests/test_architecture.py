@@ -58,7 +58,7 @@ NEW = "new"
 VIOLATIONS = [
     ("packages", "agents.runner", "storage.records"),
     ("packages", "storage.base", "bot.ports.people"),
-    ("agents-layers", "agents.tools.base", "agents.runner"),
+    ("agents-layers", "agents.tools.call", "agents.runner"),
     ("agents-layers", "agents.unlisted", NEW),
     ("storage-layers", "storage.sqlite.storage", "storage.mongo.client"),
     ("storage-layers", "storage.unlisted", NEW),
@@ -79,7 +79,7 @@ VIOLATIONS = [
     ("use-cases", "bot.approvals.service", "bot.layout.blocks"),
     ("use-cases", "bot.threads.turns", "aiohttp"),
     ("agents-pure", "agents.runner", "slack_sdk"),
-    ("agents-pure", "agents.tools.base", "os"),
+    ("agents-pure", "agents.tools.call", "os"),
     ("slack-edge", "bot.slack.cards.approval", "slack_sdk"),
     ("slack-edge", "bot.approvals.service", "bot.slack.calls"),
     ("mongo-driver", "bot.approvals.service", "motor"),

@@ -18,7 +18,13 @@ from agents.core.asking.infos import (
     InDoubtInfo,
     ReviewEditInfo,
 )
-from agents.gates.approval import Gate, approval_gate, review_edit_gate
+from agents.gates.approval import (
+    Gate,
+    PolicyGate,
+    approval_gate,
+    policy_gate,
+    review_edit_gate,
+)
 from agents.gates.base import CallGate
 from agents.gates.choice import CHOOSE_NAME, ChooseTool, choose_argument, choose_tool
 from agents.gates.complete import fill_arguments
@@ -35,7 +41,6 @@ from agents.gates.human import (
     ignore,
     respond,
 )
-from agents.gates.policy import PolicyGate, guard, policy_gate
 from agents.gates.questions import (
     CallChoiceInfo,
     Choice,
@@ -89,7 +94,6 @@ __all__ = [
     "edit",
     "fill_arguments",
     "follow_up_tool",
-    "guard",
     "human_gate",
     "ignore",
     "policy_gate",

@@ -1,45 +1,77 @@
-"""Base class of gates: request approval, store the answer, run the approved call.
+"""The base class of gates: ask people about a call, keep their answer, run what they approved.
 
-A custom gate is a subclass of `CallGate` that defines its request (`_question`), the answers that
-reject (`_declined`), and the arguments that an answer approves (`_wanted`). The base classes ensure
-that nothing runs without a valid answer, and that only the call that people saw runs.
-`agents.gates.bound` binds decisions to the call, `agents.gates.asking` requests approval and
-applies the answer, and this module runs the call.
+A custom gate is a subclass of `CallGate` that defines its request (`_question`). It may also define
+which answers reject (`_declined`) and which arguments an answer approves (`_wanted`). The base
+class ensures that nothing runs without a valid answer, and that only the call that people saw runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NoReturn
 
+from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, Reasked
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
+from agents.core.component.context import current_checkpoint_id, current_why, session_values
 from agents.core.component.legacy import old_interrupts
-from agents.core.component.state import get_interrupt_state, state_slot
-from agents.core.errors import ToolError
-from agents.core.interrupt import InterruptSignal, composite_interrupt, pass_on, ungrouped
+from agents.core.component.state import (
+    get_interrupt_state,
+    get_resume_context,
+    interrupt_info,
+    is_checked,
+    state_slot,
+)
+from agents.core.digest import call_digest, canonical_json
+from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
+from agents.core.interrupt import (
+    InterruptSignal,
+    check_answer,
+    composite_interrupt,
+    keep_waiting,
+    pass_on,
+    stateful_interrupt,
+    ungrouped,
+)
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
-from agents.core.scope import Scope, current_scope, entered
-from agents.gates.asking import AskingGate
-from agents.gates.bound import layers_of
+from agents.core.pending import Answerable
+from agents.core.scope import Scope, current_address, current_scope, entered
+from agents.core.tools import EXTERNAL, Tool, ToolSpec, ToolWrapper, layers_of
 from agents.gates.rulings import (
     DEFAULT_RULE,
     Around,
+    Demand,
     DeniedError,
     GateState,
+    Judgement,
     agreed,
     all_lapsed,
+    changed,
     counting,
+    deciders,
     demands,
     gates_around,
     inside,
 )
-from agents.policy.base import Allow, Deny, PolicyCall
-from agents.policy.house import House, current_house
-from agents.tools.base import Tool
+from agents.gates.votes import ask_in, declined, edited_in, read_vote
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.house import current_house
 from agents.tools.starting import begin_call, granted_arguments, mark_started
-from agents.tools.texts import denied_text, edited_text
+from agents.tools.texts import (
+    cancelled_text,
+    denied_text,
+    edited_text,
+    expired_text,
+    open_schema,
+    words_of,
+)
 
 __all__ = ["DEFAULT_RULE", "CallGate", "gates_in"]
 
@@ -47,12 +79,112 @@ _RULED_ANEW = "the rules have changed since it was allowed"
 
 
 @dataclass(frozen=True, slots=True)
-class CallGate(AskingGate):
+class CallGate(ToolWrapper, ABC):
     """A tool that requests approval of each call before it runs the wrapped tool.
 
     Attributes:
         tool: The wrapped tool.
     """
+
+    _definition: tuple[ToolSpec, ToolSpec] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    # What a gate says of itself.
+
+    @property
+    @abstractmethod
+    def gate_name(self) -> str:
+        """Return the gate's name. Stored with an interrupt: never change it."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the names of arguments that the model may omit and people fill in."""
+        return ()
+
+    @property
+    def fills_in(self) -> bool:
+        """Whether answers fill in arguments. The gate then does not ask about these."""
+        return False
+
+    @property
+    def asks_people(self) -> bool:
+        """Whether the gate itself requires approval. A policy's gate may not."""
+        return not self.fills_in
+
+    @property
+    def always_asks(self) -> bool:
+        """Whether the gate requires approval of every call."""
+        return False
+
+    @abstractmethod
+    async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | ToolReturn | None:
+        """Return the request for a new call, or None if the call needs no approval.
+
+        A gate can also deny the call, or return a result without running it.
+        """
+
+    def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
+        """Return the tool result if the answer stops the call, else None."""
+        return declined(info, answer)
+
+    def _wanted(
+        self,
+        info: CallInfo,  # noqa: ARG002 - for gates whose answers depend on it
+        answer: object,
+        arguments: dict[str, Json],
+    ) -> dict[str, Json]:
+        """Return the arguments that the answer approves. Validate edits with `_checked`."""
+        edited = edited_in(answer)
+        return arguments if edited is None else self._checked(edited)
+
+    def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:
+        """Remove answers that the policy does not permit, such as the edit of a review."""
+        if ask.kind == "review" or type(info) is not ReviewEditInfo:
+            return info
+        return ApprovalInfo(**{one.name: getattr(info, one.name) for one in fields(info)})
+
+    def _told(self, arguments: dict[str, Json], text: str) -> str:
+        """Return the text for the model if people changed its arguments."""
+        return edited_text(arguments, text)
+
+    def _rule_of(self, info: CallInfo | None) -> str:
+        """Return the rule that a decision is bound to: the current or the requesting one."""
+        return info.rule if info else DEFAULT_RULE
+
+    @property
+    def _defers(self) -> bool:
+        """Whether an inner gate applies the policy if this gate requests nothing."""
+        return True
+
+    def _code(self, asked: CallInfo | Deny | None) -> Ruling | None:
+        """Return the gate's own decision, as input for the policy."""
+        return asked if isinstance(asked, Deny) else ask_in(asked) if asked else Allow()
+
+    # The tool around the tool.
+
+    @property
+    def completes_arguments(self) -> bool:
+        """Whether people may still fill in arguments, in this gate or an inner one."""
+        inner = self.tool
+        return bool(self.left_out) or (isinstance(inner, CallGate) and inner.completes_arguments)
+
+    @property
+    def definition(self) -> ToolSpec:
+        """Return the tool's definition with this gate added."""
+        inner, cached = self.tool.definition, self._definition
+        # Cached for the same inner definition, which each call reads several times.
+        if cached is None or cached[0] is not inner:
+            schema = open_schema(inner.schema, self.left_out) if self.left_out else inner.schema
+            cached = inner, replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
+            object.__setattr__(self, "_definition", cached)
+        return cached[1]
+
+    @property
+    def slot(self) -> str:
+        """Return a slot that is unique among the nested gates; see `Demanding`."""
+        # Counted from the inside: a new outer gate does not change the slots of pending calls.
+        return f"gate{len(self.tool.definition.gates)}"
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Request approval and run the approved call; see `Tool.call`.
@@ -73,9 +205,316 @@ class CallGate(AskingGate):
             return decided
         return await self._run(decided, scope)
 
-    def _told(self, arguments: dict[str, Json], text: str) -> str:
-        """Return the text for the model if people changed its arguments."""
-        return edited_text(arguments, text)
+    # What the gates of a call require.
+
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,  # noqa: ARG002 - see Demanding
+        *,
+        inside: bool,
+    ) -> CallInfo | Allow | Deny | None:
+        """Return what the gate requires of a new call; see `Demanding`."""
+        asked = await self._ruled(arguments, inside=inside)
+        if isinstance(asked, ToolReturn):
+            return Deny(asked.text)
+        if isinstance(asked, Deny):
+            why = f"the rules do not allow the call with these arguments: {asked.reason}"
+            return replace(asked, reason=why)
+        return asked
+
+    async def judge(self, arguments: dict[str, Json]) -> Judgement:
+        """Return what the policy requires if the pending call has these arguments.
+
+        Nothing runs and nothing is stored. The arguments must be validated.
+        """
+        with state_slot(self.slot):
+            _, _, state = get_interrupt_state(GateState)
+            state = replace(state or GateState(), info=_asked(state))
+            try:
+                demanded = await demands(self, changed(state, arguments))
+            except DeniedError as error:
+                denied = error.denied
+                return Judgement(arguments=arguments, denied=denied.reason, failed=denied.failed)
+        if demanded.left:
+            return Judgement(arguments=arguments, info=demanded.left[0][1])
+        return Judgement(arguments=arguments, rule=demanded.allow.rule if demanded.allow else "")
+
+    async def _ruled(
+        self, arguments: dict[str, Json], *, inside: bool
+    ) -> CallInfo | Allow | Deny | ToolReturn | None:
+        """Combine the gate's request with the policy. Without a policy, the gate decides."""
+        asked = await self._question(arguments)
+        house = None if self.fills_in else current_house()
+        if house is None or isinstance(asked, ToolReturn):
+            return asked
+        # The policy is applied once per call: by an outer gate, or else by an inner one.
+        if asked is None and (inside or self._defers):
+            return None
+        call = self._policy_call(arguments)
+        ruling = await house.ruling(call, self._code(asked), inside=inside)
+        return self._asking(ruling, arguments, asked) if isinstance(ruling, Ask) else ruling
+
+    def _asking(
+        self, ask: Ask, arguments: dict[str, Json], asked: CallInfo | Deny | None = None
+    ) -> CallInfo:
+        """Build the approval request for a policy decision.
+
+        Approvers can do no more than the gate's own request (`asked`) permits.
+        """
+        if isinstance(asked, CallInfo):
+            # Offer an edit only if the gate and the policy both permit it.
+            is_review = ask.kind == "review" and not isinstance(asked, ApprovalInfo)
+            ask = ask if is_review else replace(ask, kind="approval")
+        shown = self._shown(arguments, ask.rule, ask.to_text())
+        if isinstance(asked, CallInfo):
+            # The digest covers the policy's terms, also if the gate's own request is shown.
+            bound = {name: shown[name] for name in ("digest", "rule", "ruling")}
+            info = self._narrowed(replace(asked, **bound), ask)
+        else:
+            info = ReviewEditInfo(**shown) if ask.kind == "review" else ApprovalInfo(**shown)
+        return replace(
+            info,
+            title=ask.title or info.title,
+            # A title of the policy need not contain these arguments.
+            named=info.named if ask.title in {"", info.title} else (),
+            reason=ask.reason,
+            approvers=ask.approvers,
+            expires_in=ask.expires_in,
+            remind_in=ask.remind_in,
+            escalate_in=ask.escalate_in,
+            backups=ask.backups,
+            exclude_editors=ask.exclude_editors,
+            terms=ask.terms,
+        )
+
+    # Ask people, and read their answer.
+
+    async def _decide(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
+        """Return the approved state, or interrupt to request approval.
+
+        Only the arguments of a new call are validated here. Arguments that people have seen are not
+        changed.
+        """
+        was_interrupted, _, state = get_interrupt_state(GateState)
+        if not was_interrupted:
+            # A direct caller may not have validated the arguments. People must see arguments that
+            # can run, and all of them.
+            is_read = _begun() is not None or any(
+                _same(one.state.arguments or {}, arguments) for one in gates_around()
+            )
+            return await self._first(arguments if is_read else self.validate(arguments))
+        info = _asked(state)
+        if state is not None and state.approved:
+            return replace(state, info=info)
+        if state is None or info is None or not isinstance(info, Answerable):
+            raise ToolError(f"the gate of {self._name!r} has lost what it asked; nothing ran")
+        is_target, _, answer = get_resume_context(ANY_OUTCOME)
+        # Another interrupt of the run was answered: keep this one unchanged.
+        if not is_target:
+            stateful_interrupt(info, state)
+        # Answers that an earlier process received were not checked in this resume.
+        if not is_checked(info):
+            check_answer(info, answer)
+        return await self._verdict(replace(state, info=info), info, answer)
+
+    async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
+        around = gates_around()
+        inside = any(agreed(one.gate, one.state) for one in around)
+        asked = await self._ruled(arguments, inside=inside)
+        if isinstance(asked, CallInfo):
+            # A grant could come from an approver of an outer gate, who must not count twice.
+            granted = None if inside else await self._granted(arguments, asked)
+            if granted is None:
+                # Voters of outer gates must not decide here as well.
+                if around:
+                    asked = replace(asked, counted=deciders(around))
+                stateful_interrupt(asked, GateState())
+            asked = granted
+        if isinstance(asked, Deny):
+            return await self._denied(self._policy_call(arguments), asked)
+        if isinstance(asked, ToolReturn):
+            return asked
+        return self._approved(None, GateState(arguments=arguments, allow=asked))
+
+    async def _granted(self, arguments: dict[str, Json], asked: CallInfo) -> Allow | None:
+        """Return the standing grant that allows a new call, or None."""
+        # Filling in arguments is not an approval, so a grant cannot replace it.
+        house = None if self.fills_in else current_house()
+        if house is None:
+            return None
+        return await house.granted(self._policy_call(arguments), asked.terms)
+
+    async def _verdict(
+        self, state: GateState, info: CallInfo, answer: object
+    ) -> GateState | ToolReturn:
+        match answer:
+            case Expired():
+                return ToolReturn(expired_text(self._name, answer), ToolOutcome.EXPIRED)
+            case Reasked(reason=reason):
+                shown = _shown_in(state, info)
+                lapsed = replace(all_lapsed(state), arguments=shown)
+                decided = await self._again(lapsed, shown, info.original, reason)
+                return self._approved(info, decided) if isinstance(decided, GateState) else decided
+            case Cancelled():
+                return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
+            case _:
+                pass
+        # The gate that asked reads the answer: the type of answers depends on the gate.
+        owner = self._owner(state)
+        stopped = owner._declined(info, answer)  # noqa: SLF001 - a gate like this one
+        if stopped is not None:
+            return stopped
+        # The call may run only if it is still the call that the approvers saw.
+        shown = _shown_in(state, info)
+        if info.digest != owner._digest_of(info, shown) or info.arguments != shown:  # noqa: SLF001
+            self._refuse("the call, the tool or its rule has changed since people were asked")
+        owner._check_taken(info, shown)  # noqa: SLF001
+        wanted = owner._wanted(info, answer, shown)  # noqa: SLF001
+        return await self._settle(state, info, answer, shown=shown, wanted=wanted)
+
+    def _owner(self, state: GateState) -> CallGate:
+        """Return the gate that requested approval: this gate or an outer one."""
+        if not state.asking:
+            return self
+        found = [one.gate for one in gates_around() if one.gate.slot == state.asking]
+        if not found or not isinstance(found[0], CallGate):
+            raise ToolError(f"a gate of {self._name!r} that asked people is gone; nothing ran")
+        return found[0]
+
+    def _check_taken(self, info: CallInfo, shown: dict[str, Json]) -> None:
+        """Check that a tool with a changed schema still accepts the shown arguments."""
+        # With the same schema, the tool accepts what it accepted before.
+        if self.fills_in or info.schema == dict(self.tool.definition.schema):
+            return
+        try:
+            is_taken = _same(self.tool.validate(shown), shown)
+        except InvalidArgumentsError:
+            is_taken = False
+        if not is_taken:
+            self._refuse("the tool has changed since people were asked")
+
+    def _checked(self, edited: Mapping[str, object]) -> dict[str, Json]:
+        """Validate edited arguments. Refuse missing ones: a default would be unseen."""
+        try:
+            wanted = self.tool.validate(edited)
+        except InvalidArgumentsError as error:
+            self._refuse(str(error))
+        unseen = [
+            name for name, value in wanted.items() if name not in edited and value is not None
+        ]
+        if unseen:
+            self._refuse(f"the edited arguments leave out {', '.join(unseen)}; give all of them")
+        return wanted
+
+    async def _settle(
+        self,
+        state: GateState,
+        info: CallInfo,
+        answer: object,
+        *,
+        shown: dict[str, Json],
+        wanted: dict[str, Json],
+    ) -> GateState | ToolReturn:
+        """Run the call if all approvals exist; otherwise request the missing ones."""
+        edits = not _same(wanted, shown)
+        try:
+            vote = read_vote(
+                answer,
+                state,
+                info,
+                slot=state.asking or self.slot,
+                edited=wanted if edits else None,
+            )
+        except ValueError as error:
+            self._refuse(str(error))
+        is_asked = not vote.edits and vote.ruling == info.ruling
+        asked_first = is_asked and state.arguments is None
+        before = changed(state, wanted) if vote.edits else state
+        # All other votes are counted by `Vote.cast` below.
+        is_counted = asked_first or (self.fills_in and not state.asking)
+        after = replace(
+            before,
+            arguments=wanted,
+            edited=state.edited or vote.edits,
+            edited_by=vote.editor,
+            editors=vote.editors,
+            decisions=(*before.decisions, *_answered()),
+            decided_by=(*before.decided_by, *(vote.voters if is_counted else ())),
+        )
+        if asked_first:
+            # The call is unchanged, so the terms stored with the request apply.
+            return self._approved(info, after)
+        try:
+            demanded = await demands(self, after)
+        except DeniedError as error:
+            # Refused instead of denied, so that the approver can correct the edit.
+            self._refuse(str(error))
+        after, left = vote.cast(replace(after, allow=demanded.allow), demanded.left)
+        if left:
+            original = info.original if info.original is not None else shown
+            self._ask_for(after, left, original=original)
+        return self._approved(info, after)
+
+    async def _again(
+        self,
+        lapsed: GateState,
+        arguments: dict[str, Json],
+        original: dict[str, Json] | None,
+        why: str,
+    ) -> GateState | ToolReturn:
+        """Request approval again under the current policy, or return its permission or denial."""
+        try:
+            demanded = await demands(self, lapsed)
+        except DeniedError as error:
+            return await self._denied(self._policy_call(arguments), Deny(str(error)))
+        if demanded.left:
+            self._ask_for(lapsed, demanded.left, original=original, asked_again=why)
+        if current_house() is not None and demanded.allow is None:
+            raise ToolError(f"no rule lets this call of {self._name!r} run; it did not run")
+        return replace(lapsed, allow=demanded.allow)
+
+    def _ask_for(
+        self,
+        state: GateState,
+        left: Sequence[Demand],
+        *,
+        original: dict[str, Json] | None,
+        asked_again: str = "",
+    ) -> NoReturn:
+        """Interrupt with the request of the next gate whose approval is missing."""
+        slot, asked = left[0]
+        # Approvers of a gate that is asked again may approve it again, but no other gate.
+        anew = set() if slot == self.slot else {name for name, _ in left}
+        around = deciders([one for one in counting(state) if one.gate.slot not in anew])
+        info = replace(
+            asked,
+            counted=tuple(dict.fromkeys((*around, *state.decided_by))),
+            edited_by=state.edited_by,
+            editors=state.editors,
+            original=original,
+            asked_again=asked_again,
+        )
+        asking = "" if slot == self.slot else slot
+        # The interrupt stores the info; the state must not store it twice.
+        stateful_interrupt(info, replace(state, info=None, approved=False, asking=asking))
+
+    def _approved(self, info: CallInfo | None, state: GateState) -> GateState:
+        arguments = state.arguments or {}
+        digest = self._digest_of(info, arguments)
+        return replace(state, info=info, approved=True, arguments=arguments, digest=digest)
+
+    async def _denied(self, call: PolicyCall, denied: Deny) -> ToolReturn:
+        """Return the result of a denied call. The policy records the denial."""
+        house = current_house()
+        if house is not None:
+            await house.note(call, denied)
+        return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
+
+    def _refuse(self, fault: str) -> NoReturn:
+        keep_waiting(ResumeDataError(f"{self._name!r} did not run: {fault}"))
+
+    # Run the approved call.
 
     async def _run(self, state: GateState, scope: Scope) -> ToolReturn:
         """Run exactly the approved call."""
@@ -145,7 +584,17 @@ class CallGate(AskingGate):
             goes_on=goes_on,
             kept=_kept(allow),
         )
-        return await self._anew(state, arguments, again) if again else None
+        if not again:
+            return None
+        original = state.info.original if state.info is not None else None
+        decided = await self._again(all_lapsed(state), arguments, original, again)
+        if isinstance(decided, ToolReturn):
+            return decided
+        house, allow = current_house(), decided.allow
+        if house is not None and allow is not None:
+            await house.note(self._policy_call(arguments), allow)
+        await mark_started(arguments, frozen=_kept(allow), masks=masks)
+        return None
 
     async def _last_word(
         self, state: GateState, arguments: dict[str, Json], decisions: tuple[str, ...]
@@ -156,12 +605,11 @@ class CallGate(AskingGate):
             The recorded ruling that allows the call without approval; None if people approved it; a
             result if it must not start; or why approval must be requested again.
         """
-        house, scope = current_house(), current_scope("a gate")
-        begun = scope.run.journal.find(STARTED, str(scope.address))
+        house, is_granted = current_house(), current_scope("a gate").granted is not None
         # Without a policy there is nothing to ask; a start before a crash was already allowed.
-        if house is None or begun is not None:
+        if house is None or _begun() is not None:
             return None
-        around, is_granted = counting(state), scope.granted is not None
+        around = counting(state)
         passed = [*((one.gate, one.state) for one in around), (self, state)]
         allows = [one.allow for _, one in passed if one.allow is not None]
         has_agreed = is_granted or any(agreed(gate, one) for gate, one in passed)
@@ -173,7 +621,7 @@ class CallGate(AskingGate):
         if decisions or is_granted or not allows:
             ruling = await house.last_word(call, code, decisions)
             if isinstance(ruling, Deny):
-                return await self._denied_now(house, call, ruling)
+                return await self._denied(call, ruling)
             if not has_agreed and not (allows and isinstance(ruling, Allow)):
                 return _RULED_ANEW
         if has_agreed:
@@ -181,33 +629,78 @@ class CallGate(AskingGate):
         await house.note(call, allows[-1])
         return allows[-1]
 
-    async def _denied_now(self, house: House, call: PolicyCall, denied: Deny) -> ToolReturn:
-        await house.note(call, denied)
-        return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
+    # The call, for people, for the policy, and in the digest.
 
-    async def _anew(
-        self, state: GateState, arguments: dict[str, Json], again: str
-    ) -> ToolReturn | None:
-        """Request approval again if current rules require it, else record the start."""
-        lapsed = all_lapsed(state)
-        house = current_house()
-        call = self._policy_call(arguments)
-        try:
-            demanded = await demands(self, lapsed)
-        except DeniedError as error:
-            denied = Deny(str(error))
-            if house is not None:
-                await house.note(call, denied)
-            return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
-        if demanded.left:
-            original = state.info.original if state.info is not None else None
-            self._ask_for(lapsed, demanded.left, original=original, asked_again=again)
-        allow = self._leave(demanded)
-        if house is not None and allow is not None:
-            await house.note(call, allow)
-        masks = self.tool.definition.masks
-        await mark_started(arguments, frozen=_kept(allow), masks=masks)
-        return None
+    def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
+        """Return the fields of an info about this call; the gate's terms are the default."""
+        ruling = ruling or self._own_ruling(rule)
+        spec, address = self.tool.definition, current_address()
+        is_new = current_scope("a gate").point is None
+        # A failing description refuses a new call, but must not block a pending request.
+        words = self.describe(arguments) if is_new else words_of(self, arguments)
+        return {
+            "tool_name": spec.name,
+            "arguments": arguments,
+            "call_id": address.segments[-1].sub_id,
+            "title": words.title,
+            "why": current_why(),
+            "preview": words.preview,
+            "named": words.named,
+            "leaves": EXTERNAL in spec.tags,
+            "schema": dict(spec.schema),
+            "digest": self._digest(arguments, rule, ruling),
+            "rule": rule,
+            "ruling": ruling,
+            "thread": current_checkpoint_id(),
+            "address": str(address),
+            "secret": spec.secret,
+            "shown": spec.shown,
+        }
+
+    def _policy_call(self, arguments: dict[str, Json]) -> PolicyCall:
+        """Return this call as input for a policy or a predicate."""
+        spec, address = self.tool.definition, current_address()
+        # Whether code requires approval of its calls, in this, an outer or an inner gate.
+        gates = (*(one.gate for one in gates_around()), *gates_in(self))
+        return PolicyCall(
+            tool=spec.name,
+            # A copy: the policy is code of the application and may modify it.
+            arguments=copy.deepcopy(arguments),
+            call_id=address.segments[-1].sub_id,
+            address=str(address),
+            thread=current_checkpoint_id(),
+            why=current_why(),
+            tags=spec.tags,
+            gated=any(gate.asks_people for gate in gates),
+            secret=spec.secret,
+            shown=spec.shown,
+            risk=spec.risk,
+            idempotent=spec.idempotent,
+            session=MappingProxyType(dict(session_values())),
+        )
+
+    def _own_ruling(self, rule: str) -> str:
+        return _gate_ruling(self.gate_name, rule)
+
+    def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
+        rule, ruling = self._rule_of(info), info.ruling if info is not None else ""
+        if info is not None and ruling and ruling != self._own_ruling(info.rule):
+            rule = info.rule  # a policy asked: the complete terms are bound
+        return self._digest(arguments, rule, ruling)
+
+    def _digest(self, arguments: dict[str, Json], rule: str, ruling: str) -> str:
+        return call_digest(
+            thread=current_checkpoint_id(),
+            address=str(current_address()),
+            tool=self._name,
+            arguments=arguments,
+            rule=rule,
+            ruling=ruling,
+        )
+
+    @property
+    def _name(self) -> str:
+        return self.tool.definition.name
 
 
 def gates_in(tool: object) -> Iterator[CallGate]:
@@ -215,6 +708,40 @@ def gates_in(tool: object) -> Iterator[CallGate]:
     return (one for one in layers_of(tool) if isinstance(one, CallGate))
 
 
+@lru_cache(maxsize=256)
+def _gate_ruling(gate_name: str, rule: str) -> str:
+    """Return the terms of a gate without a policy. Cached: compared at each decision."""
+    return Ask(rule=rule).to_text(kind=gate_name)
+
+
+def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    return one is other or canonical_json(one) == canonical_json(other)
+
+
 def _kept(allow: Allow | None) -> dict[str, Json]:
     """Return the terms to store at the start of an allowed call, in case of a doubt."""
     return {"terms": allow.terms} if allow is not None and allow.terms else {}
+
+
+def _begun() -> dict[str, Json] | None:
+    """Return the start of this call in a process that crashed, with stored arguments."""
+    scope = current_scope("a gate")
+    return scope.run.journal.find(STARTED, str(scope.address))
+
+
+def _answered() -> tuple[str, ...]:
+    """Return the id of the interrupt that is being resumed, if any."""
+    point = current_scope("a gate").point
+    return (point.id,) if point is not None else ()
+
+
+def _asked(state: GateState | None) -> CallInfo | None:
+    """Return the info that approvers saw, from the state or from the interrupt."""
+    kept = state.info if state is not None else None
+    info = kept if kept is not None else interrupt_info()
+    return info if isinstance(info, CallInfo) else None
+
+
+def _shown_in(state: GateState, info: CallInfo) -> dict[str, Json]:
+    """Return the arguments that approvers saw."""
+    return info.arguments if state.arguments is None else state.arguments

@@ -17,11 +17,11 @@ from agents.core.digest import canonical_json
 from agents.core.errors import AgentConfigError, InvalidArgumentsError, ToolError
 from agents.core.interrupt import check_answer, stateful_interrupt
 from agents.core.observers import ToolOutcome
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
 from agents.gates.rulings import GateState
 from agents.policy.base import Deny
-from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, parameters
 from agents.tools.texts import (
     completed_text,
@@ -54,11 +54,8 @@ class ChoiceGate(CallGate):
     options: tuple[Choice, ...]
     multiple: bool = False
     rule: str = DEFAULT_RULE
-
-    @property
-    def gate_name(self) -> str:
-        """See `CallGate`."""
-        return "choice"
+    gate_name = "choice"
+    fills_in = True
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -121,11 +118,6 @@ class ChoiceGate(CallGate):
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
-
-    @property
-    def fills_in(self) -> bool:
-        """See `Demanding`."""
-        return True
 
     async def demand(
         self,

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from agents.core.asking.infos import CallInfo
-from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
 from agents.core.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
+from agents.core.tools import CallText, Tool
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.gates.rulings import GateState
-from agents.tools.base import CallText, Tool
 from agents.tools.texts import completed_text, partial_text
 
 
@@ -30,11 +29,8 @@ class CompleteGate(CallGate):
 
     missing: tuple[str, ...]
     rule: str = DEFAULT_RULE
-
-    @property
-    def gate_name(self) -> str:
-        """See `CallGate`."""
-        return "complete"
+    gate_name = "complete"
+    fills_in = True
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -76,9 +72,6 @@ class CompleteGate(CallGate):
         shown = self._shown(arguments, self.rule)
         return ParametersInfo(**shown, missing={name: fields[name] for name in absent})
 
-    def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:  # noqa: ARG002 - see CallGate
-        return None
-
     def _wanted(
         self,
         info: CallInfo,
@@ -90,11 +83,6 @@ class CompleteGate(CallGate):
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
-
-    @property
-    def fills_in(self) -> bool:
-        """See `Demanding`."""
-        return True
 
     async def demand(
         self,

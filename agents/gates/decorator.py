@@ -10,8 +10,8 @@ from typing import Literal, assert_never, get_args, overload
 
 from agents.core.calls import Risk
 from agents.core.errors import AgentConfigError
+from agents.core.tools import Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
-from agents.tools.base import Tool, ToolSpec
 from agents.tools.function import FunctionTool
 from agents.tools.schema import docstring_parts, parameters
 from agents.tools.several import BatchKey, BatchTitle, BatchWording

@@ -16,7 +16,7 @@ from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.interrupt import check_answer, interrupt
 from agents.core.observers import ToolOutcome
-from agents.tools.base import CallText, Tool, ToolSpec
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, parameters
 from agents.tools.texts import unanswered_text
 

@@ -17,9 +17,9 @@ from agents.core.calls import ToolReturn
 from agents.core.codec import Json, register
 from agents.core.errors import AgentConfigError, ResumeDataError
 from agents.core.observers import ToolOutcome
+from agents.core.tools import Tool
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.policy.base import Ask, PolicyCall
-from agents.tools.base import Tool
 from agents.tools.texts import ignored_text
 
 ResponseType = Literal["accept", "ignore", "response", "edit"]
@@ -272,11 +272,7 @@ class HumanGate(CallGate):
 
     config: HumanInterruptConfig
     rule: str = DEFAULT_RULE
-
-    @property
-    def gate_name(self) -> str:
-        """See `CallGate`."""
-        return "human"
+    gate_name = "human"
 
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | None:
         call = self._policy_call(arguments)

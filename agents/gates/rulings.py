@@ -65,7 +65,7 @@ class GateState:
 
 
 class Demanding(Protocol):
-    """The part of a gate that other gates of the same call use."""
+    """The part of a gate that other gates of the same call use; see `CallGate`."""
 
     @property
     def slot(self) -> str:
@@ -268,53 +268,3 @@ async def demands(own: Demanding, state: GateState) -> Demands:
         if gate is own or gate.slot not in settled or was != demand.ruling:
             left.append((gate.slot, demand))
     return Demands(left=left, allow=allow)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
-    """An answer that approves a call.
-
-    Attributes:
-        ruling: Terms that it is bound to.
-        voters: All counted voters; empty if unknown.
-        editor: Who edited the arguments last; empty if unknown.
-        editors: Everyone who made earlier edits.
-        slot: Slot of the gate that requested approval.
-        edits: Whether this answer edits the arguments.
-    """
-
-    ruling: str
-    voters: tuple[str, ...]
-    editor: str
-    editors: tuple[str, ...]
-    slot: str
-    edits: bool
-
-    def counts_for(self, asked: CallInfo) -> bool:
-        """Whether the answer fits a requirement, and its voter may decide on it."""
-        if not self.ruling or self.ruling != asked.ruling:
-            return False
-        if self.editor:
-            own = {self.editor, *self.editors}
-            # An unknown voter may be the editor.
-            is_own = not self.voters or not own.isdisjoint(self.voters)
-        else:
-            is_own = self.edits
-        return not (asked.exclude_editors and is_own)
-
-    def cast(self, state: GateState, left: Sequence[Demand]) -> tuple[GateState, list[Demand]]:
-        """Count the answer for the requirement of the gate that asked, if it fits.
-
-        Returns:
-            The new state, and the missing approvals.
-        """
-        # The gate that asked comes first; the answer may also fit another gate with the same
-        # terms.
-        in_order = sorted(left, key=lambda demand: demand[0] != self.slot)
-        choice = next((one for one in in_order if self.counts_for(one[1])), None)
-        if choice is None:
-            return state, list(left)
-        slot, info = choice
-        names = (*state.decided_by, *self.voters)
-        counted = replace(state, agreed={**state.agreed, slot: info.ruling}, decided_by=names)
-        return counted, [one for one in left if one is not choice]

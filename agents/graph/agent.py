@@ -17,11 +17,11 @@ from agents.core.errors import AgentConfigError, NotAnsweredError
 from agents.core.interrupt import refuse_orphans
 from agents.core.observers import ToolOutcome
 from agents.core.outlet import Outlet, current_outlet, telling
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.decorator import tool
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import NodeRefusedError
 from agents.graph.state.channels import Values
-from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import FunctionTool, result_text
 
 _NO = "Do not try the same call again or work around it."

@@ -32,8 +32,8 @@ from agents.core.messages import (
 )
 from agents.core.outlet import current_outlet
 from agents.core.scope import current_scope
+from agents.core.tools import Tool
 from agents.graph.commands import END
-from agents.tools.base import Tool
 from agents.tools.batch import ToolBatch, call_address
 
 MESSAGES = "messages"

@@ -1,5 +1,6 @@
 """Middlewares: hooks around the model and the tools of a chat model agent."""
 
+from agents.core.tools import ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall, TextStream
 from agents.middlewares.failover import ModelFallbackMiddleware
 from agents.middlewares.gates import (
@@ -11,8 +12,7 @@ from agents.middlewares.gates import (
 )
 from agents.middlewares.history import HistoryProcessor
 from agents.middlewares.retry import ModelRetryMiddleware, ToolRetryMiddleware
-from agents.middlewares.safe import ToolErrorHandler
-from agents.middlewares.wrapper import ToolWrapper
+from agents.middlewares.tools import ToolErrorHandler
 
 __all__ = [
     "CallNext",

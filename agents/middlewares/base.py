@@ -25,8 +25,8 @@ from pydantic_ai.settings import ModelSettings
 from agents.agent import AgentInput
 from agents.core.errors import ModelTimeoutError
 from agents.core.scope import current_scope
+from agents.core.tools import Tool
 from agents.models import checked_answer
-from agents.tools.base import Tool
 
 
 @dataclass(slots=True)

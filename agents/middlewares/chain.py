@@ -18,9 +18,9 @@ from agents.core.component.state import state_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped
 from agents.core.scope import current_scope
+from agents.core.tools import Tool
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
 from agents.runs.answered import hook_answers
-from agents.tools.base import Tool
 
 T = TypeVar("T")
 _HOOKS = (

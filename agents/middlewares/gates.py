@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from agents.core.errors import AgentConfigError
-from agents.gates.approval import DEFAULT_RULE, approval_gate, review_edit_gate
-from agents.gates.policy import policy_gate
+from agents.core.tools import Tool
+from agents.gates.approval import approval_gate, policy_gate, review_edit_gate
+from agents.gates.base import DEFAULT_RULE
 from agents.middlewares.base import Middleware
-from agents.middlewares.matching import ALL, ToolChoice, Tools
+from agents.middlewares.tools import ALL, ToolChoice, Tools
 from agents.policy.base import TIME_LIMIT, Policy
 from agents.policy.checks import check_names, check_tags
-from agents.tools.base import Tool
 
 
 class GateMiddleware(Middleware):

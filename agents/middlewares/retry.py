@@ -21,12 +21,11 @@ from agents.core.errors import (
     ToolError,
 )
 from agents.core.scope import Scope, current_scope
+from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.matching import ToolChoice
-from agents.middlewares.wrapper import ToolWrapper, recording
+from agents.middlewares.tools import ToolChoice, recording
 from agents.models import model_fault
 from agents.runs.beginning import Beginning
-from agents.tools.base import Tool
 
 logger = logging.getLogger(__name__)
 

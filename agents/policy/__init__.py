@@ -11,7 +11,7 @@ from agents.policy.base import (
     Ruling,
     ruling_of,
 )
-from agents.policy.checks import NamesTools, check_names
+from agents.policy.checks import check_names
 from agents.policy.combine import all_of, first_of, strictest
 from agents.policy.house import ApplicationPolicy
 from agents.policy.rules import Condition, Rule, RulePolicy
@@ -24,7 +24,6 @@ __all__ = [
     "BlockList",
     "Condition",
     "Deny",
-    "NamesTools",
     "Policy",
     "PolicyCall",
     "Rule",

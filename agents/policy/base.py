@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from agents.core.calls import Risk
 from agents.core.codec import Json, register
@@ -173,7 +173,16 @@ Ruling: TypeAlias = Allow | Deny | Ask
 
 
 class Policy(Protocol):
-    """Decides for each call whether it may run."""
+    """Decides for each call whether it may run.
+
+    A policy may have further methods, by which its faults are found when an agent is created:
+
+    - `check_names(known)` raises `AgentConfigError` if it names a tool that is not `known`;
+    - `check_tags(known)` raises it for a tag that no tool has;
+    - `check_tool(tool)` raises it for an argument or a tag that the tool does not have;
+    - `rule_names()` returns the names of the rules that ask; a name of two rules is listed twice;
+    - `people()` returns all approvers and backup approvers.
+    """
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
         """Return the ruling for a call. Runs nothing and asks people nothing.
@@ -182,29 +191,6 @@ class Policy(Protocol):
         return value denies the call.
         """
         ...
-
-
-@runtime_checkable
-class NamesPeople(Protocol):
-    """A policy that can list the people whom it may ask."""
-
-    def people(self) -> tuple[str, ...]:
-        """Return all approvers and backup approvers."""
-        ...
-
-
-def people_of(*policies: object) -> tuple[str, ...]:
-    """Return all people that policies or rulings may ask, without duplicates.
-
-    Policies that cannot list them are skipped.
-    """
-    found: dict[str, None] = {}
-    for one in policies:
-        if isinstance(one, Ask):
-            found.update(dict.fromkeys((*one.approvers, *one.backups)))
-        elif isinstance(one, NamesPeople):
-            found.update(dict.fromkeys(one.people()))
-    return tuple(found)
 
 
 async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIME_LIMIT) -> Ruling:
@@ -270,7 +256,7 @@ class AllowList:
         return Allow() if call.tool in self.names else Deny("the tool is not on the list")
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of unknown tools; see `NamesTools`."""
+        """Refuse names of unknown tools; see `Policy`."""
         _check_known("allow-list", self.names, known)
 
 
@@ -294,7 +280,7 @@ class BlockList:
         return Deny(self.reason) if call.tool in self.names else Allow()
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of unknown tools; see `NamesTools`."""
+        """Refuse names of unknown tools; see `Policy`."""
         _check_known("block-list", self.names, known)
 
 

@@ -5,106 +5,52 @@ A rule with a misspelled name would never match and protect nothing. It is there
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
-
-
-class KnownTool(Protocol):
-    """The attributes of a `ToolSpec` that a policy is checked against."""
-
-    @property
-    def name(self) -> str:
-        """Return the tool's name."""
-        ...
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """Return the JSON schema of the tool's arguments."""
-        ...
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """Return the tool's tags."""
-        ...
-
-
-@runtime_checkable
-class NamesTools(Protocol):
-    """A policy that refers to tools by name, and can check that they exist."""
-
-    def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of unknown tools.
-
-        Args:
-            known: Names of all tools that the policy applies to.
-
-        Raises:
-            AgentConfigError: A name is unknown.
-        """
-        ...
-
-
-@runtime_checkable
-class NamesArguments(Protocol):
-    """A policy that refers to arguments of tools, and can check that they exist."""
-
-    def check_tool(self, tool: KnownTool) -> None:
-        """Refuse rules about an argument or a tag that the tool does not have.
-
-        Raises:
-            AgentConfigError: A rule can never match.
-        """
-        ...
-
-
-@runtime_checkable
-class NamesTags(Protocol):
-    """A policy that refers to tags, and can check that some tool has them."""
-
-    def check_tags(self, known: Collection[str]) -> None:
-        """Refuse tags that no tool has.
-
-        Raises:
-            AgentConfigError: A tag is unknown.
-        """
-        ...
-
-
-@runtime_checkable
-class NamesRules(Protocol):
-    """A policy that can list the names of its rules that ask people."""
-
-    def rule_names(self) -> Sequence[str]:
-        """Return all names, including defaults. A name of two rules is listed twice."""
-        ...
+from agents.core.tools import ToolSpec
+from agents.policy.base import Ask
 
 
 def check_names(policy: object, known: Collection[str]) -> None:
-    """Refuse a policy that refers to unknown tools; see `NamesTools`."""
-    if isinstance(policy, NamesTools):
-        policy.check_names(known)
+    """Refuse a policy that refers to unknown tools; see `Policy`."""
+    _optional(policy, "check_names")(known)
 
 
-def check_tool(policy: object, tool: KnownTool) -> None:
-    """Refuse a policy that refers to unknown arguments; see `NamesArguments`."""
-    if isinstance(policy, NamesArguments):
-        policy.check_tool(tool)
+def check_tool(policy: object, tool: ToolSpec) -> None:
+    """Refuse a policy that refers to unknown arguments of a tool; see `Policy`."""
+    _optional(policy, "check_tool")(tool)
 
 
 def check_tags(policy: object, known: Collection[str]) -> None:
-    """Refuse a policy that refers to unknown tags; see `NamesTags`."""
-    if isinstance(policy, NamesTags):
-        policy.check_tags(known)
+    """Refuse a policy that refers to unknown tags; see `Policy`."""
+    _optional(policy, "check_tags")(known)
 
 
 def rule_names(policies: Iterable[object]) -> tuple[str, ...]:
     """Return the names of the rules that ask people, as far as policies list them."""
-    return tuple(
-        name for one in policies if isinstance(one, NamesRules) for name in one.rule_names()
-    )
+    return tuple(name for one in policies for name in _optional(one, "rule_names")() or ())
+
+
+def people_of(*policies: object) -> tuple[str, ...]:
+    """Return all people that policies or rulings may ask, without duplicates.
+
+    Policies that cannot list them are skipped.
+    """
+    found: dict[str, None] = {}
+    for one in policies:
+        if isinstance(one, Ask):
+            found.update(dict.fromkeys((*one.approvers, *one.backups)))
+        else:
+            found.update(dict.fromkeys(_optional(one, "people")() or ()))
+    return tuple(found)
+
+
+def _optional(policy: object, name: str) -> Callable[..., Any]:
+    """Return an optional method of a policy; without it, a function that does nothing."""
+    return getattr(policy, name, None) or (lambda *_: None)
 
 
 def check_rule_names(names: Sequence[str]) -> None:

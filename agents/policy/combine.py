@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agents.core.errors import AgentConfigError
-from agents.policy.base import Allow, Ask, Deny, Policy, PolicyCall, Ruling, people_of
+from agents.core.tools import ToolSpec
+from agents.policy.base import Allow, Ask, Deny, Policy, PolicyCall, Ruling
 from agents.policy.checks import (
-    KnownTool,
     check_names,
     check_rule_names,
     check_tags,
     check_tool,
+    people_of,
     rule_names,
 )
 
@@ -28,7 +29,7 @@ class _Several:
         for policy in self.policies:
             check_names(policy, known)
 
-    def check_tool(self, tool: KnownTool) -> None:
+    def check_tool(self, tool: ToolSpec) -> None:
         for policy in self.policies:
             check_tool(policy, tool)
 

@@ -11,12 +11,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast, runtime_checkable
+from typing import Protocol
 
 from agents.core.component.exits import contained
 from agents.core.errors import AgentConfigError
 from agents.core.pending import InterruptSignal
 from agents.core.scope import current_scope
+from agents.core.tools import Tool
 from agents.policy.base import (
     TIME_LIMIT,
     Allow,
@@ -28,13 +29,15 @@ from agents.policy.base import (
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 HOUSE_SLOT = "gate.house"
 """Slot of the interrupt of the application's policy. Stored: never change it."""
 
 
 class ApplicationPolicy(Protocol):
-    """Evaluates every call of every tool of a run."""
+    """Evaluates every call of every tool of a run.
+
+    A subclass inherits `grant` and `wait`, which do nothing.
+    """
 
     @property
     def allows_ungated(self) -> bool:
@@ -67,17 +70,16 @@ class ApplicationPolicy(Protocol):
         """
         ...
 
-
-@runtime_checkable
-class GrantingPolicy(Protocol):
-    """An application's policy with standing grants."""
-
-    async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
+    async def grant(
+        self,
+        call: PolicyCall,  # noqa: ARG002 - for policies with grants
+        terms: str,  # noqa: ARG002 - for policies with grants
+    ) -> Allow | None:
         """Use a standing grant for a new call instead of requesting approval.
 
         Called right before approval would be requested, and again with the same call after a
         crash, which must not use the grant again. After an error, a timeout or any other result,
-        approval is requested.
+        approval is requested. By default there are no grants.
 
         Args:
             call: The call.
@@ -86,15 +88,16 @@ class GrantingPolicy(Protocol):
         Returns:
             The permission with the name of the grant, or None to request approval.
         """
-        ...
+        return None
 
-
-@runtime_checkable
-class PatientPolicy(Protocol):
-    """An application's policy that keeps approved calls pending while it is failing."""
-
-    async def wait(self, decisions: Sequence[str], tries: int) -> bool:
+    async def wait(
+        self,
+        decisions: Sequence[str],  # noqa: ARG002 - for policies that wait
+        tries: int,  # noqa: ARG002 - for policies that wait
+    ) -> bool:
         """Wait before a failed evaluation of an approved call is retried.
+
+        By default the call is denied at once.
 
         Args:
             decisions: Ids of the interrupts whose answers approved the call.
@@ -103,7 +106,7 @@ class PatientPolicy(Protocol):
         Returns:
             Whether to retry. False denies the call.
         """
-        ...
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +121,17 @@ class House:
     """
 
     policy: ApplicationPolicy
-    guard: Callable[[object, bool], object]
+    guard: Callable[[Tool, bool], Tool]
     time_limit: float = TIME_LIMIT
 
-    def guarded(self, tool: T, *, in_code: bool = False) -> T:
+    def guarded(self, tool: Tool, *, in_code: bool = False) -> Tool:
         """Return the tool with a gate by which the policy evaluates each call.
 
         Args:
             tool: A tool.
             in_code: Whether the tool has gates in code, none of which had to ask.
         """
-        return cast("T", self.guard(tool, in_code))
+        return self.guard(tool, in_code)
 
     async def ruling(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
         """Evaluate the policy. Any failure denies the call; a denial of code is final."""
@@ -155,7 +158,7 @@ class House:
 
     async def _waits(self, decisions: Sequence[str], tries: int) -> bool:
         # Only approved calls wait; a new call is denied at once.
-        if not decisions or not isinstance(self.policy, PatientPolicy):
+        if not decisions:
             return False
         journal = current_scope("a house").run.journal
         return await journal.depend_on(self.policy.wait(decisions, tries))
@@ -166,7 +169,7 @@ class House:
         Returns:
             None if no grant applies or the policy fails. Approval is then requested.
         """
-        if not terms or not isinstance(self.policy, GrantingPolicy):
+        if not terms:
             return None
         try:
             async with asyncio.timeout(self.time_limit):

@@ -19,8 +19,9 @@ from typing import Literal, cast, get_args
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.patterns import Pattern, PatternError
-from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, people_of
-from agents.policy.checks import KnownTool, check_rule_names, has_path
+from agents.core.tools import ToolSpec
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.checks import check_rule_names, has_path, people_of
 from agents.policy.combine import strictest
 
 Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=", "matches"]
@@ -163,8 +164,8 @@ class Rule:
         """Whether the rule can match a tool with this name and these tags."""
         return fnmatchcase(tool, self.tool) and set(self.tags) <= set(tags)
 
-    def check_tool(self, tool: KnownTool) -> None:
-        """Refuse an argument or a tag that the tool does not have; see `NamesArguments`."""
+    def check_tool(self, tool: ToolSpec) -> None:
+        """Refuse an argument or a tag that the tool does not have; see `Policy`."""
         missing = sorted(set(self.tags) - set(tool.tags))
         if self.tool == tool.name and missing:
             raise AgentConfigError(
@@ -218,17 +219,17 @@ class RulePolicy:
         return strictest([*found, self.default])
 
     def rule_names(self) -> tuple[str, ...]:
-        """Return the names of the rules that ask; see `NamesRules`."""
+        """Return the names of the rules that ask; see `Policy`."""
         rulings = (*(rule.then for rule in self.rules), self.default)
         return tuple(ruling.rule for ruling in rulings if isinstance(ruling, Ask))
 
-    def check_tool(self, tool: KnownTool) -> None:
-        """Refuse rules about arguments that the tool does not have; see `NamesArguments`."""
+    def check_tool(self, tool: ToolSpec) -> None:
+        """Refuse rules about arguments that the tool does not have; see `Policy`."""
         for rule in self.rules:
             rule.check_tool(tool)
 
     def check_tags(self, known: Collection[str]) -> None:
-        """Refuse tags that no tool has; see `NamesTags`."""
+        """Refuse tags that no tool has; see `Policy`."""
         for rule in self.rules:
             for tag in rule.tags:
                 if tag not in known:
@@ -238,7 +239,7 @@ class RulePolicy:
                     )
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse a rule that matches no existing tool; see `NamesTools`."""
+        """Refuse a rule that matches no existing tool; see `Policy`."""
         for rule in self.rules:
             if not any(fnmatchcase(name, rule.tool) for name in known):
                 raise AgentConfigError(
@@ -247,7 +248,7 @@ class RulePolicy:
                 )
 
     def people(self) -> tuple[str, ...]:
-        """Return the people that the rules and the default may ask; see `NamesPeople`."""
+        """Return the people that the rules and the default may ask; see `Policy`."""
         return people_of(*(rule.then for rule in self.rules), self.default)
 
 

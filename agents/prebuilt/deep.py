@@ -14,11 +14,11 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.core.component.context import session_values
 from agents.core.messages import user_message
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.decorator import tool
 from agents.middlewares.base import Middleware
 from agents.prebuilt.files import Shell, execute_tool, file_tools
 from agents.runs.topology import Component, Key, agent_component
-from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, docstring_parts, parameters
 from agents.workflows.agenttool import call_agent
 

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from agents.core.component.context import session_values
 from agents.core.errors import ToolError
+from agents.core.tools import Tool
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
-from agents.tools.base import Tool
 
 PREFIX = "file:"
 """Prefix of the session value keys that store files. The file's path follows."""

@@ -12,6 +12,7 @@ from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import BreakLoop, ToolReturn
 from agents.core.component.context import session_values
+from agents.core.tools import Tool, ToolSpec
 from agents.prebuilt.planning import (
     PLAN,
     PLAN_TOOL,
@@ -22,7 +23,6 @@ from agents.prebuilt.planning import (
     Replanner,
 )
 from agents.tools.actions import ActionTool
-from agents.tools.base import Tool, ToolSpec
 from agents.tools.schema import docstring_parts, parameters
 from agents.workflows.loop import LoopAgent
 from agents.workflows.sequential import SequentialAgent

@@ -16,11 +16,11 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError, AmbiguousTargetError, UnknownInterruptError
 from agents.core.pending import InterruptContext
+from agents.core.tools import Tool
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig, human_gate
 from agents.middlewares.base import Middleware
 from agents.models import resolve_model
 from agents.prebuilt.stages import Stage, StageMiddleware
-from agents.tools.base import Tool
 
 HumanInterrupts = HumanInterruptConfig | Mapping[str, HumanInterruptConfig]
 """One configuration for all tools, or one per tool name; other tools run freely."""

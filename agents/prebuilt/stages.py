@@ -31,9 +31,8 @@ from agents.core.errors import AgentConfigError, ResumeDataError
 from agents.core.interrupt import check_answer, keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
 from agents.core.scope import AskAgain, current_address, current_scope
+from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.wrapper import ToolWrapper
-from agents.tools.base import Tool
 from agents.tools.starting import mark_started, may_start
 
 Stage = Literal["agent", "tools"]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from agents.agent import Agent
 from agents.core.errors import AgentConfigError
-from agents.gates.policy import PolicyGate
-from agents.policy.base import UNNAMED, people_of
-from agents.policy.checks import check_rule_names, rule_names
+from agents.core.tools import ToolSpec
+from agents.gates.approval import PolicyGate
+from agents.policy.base import UNNAMED
+from agents.policy.checks import check_rule_names, people_of, rule_names
 from agents.runs.topology import Described, Holder
-from agents.tools.base import ToolSpec
 
 
 def people_named(agent: Agent) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from agents.core.errors import ResumeDataError
 from agents.core.journal import Journal
 from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, SessionValues, entered
+from agents.gates.approval import pile_of
 from agents.gates.base import CallGate
-from agents.gates.house import pile_of
 from agents.gates.rulings import Around, GateState, Judgement, inside
 from agents.policy.house import House
 from agents.runs.document import RunDocument

@@ -16,7 +16,7 @@ from agents.agent import Agent
 from agents.core.address import Address, Segment
 from agents.core.errors import AgentChangedError
 from agents.core.pending import InterruptNode
-from agents.tools.base import Tool
+from agents.core.tools import Tool
 
 __all__ = ["Component", "Described", "agent_component", "tool_component"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from agents.core.calls import BreakLoop, Exit, ToolReturn, Transfer
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
-from agents.tools.base import CallText, Tool, ToolSpec
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, docstring_parts, parameters
 
 EXIT_NAME = "exit"

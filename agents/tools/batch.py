@@ -17,7 +17,7 @@ from agents.core.cancel import stop
 from agents.core.interrupt import InterruptSignal
 from agents.core.messages import PlannedCall, well_formed
 from agents.core.scope import current_scope
-from agents.tools.base import Tool
+from agents.core.tools import Tool
 from agents.tools.call import execute
 
 _Item: TypeAlias = ToolDelta | asyncio.Task[ToolReturn]

@@ -46,8 +46,8 @@ from agents.core.messages import PlannedCall, well_formed
 from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, Watch, current_scope, entered
+from agents.core.tools import Tool
 from agents.policy.house import HOUSE_SLOT, house_of
-from agents.tools.base import Tool
 from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
 from agents.tools.starting import mark_started

@@ -22,7 +22,7 @@ from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, current_scope
-from agents.tools.base import Tool
+from agents.core.tools import Tool
 from agents.tools.starting import may_start
 from agents.tools.texts import words_of
 

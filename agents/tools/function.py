@@ -27,7 +27,7 @@ from agents.core.component.legacy import old_interrupts
 from agents.core.errors import AgentError, OutsideRunError, ToolError
 from agents.core.interrupt import refuse_orphans
 from agents.core.observers import ToolOutcome
-from agents.tools.base import CallText, ToolSpec
+from agents.core.tools import CallText, ToolSpec
 from agents.tools.schema import Parameters
 from agents.tools.several import NO_WORDING, BatchWording, SeveralText
 from agents.tools.starting import is_frozen

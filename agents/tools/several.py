@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
-from agents.tools.base import ToolSpec
+from agents.core.tools import ToolSpec
 
 COUNT, SUM = "n", "sum"
 """In a template: the field for the number of calls, and the format of a sum."""

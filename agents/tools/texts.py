@@ -11,7 +11,7 @@ from typing import cast
 
 from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import Json
-from agents.tools.base import CallText, Tool, ToolSpec
+from agents.core.tools import CallText, Tool, ToolSpec
 
 
 def edited_text(arguments: dict[str, Json], result: str) -> str:

@@ -37,8 +37,8 @@ from agents.core.interrupt import InterruptSignal, composite_interrupt, refuse_o
 from agents.core.messages import user_message
 from agents.core.pending import Unanswerable
 from agents.core.scope import current_address
+from agents.core.tools import CallText, ToolSpec
 from agents.runs.topology import Component, Key, agent_component
-from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters
 from agents.tools.starting import is_frozen
 

@@ -35,9 +35,9 @@ from agents.core.errors import (
 from agents.core.interrupt import InterruptSignal, keep_waiting, pass_on
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
+from agents.core.tools import Tool
 from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.actions import TRANSFER_NAME, transfer_tool
-from agents.tools.base import Tool
 
 MAX_DEPTH = 100
 """Maximum depth of nested agents; exceeded when two agents transfer in a circle."""

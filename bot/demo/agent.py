@@ -13,9 +13,9 @@ from pydantic_ai.models import Model
 
 from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
+from agents.core.tools import Tool
 from agents.gates.decorator import tool
 from agents.gates.followup import follow_up_tool
-from agents.tools.base import Tool
 from agents.tools.schema import Multiline
 
 INSTRUCTION = """\

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents import Agent
+from agents.core.tools import ToolSpec
 from agents.runs.declared import agents_declared, tools_declared
-from agents.tools.base import ToolSpec
 from bot.policy.evaluation.context import Gate, ToolFacts
 
 

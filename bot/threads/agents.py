@@ -15,10 +15,10 @@ from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runn
 from agents.agent import function_agent
 from agents.chat.explaining import Explains
 from agents.core.errors import CheckpointError, ResumeError
+from agents.core.tools import Tool, ToolSpec
 from agents.gates.rulings import Judgement
 from agents.runs.document import OpenRun
 from agents.runs.topology import Component, Described, Key, agent_component
-from agents.tools.base import Tool, ToolSpec
 from agents.tools.several import DescribesSeveral, SeveralText, describer_in
 from bot.config.agents import EVERYWHERE
 from bot.ports.tools import BatchWords, CheckedCall

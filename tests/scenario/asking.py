@@ -24,11 +24,11 @@ from agents import (
 from agents.agent import function_agent
 from agents.core.component.state import get_resume_context
 from agents.core.errors import ResumeDataError
-from agents.gates.approval import approval_gate
+from agents.core.tools import Tool
+from agents.gates.approval import approval_gate, policy_gate
 from agents.gates.choice import choose_argument, choose_tool
 from agents.gates.complete import fill_arguments
 from agents.gates.human import HumanInterruptConfig
-from agents.gates.policy import policy_gate
 from agents.gates.questions import Choice
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
@@ -36,7 +36,6 @@ from agents.models import Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.prebuilt.react import create_react_agent
 from agents.prebuilt.review import ReviewAgent
-from agents.tools.base import Tool
 from agents.workflows.loop import LoopAgent
 from bot.sandbox import BEN
 

@@ -21,8 +21,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, tool
+from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
-from agents.tools.base import Tool
 
 ACTS = "TEST_ACTS"
 """The variable with the path of a file."""

@@ -18,8 +18,8 @@ from pydantic_ai.messages import (
 )
 
 from agents import ChatModelAgent, tool
+from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
-from agents.tools.base import Tool
 from bot.approvals.disclosure import Surface
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
 from bot.tasks import Tasks

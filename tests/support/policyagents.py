@@ -11,7 +11,7 @@ from pydantic_ai.models import Model
 from agents import Agent, ChatModelAgent, approval_gate, review_edit_gate
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.tools.base import CallText, Tool, ToolSpec
+from agents.core.tools import CallText, Tool, ToolSpec
 from tests.support.policies import WORLD
 
 

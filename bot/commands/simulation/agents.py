@@ -20,11 +20,11 @@ from pydantic_ai.messages import (
 from agents import Agent, ChatModelAgent, policy_gate
 from agents.core.codec import Json
 from agents.core.errors import ArgumentError, InvalidArgumentsError
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.models import AnsweringModel, call, say
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, ruling_of
 from agents.policy.combine import strictest
-from agents.tools.base import CallText, Tool, ToolSpec
 from bot.commands.simulation.cases import World
 from bot.commands.simulation.models import Data
 from bot.config.durations import parse_duration

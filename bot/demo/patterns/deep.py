@@ -9,7 +9,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.gates.decorator import tool
 from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
-from agents.middlewares.safe import ToolErrorHandler
+from agents.middlewares.tools import ToolErrorHandler
 from agents.prebuilt.deep import TASK_TOOL, deep_agent
 from bot.demo.commands import PlannedToolCall, gives_up
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice

@@ -94,8 +94,7 @@ class BotPolicy:
         in_force: Returns the policy in force, without waiting.
         grants: Uses standing grants, if any.
         uses: Posts uses of standing grants, if any.
-        patience: Waits before a call that is about to start is judged again, if supported. See
-            `PatientPolicy`.
+        patience: Waits before a call that is about to start is judged again, if supported.
     """
 
     storage: Storage
@@ -136,11 +135,11 @@ class BotPolicy:
         return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:
-        """Wait for a temporary error to pass; see `PatientPolicy`."""
+        """Wait for a temporary error to pass; see `ApplicationPolicy`."""
         return self.patience is not None and await self.patience(decisions, tries)
 
     async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
-        """Use a standing grant; see `GrantingPolicy`."""
+        """Use a standing grant; see `ApplicationPolicy`."""
         if self.grants is None:
             return None
         asked = Terms.from_text(terms)

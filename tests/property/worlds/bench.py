@@ -26,8 +26,8 @@ from pydantic_ai.messages import (
 )
 
 from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
+from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
-from agents.tools.base import Tool
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, KilledError, Office

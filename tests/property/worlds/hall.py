@@ -23,9 +23,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import ChatModelAgent, tool
+from agents.core.tools import Tool
 from agents.gates.rulings import Judgement
 from agents.models import AnsweringModel, call, say
-from agents.tools.base import Tool
 from bot.approvals.editing import Edits
 from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views

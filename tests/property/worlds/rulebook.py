@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias, TypeVar
 
 from agents import policy_gate
+from agents.core.tools import Tool
 from agents.gates import approval_gate, review_edit_gate
 from agents.policy import (
     Allow,
@@ -25,7 +26,6 @@ from agents.policy import (
     all_of,
     first_of,
 )
-from agents.tools.base import Tool
 from tests.property.worlds.bench import CLEO, GROUP
 from tests.unit.bot.office import ADA, BEN, ROSA
 

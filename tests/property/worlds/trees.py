@@ -29,9 +29,9 @@ from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
 from agents.core.interrupt import InterruptSignal, composite_interrupt
 from agents.core.scope import current_address
+from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
-from agents.tools.base import CallText, Tool, ToolSpec
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Died

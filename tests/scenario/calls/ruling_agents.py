@@ -11,10 +11,9 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, tool
-from agents.gates.approval import approval_gate, review_edit_gate
-from agents.gates.policy import policy_gate
+from agents.core.tools import Tool
+from agents.gates.approval import approval_gate, policy_gate, review_edit_gate
 from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy
-from agents.tools.base import Tool
 
 RAN: list[int] = []
 """What was paid; a test that looks at it clears it first."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agents.policy import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy import Allow, ApplicationPolicy, Ask, Deny, PolicyCall, Ruling
 
 Rules = Callable[[PolicyCall], Ruling]
 
 
 @dataclass
-class TestHouse:
+class TestHouse(ApplicationPolicy):
     """Combines what a script says of a call with what code says, as an application would.
 
     Attributes:

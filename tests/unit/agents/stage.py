@@ -17,7 +17,7 @@ from agents.core.journal import Journal
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, Scope, current_scope, entered
-from agents.tools.base import Tool
+from agents.core.tools import Tool
 
 T = TypeVar("T")
 

@@ -40,10 +40,10 @@ from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.observers import Recorder
 from agents.core.scope import BeforeStart
+from agents.core.tools import CallText
 from agents.models import Turn, call, say
 from agents.policy.house import ApplicationPolicy
 from agents.tools import ToolSpec
-from agents.tools.base import CallText
 
 
 @dataclass

@@ -27,11 +27,11 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.interrupt import stateful_interrupt
 from agents.core.pending import InterruptContext
+from agents.core.tools import Tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
 from agents.runner import Runner
 from agents.runs.document import ResumeParams
-from agents.tools.base import Tool
 from tests.unit.agents.support import collect, follow
 
 

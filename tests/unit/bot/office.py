@@ -19,9 +19,9 @@ from agents import (
     tool,
 )
 from agents.chat.explaining import Explains
+from agents.core.tools import Tool
 from agents.gates.rulings import Judgement
 from agents.models import Turn
-from agents.tools.base import Tool
 from bot.approvals.ask_agent import Explanations
 from bot.approvals.break_glass import BreakGlassAlert
 from bot.approvals.disclosure import Surface

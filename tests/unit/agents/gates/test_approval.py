@@ -28,9 +28,10 @@ from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
-from agents.gates.approval import GateState, approval_gate, review_edit_gate
+from agents.core.tools import Tool
+from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.decorator import tool
-from agents.tools.base import Tool
+from agents.gates.rulings import GateState
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import collect
 

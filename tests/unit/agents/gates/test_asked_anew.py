@@ -6,7 +6,7 @@ import pytest
 
 from agents.core.asking.answers import Reasked
 from agents.core.asking.infos import ApprovalInfo
-from agents.gates import approval_gate, guard
+from agents.gates import approval_gate, policy_gate
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, Ruling
 from tests.unit.agents.gates.test_votes import ByAmount
@@ -62,8 +62,10 @@ async def test_a_rule_of_now_that_asks_nobody_settles_it(
 
 async def test_people_around_it_are_asked_again_too() -> None:
     house, pay = TestHouse(always(Ask(rule="file"))), Plain("pay")
-    inner = guard(pay, ByAmount({5: Ask(rule="second")}))
-    made = World(list(PAY), [guard(inner, AllowList(["pay"]))], policy=house, durability="step")
+    inner = policy_gate(pay, ByAmount({5: Ask(rule="second")}))
+    made = World(
+        list(PAY), [policy_gate(inner, AllowList(["pay"]))], policy=house, durability="step"
+    )
     first = contexts(await made.run())["c1"]
     assert isinstance(first.info, ApprovalInfo)
     second = contexts(await made.resume({first.id: first.info.approve(by="UADA")}))["c1"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
@@ -11,7 +11,7 @@ from agents.core.asking.infos import ApprovalInfo, CallInfo
 from agents.core.codec import Json, register
 from agents.core.errors import ResumeDataError
 from agents.core.observers import ToolOutcome
-from agents.gates.approval import DecisionGate
+from agents.gates.base import CallGate
 from agents.models import call, say
 from tests.unit.agents.support import Died, DyingStore, Plain, World, brief, contexts, yes
 
@@ -27,14 +27,13 @@ class CountingInfo(ApprovalInfo):
 
 
 @dataclass(frozen=True, slots=True)
-class CountingGate(DecisionGate):
+class CountingGate(CallGate):
     @property
     def gate_name(self) -> str:
         return "counting"
 
     async def _question(self, arguments: dict[str, Json]) -> CallInfo:
-        asked = self._ask("approval", arguments, "always")
-        return CountingInfo(**{one.name: getattr(asked, one.name) for one in fields(asked)})
+        return CountingInfo(**self._shown(arguments, "always"))
 
 
 def world() -> tuple[World, Plain]:

@@ -15,8 +15,8 @@ from agents.core.errors import ToolError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, StartingCall, current_scope
-from agents.gates import approval_gate, guard, review_edit_gate
-from agents.gates.approval import DecisionGate
+from agents.gates import approval_gate, policy_gate, review_edit_gate
+from agents.gates.base import CallGate
 from agents.gates.decorator import tool
 from agents.gates.rulings import GateState
 from agents.policy import Ask, Deny, PolicyCall, Ruling
@@ -28,7 +28,7 @@ SAME = Ask(kind="review", rule="same")
 
 
 @dataclass(frozen=True, slots=True)
-class HalfGate(DecisionGate):
+class HalfGate(CallGate):
     """Asks for a review, but ends the call by itself when `x` is odd."""
 
     gate_name = "half"
@@ -36,7 +36,7 @@ class HalfGate(DecisionGate):
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | ToolReturn | None:
         if arguments["x"] in {1, 3, 5}:
             return ToolReturn("odd", ToolOutcome.REFUSED)
-        return self._ask("review", arguments, "half")
+        return ReviewEditInfo(**self._shown(arguments, "half"))
 
 
 @dataclass
@@ -121,7 +121,7 @@ async def test_rules_that_changed_before_the_start_end_the_call_by_its_name() ->
         return AskAgain("too old")
 
     pay = Plain("pay")
-    stage = await asked(guard(pay, OneByOne()))
+    stage = await asked(policy_gate(pay, OneByOne()))
     stage.before_start = watch
     assert await stage.answer(stage.question(ReviewEditInfo).accept()) == ToolReturn(
         "The rules here do not allow this call of 'pay'; nothing ran. Reason: the rules do not "
@@ -173,7 +173,7 @@ async def test_nothing_runs_in_a_gate_without_an_agreement_even_with_a_digest_th
     info = stage.question(ApprovalInfo)
 
     @dataclass(frozen=True, slots=True)
-    class Forged(DecisionGate):
+    class Forged(CallGate):
         gate_name = "approval"
 
         async def _question(self, arguments: dict[str, Json]) -> None:
@@ -251,7 +251,7 @@ def test_a_gate_says_of_its_tool_what_is_true_now() -> None:
 async def test_an_edit_for_a_gate_around_counts_for_that_one() -> None:
     """Both demand the same: only the title tells them apart."""
     pay = Plain("pay")
-    stage = await asked(guard(guard(pay, Titled("inner")), Titled("outer")))
+    stage = await asked(policy_gate(policy_gate(pay, Titled("inner")), Titled("outer")))
     await stage.answer(stage.question(ReviewEditInfo).accept(by="UMIA"))
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 7}, by="UADA"))
     assert stage.question(ReviewEditInfo).title == "outer"
@@ -263,7 +263,7 @@ async def test_an_edit_for_a_gate_around_counts_for_that_one() -> None:
 
 async def test_an_edit_in_a_gate_counts_for_that_one() -> None:
     pay = Plain("pay")
-    stage = await asked(guard(guard(pay, Titled("inner")), Titled("outer")))
+    stage = await asked(policy_gate(policy_gate(pay, Titled("inner")), Titled("outer")))
     await stage.answer(stage.question(ReviewEditInfo).accept(by="UMIA"))
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 7}, by="UADA"))
     assert (stage.question(ReviewEditInfo).title, pay.calls) == ("outer", [])
@@ -296,7 +296,7 @@ async def test_asked_anew_by_itself_a_gate_names_who_agreed_around_it_even_to_ot
         async def evaluate(self, _: PolicyCall) -> Ruling:
             return rulings.pop(0)
 
-    stage = await asked(guard(guard(pay, Titled("inner")), Shifting()))
+    stage = await asked(policy_gate(policy_gate(pay, Titled("inner")), Shifting()))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UBEN"))
     info = stage.question(ReviewEditInfo)
     ruling = Ask(rule="other").to_text()
@@ -315,7 +315,7 @@ async def test_asked_anew_by_itself_a_gate_names_who_agreed_around_it_even_to_ot
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedGate(DecisionGate):
+class JudgedGate(CallGate):
     """Judges a waiting call as soon as it is called again; remembers what it knew of it."""
 
     gate_name = "judged"
@@ -323,7 +323,7 @@ class JudgedGate(DecisionGate):
     seen: list[CallInfo | None] = field(default_factory=list)
 
     async def _question(self, arguments: dict[str, Json]) -> CallInfo:
-        return self._ask("review", arguments, "judged")
+        return ReviewEditInfo(**self._shown(arguments, "judged"))
 
     async def demand(
         self, arguments: dict[str, Json], before: GateState, *, inside: bool
@@ -334,7 +334,7 @@ class JudgedGate(DecisionGate):
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         self.called.append(arguments)
         if len(self.called) == 1:
-            return await DecisionGate.call(self, arguments)
+            return await CallGate.call(self, arguments)
         await self.judge({"x": 7})
         return "judged"
 

@@ -9,7 +9,7 @@ import pytest
 
 from agents.core.asking.infos import ApprovalInfo
 from agents.core.interrupt import interrupt
-from agents.gates import approval_gate, guard
+from agents.gates import approval_gate, policy_gate
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall
 from tests.unit.agents.gates.test_votes import ByAmount
@@ -101,8 +101,10 @@ async def test_a_gate_in_code_is_passed_by_a_grant_on_its_ruling() -> None:
 
 async def test_who_is_asked_inside_of_an_approved_gate_cannot_be_left_out() -> None:
     house, pay = GrantingHouse(always(FILE)), Plain("pay")
-    inner = guard(pay, ByAmount({5: Ask(rule="second")}))
-    made = World(list(PAY), [guard(inner, AllowList(["pay"]))], policy=house, durability="step")
+    inner = policy_gate(pay, ByAmount({5: Ask(rule="second")}))
+    made = World(
+        list(PAY), [policy_gate(inner, AllowList(["pay"]))], policy=house, durability="step"
+    )
     first = contexts(await made.run())["c1"]
     house.found = BY_GRANT
     assert isinstance(first.info, ApprovalInfo)

@@ -26,7 +26,8 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.journal import Journal
 from agents.core.scope import AskAgain, RunContext, Scope, StartingCall, entered
-from agents.gates import approval_gate, fill_arguments, guard, human_gate, review_edit_gate
+from agents.core.tools import Tool
+from agents.gates import approval_gate, fill_arguments, human_gate, policy_gate, review_edit_gate
 from agents.gates.approval import Gate
 from agents.gates.decorator import tool as decorated
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
@@ -37,7 +38,6 @@ from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
-from agents.tools.base import Tool
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.gates.test_votes import ByAmount
 from tests.unit.agents.house import TestHouse, always, by_amount, combined
@@ -151,7 +151,7 @@ async def test_what_code_denies_stays_denied_whatever_the_house_says() -> None:
             return Allow(rule="all")
 
     house = Lenient(always(Allow()))
-    await world(guard(pay, ByAmount({5: Deny("not today")})), house).run()
+    await world(policy_gate(pay, ByAmount({5: Deny("not today")})), house).run()
     assert pay.calls == []
     assert house.acts == ["deny pay "]
 
@@ -168,8 +168,8 @@ async def test_what_code_denies_is_no_failure_when_the_house_fails() -> None:
 
 async def test_a_gate_inside_asks_for_itself_and_other_people() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    inner = guard(pay, ByAmount({5: Ask(rule="second")}))
-    made = world(guard(inner, AllowList(["pay"])), house)
+    inner = policy_gate(pay, ByAmount({5: Ask(rule="second")}))
+    made = world(policy_gate(inner, AllowList(["pay"])), house)
     first = contexts(await made.run())["c1"]
     assert isinstance(first.info, ApprovalInfo)
     assert first.info.rule == "file"
@@ -184,7 +184,7 @@ async def test_a_gate_inside_asks_for_itself_and_other_people() -> None:
 
 async def test_a_policy_around_a_gate_that_always_asks_leaves_the_one_card_to_it() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(guard(approval_gate(pay), AllowList(["pay"])), house)
+    made = world(policy_gate(approval_gate(pay), AllowList(["pay"])), house)
     context = contexts(await made.run())["c1"]
     assert isinstance(context.info, ApprovalInfo)
     assert context.info.rule == "file + gate"
@@ -194,7 +194,7 @@ async def test_a_policy_around_a_gate_that_always_asks_leaves_the_one_card_to_it
 
 async def test_a_guard_that_allows_what_the_file_allows_lets_it_run_on_record() -> None:
     pay, house = Plain("pay"), TestHouse(always(SMALL))
-    await world(guard(pay, AllowList(["pay"])), house).run()
+    await world(policy_gate(pay, AllowList(["pay"])), house).run()
     assert (pay.calls, house.acts) == ([{"x": 5}], ["allow pay small"])
     assert house.judged == [("pay", {"x": 5}, Allow(), False)]
     assert not house.calls[0].gated
@@ -357,7 +357,7 @@ async def test_a_card_keeps_the_ruling_that_it_was_asked_under() -> None:
 
 async def test_what_a_rule_allowed_is_asked_about_when_the_rules_change_before_it_starts() -> None:
     pay, house = Plain("pay"), TestHouse(by_amount(3, below=SMALL, above=EDITS))
-    inner = guard(pay, ByAmount({5: Allow(), 1: Allow(), 2: Ask(rule="inner")}))
+    inner = policy_gate(pay, ByAmount({5: Allow(), 1: Allow(), 2: Ask(rule="inner")}))
 
     class Turning(TestHouse):
         async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
@@ -637,7 +637,7 @@ def test_rules_of_code_have_names_of_their_own_where_a_house_judges(
     names: tuple[str, ...], fault: str
 ) -> None:
     house = TestHouse(always(Allow()))
-    guarded = guard(Plain("pay"), Named(names))
+    guarded = policy_gate(Plain("pay"), Named(names))
     world(guarded, None).runner()
     if not fault:
         world(guarded, house).runner()

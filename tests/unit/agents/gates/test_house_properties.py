@@ -17,10 +17,10 @@ from agents import (
 )
 from agents.core.asking.infos import ApprovalInfo, CallInfo
 from agents.core.codec import Json
-from agents.gates import approval_gate, guard, review_edit_gate
+from agents.core.tools import Tool
+from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Deny, PolicyCall, Ruling
-from agents.tools.base import Tool
 from tests.unit.agents.house import TestHouse, always
 from tests.unit.agents.support import Plain, World
 
@@ -124,9 +124,9 @@ GATES: Mapping[str, Callable[[Tool, tuple[int, int]], Tool]] = {
     "none": lambda tool, _: tool,
     "approval": lambda tool, _: approval_gate(tool),
     "review": lambda tool, _: review_edit_gate(tool),
-    "policy": lambda tool, code: guard(tool, CodeRules(code)),
-    "both": lambda tool, code: guard(review_edit_gate(tool), CodeRules(code)),
-    "inside": lambda tool, code: review_edit_gate(guard(tool, CodeRules(code))),
+    "policy": lambda tool, code: policy_gate(tool, CodeRules(code)),
+    "both": lambda tool, code: policy_gate(review_edit_gate(tool), CodeRules(code)),
+    "inside": lambda tool, code: review_edit_gate(policy_gate(tool, CodeRules(code))),
 }
 
 FILES = st.tuples(*[st.integers(0, len(RULINGS) - 1)] * 2)

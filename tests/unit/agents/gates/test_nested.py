@@ -48,9 +48,9 @@ from agents.core.errors import (
 from agents.core.interrupt import InterruptSignal, keep_waiting
 from agents.core.messages import user_message
 from agents.core.scope import current_address
+from agents.core.tools import CallText
 from agents.models import Turn, call, say
 from agents.tools import ToolSpec
-from agents.tools.base import CallText
 from tests.unit.agents.support import (
     Asker,
     Died,

@@ -13,9 +13,9 @@ from agents.core.codec import Json
 from agents.core.component.state import address_segment
 from agents.core.journal import Journal
 from agents.core.scope import RunContext, Scope, current_address, entered
-from agents.gates.answers import declined
 from agents.gates.base import CallGate
 from agents.gates.rulings import Around, Demands, GateState, agreed, all_lapsed, demands, inside
+from agents.gates.votes import declined
 from agents.policy import Allow, Deny
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain

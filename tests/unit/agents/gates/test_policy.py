@@ -17,9 +17,9 @@ from agents.core.component.state import get_resume_context
 from agents.core.errors import AgentChangedError, AgentConfigError, ToolError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
-from agents.gates import GateState, approval_gate, guard, policy_gate, review_edit_gate, tool
+from agents.gates import GateState, approval_gate, policy_gate, review_edit_gate, tool
+from agents.gates.approval import PolicyGate
 from agents.gates.complete import fill_arguments
-from agents.gates.policy import PolicyGate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
 from agents.tools import Tool, with_tags
@@ -302,8 +302,7 @@ async def test_d12_policy_gate_that_is_gone_refuses() -> None:
     assert pay.calls == []
 
 
-def test_wrapper_has_two_names() -> None:
-    assert guard is policy_gate
+def test_a_policys_gate_describes_calls_like_its_tool() -> None:
     made = policy_gate(Plain("pay"), Judge(Allow()), time_limit=1)
     assert isinstance(made, PolicyGate)
     assert made.time_limit == 1

@@ -14,8 +14,8 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.asking.answers import Expired
 from agents.core.messages import user_message
 from agents.core.observers import ToolOutcome
-from agents.gates.approval import approval_gate
-from agents.gates.policy import PolicyGate
+from agents.core.tools import Tool
+from agents.gates.approval import PolicyGate, approval_gate
 from agents.graph import NodeFailedError, NodeRefusedError, RetryPolicy, StateGraph, node_interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares.retry import ToolRetryMiddleware
@@ -23,7 +23,6 @@ from agents.models import ScriptedModel, Turn, call, say
 from agents.policy.base import Allow
 from agents.runner import Runner
 from agents.runs.document import ResumeParams
-from agents.tools.base import Tool
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.graph.support import Lab, State, chain
 from tests.unit.agents.policy.test_rules import Says

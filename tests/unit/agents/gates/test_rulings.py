@@ -18,7 +18,7 @@ from agents.core.errors import AgentConfigError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, StartingCall
-from agents.gates import approval_gate, guard, human_gate, review_edit_gate
+from agents.gates import approval_gate, human_gate, policy_gate, review_edit_gate
 from agents.gates.choice import choose_argument
 from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
@@ -69,7 +69,7 @@ def edited(info: CallInfo, x: int, **fields: Any) -> ReviewEditResult:
 )
 async def test_f1_edit_into_another_ruling_asks_its_people(big: Ask) -> None:
     pay = Plain("pay")
-    stage = staged(guard(pay, ByAmount({5: ANYBODY, 50000: big})))
+    stage = staged(policy_gate(pay, ByAmount({5: ANYBODY, 50000: big})))
     await stage.run()
     first = stage.asked.id
     assert await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA")) is None
@@ -90,7 +90,7 @@ async def test_f1_edit_into_another_ruling_asks_its_people(big: Ask) -> None:
 )
 async def test_edit_within_one_ruling_is_the_editors_approval(same: Ask) -> None:
     pay = Plain("pay")
-    stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: same})))
+    stage = staged(policy_gate(pay, ByAmount({5: ANYBODY, 6: same})))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     assert pay.calls == [{"x": 6}]
@@ -98,7 +98,7 @@ async def test_edit_within_one_ruling_is_the_editors_approval(same: Ask) -> None
 
 async def test_approval_under_the_new_ruling_runs_at_once() -> None:
     pay = Plain("pay")
-    stage = staged(guard(pay, ByAmount({5: ANYBODY, 50000: MIA})))
+    stage = staged(policy_gate(pay, ByAmount({5: ANYBODY, 50000: MIA})))
     await stage.run()
     info = stage.question(ReviewEditInfo)
     await stage.answer(edited(info, 50000, ruling=MIA.to_text(), by="UMIA", edited_by="UADA"))
@@ -107,7 +107,7 @@ async def test_approval_under_the_new_ruling_runs_at_once() -> None:
 
 async def test_approval_under_a_ruling_that_is_not_in_force_asks_anew() -> None:
     pay, policy = Plain("pay"), ByAmount({5: ANYBODY, 50000: replace(MIA, approvers=("USAM",))})
-    stage = staged(guard(pay, policy))
+    stage = staged(policy_gate(pay, policy))
     await stage.run()
     info = stage.question(ReviewEditInfo)
     await stage.answer(edited(info, 50000, ruling=MIA.to_text(), by="UMIA"))
@@ -116,7 +116,7 @@ async def test_approval_under_a_ruling_that_is_not_in_force_asks_anew() -> None:
 
 
 async def test_decision_is_bound_to_its_ruling() -> None:
-    stage = staged(guard(Plain("pay"), ByAmount({5: ANYBODY, 50000: MIA})))
+    stage = staged(policy_gate(Plain("pay"), ByAmount({5: ANYBODY, 50000: MIA})))
     await stage.run()
     info, before = stage.question(ReviewEditInfo), stage.asked.id
     wrong = replace(edited(info, 50000, ruling=MIA.to_text()), digest=info.digest_of({"x": 50000}))
@@ -128,7 +128,7 @@ async def test_decision_is_bound_to_its_ruling() -> None:
 
 async def test_edit_back_to_what_was_shown_is_no_approval_of_it() -> None:
     pay, dear = Plain("pay"), replace(MIA, kind="review")
-    stage = staged(guard(pay, ByAmount({5: dear, 6: ANYBODY})))
+    stage = staged(policy_gate(pay, ByAmount({5: dear, 6: ANYBODY})))
     await stage.run()
     info = stage.question(ReviewEditInfo)
     await stage.answer(edited(info, 5, ruling=ANYBODY.to_text(), by="UADA", edited_by="UADA"))
@@ -152,7 +152,7 @@ async def test_edit_that_the_tool_has_no_words_for_is_asked_about_and_runs() -> 
 
     for then, asks in ((MIA, True), (ANYBODY, False)):
         paid.clear()
-        stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: then})))
+        stage = staged(policy_gate(pay, ByAmount({5: ANYBODY, 6: then})))
         await stage.run()
         await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
         assert bool(paid) is not asks
@@ -165,7 +165,7 @@ async def test_edit_that_the_tool_has_no_words_for_is_asked_about_and_runs() -> 
 
 async def test_second_edit_starts_over() -> None:
     pay, review = Plain("pay"), replace(MIA, kind="review")
-    stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: ANYBODY, 50000: review})))
+    stage = staged(policy_gate(pay, ByAmount({5: ANYBODY, 6: ANYBODY, 50000: review})))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA"))
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UMIA"))
@@ -178,7 +178,7 @@ async def test_second_edit_starts_over() -> None:
 
 async def test_rules_that_change_after_the_edit_count() -> None:
     pay, policy = Plain("pay"), ByAmount({5: ANYBODY, 6: MIA})
-    stage = staged(guard(pay, policy))
+    stage = staged(policy_gate(pay, policy))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     policy.rulings = {6: Deny("not today")}
@@ -190,7 +190,7 @@ async def test_rules_that_change_after_the_edit_count() -> None:
 
 async def test_editors_can_be_excluded() -> None:
     pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
-    stage = staged(guard(pay, ByAmount({5: rule, 6: rule})))
+    stage = staged(policy_gate(pay, ByAmount({5: rule, 6: rule})))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     info = stage.question(ReviewEditInfo)
@@ -204,7 +204,7 @@ async def test_editors_can_be_excluded() -> None:
 
 async def test_excluded_are_all_who_edited() -> None:
     pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
-    stage = staged(guard(pay, ByAmount({5: rule, 6: rule, 7: rule})))
+    stage = staged(policy_gate(pay, ByAmount({5: rule, 6: rule, 7: rule})))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 7}, by="UBEN"))
@@ -226,7 +226,7 @@ async def test_excluded_editor_cannot_be_the_one_who_approved(
     by: str | None, editor: str | None, runs: bool
 ) -> None:
     pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
-    stage = staged(guard(pay, ByAmount({5: rule, 6: rule})))
+    stage = staged(policy_gate(pay, ByAmount({5: rule, 6: rule})))
     await stage.run()
     await stage.answer(edited(stage.question(ReviewEditInfo), 6, by=by, edited_by=editor))
     assert bool(pay.calls) is runs
@@ -234,7 +234,7 @@ async def test_excluded_editor_cannot_be_the_one_who_approved(
 
 async def test_excluded_editors_may_approve_what_nobody_edited() -> None:
     pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
-    stage = staged(guard(pay, ByAmount({5: rule})))
+    stage = staged(policy_gate(pay, ByAmount({5: rule})))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
     assert pay.calls == [{"x": 5}]
@@ -262,7 +262,7 @@ async def old_question(made: Tool, x: int = 5) -> Stage:
 
 
 async def test_old_question_is_answered_as_it_is_shown() -> None:
-    for make in (review_edit_gate, lambda one: guard(one, ByAmount({5: ANYBODY}))):
+    for make in (review_edit_gate, lambda one: policy_gate(one, ByAmount({5: ANYBODY}))):
         pay = Plain("pay")
         stage = await old_question(make(pay))
         await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
@@ -270,7 +270,10 @@ async def test_old_question_is_answered_as_it_is_shown() -> None:
 
 
 async def test_edit_of_an_old_question_asks_anew() -> None:
-    for make in (review_edit_gate, lambda one: guard(one, ByAmount({5: ANYBODY, 6: ANYBODY}))):
+    for make in (
+        review_edit_gate,
+        lambda one: policy_gate(one, ByAmount({5: ANYBODY, 6: ANYBODY})),
+    ):
         pay = Plain("pay")
         stage = await old_question(make(pay))
         await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
@@ -298,7 +301,7 @@ def test_digest_of_an_old_question_stays_what_it_was() -> None:
 # F6: nested gates.
 async def test_f6_two_gates_need_two_people() -> None:
     pay = Plain("pay")
-    stage = staged(guard(approval_gate(pay), ByAmount({5: MIA})))
+    stage = staged(policy_gate(approval_gate(pay), ByAmount({5: MIA})))
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     info, waits = stage.question(ApprovalInfo), stage.asked.id
@@ -364,7 +367,7 @@ def numbered(pay: Plain) -> Tool:
 
 async def test_edit_inside_asks_the_people_outside_about_what_runs_now() -> None:
     pay = Plain("pay")
-    stage = staged(guard(review_edit_gate(pay), ByAmount({5: MIA, 6: MIA})))
+    stage = staged(policy_gate(review_edit_gate(pay), ByAmount({5: MIA, 6: MIA})))
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UBEN"))
@@ -379,8 +382,8 @@ async def test_edit_inside_asks_the_people_outside_about_what_runs_now() -> None
 
 async def test_edit_inside_is_agreed_to_by_those_who_had_agreed_outside() -> None:
     pay = Plain("pay")
-    inner = guard(pay, ByAmount({5: ANYBODY, 6: Allow()}))
-    stage = staged(guard(inner, ByAmount({5: MIA, 6: MIA})))
+    inner = policy_gate(pay, ByAmount({5: ANYBODY, 6: Allow()}))
+    stage = staged(policy_gate(inner, ByAmount({5: MIA, 6: MIA})))
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     info = stage.question(ReviewEditInfo)
@@ -390,7 +393,7 @@ async def test_edit_inside_is_agreed_to_by_those_who_had_agreed_outside() -> Non
 
 async def test_edit_inside_asks_people_of_a_policy_that_had_allowed_it() -> None:
     pay = Plain("pay")
-    stage = staged(guard(review_edit_gate(pay), ByAmount({5: Allow(), 50000: MIA})))
+    stage = staged(policy_gate(review_edit_gate(pay), ByAmount({5: Allow(), 50000: MIA})))
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA"))
     assert pay.calls == []
@@ -451,7 +454,7 @@ class Watchman:
 
 async def test_f7_lapsed_decision_starts_nothing_and_people_are_asked_anew() -> None:
     pay, watch = Plain("pay"), Watchman(["it is too old"])
-    stage = staged(guard(pay, ByAmount({5: MIA})))
+    stage = staged(policy_gate(pay, ByAmount({5: MIA})))
     stage.before_start = watch
     await stage.run()
     first = stage.asked.id
@@ -471,7 +474,7 @@ async def test_f7_lapsed_decision_starts_nothing_and_people_are_asked_anew() -> 
 
 async def test_f7_all_gates_ask_anew() -> None:
     pay, watch = Plain("pay"), Watchman(["too old"])
-    stage = staged(guard(approval_gate(pay), ByAmount({5: MIA})))
+    stage = staged(policy_gate(approval_gate(pay), ByAmount({5: MIA})))
     stage.before_start = watch
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
@@ -488,7 +491,7 @@ async def test_f7_all_gates_ask_anew() -> None:
 
 async def test_f7_gate_that_asked_nobody_asks_for_the_one_around_it() -> None:
     pay, watch = Plain("pay"), Watchman(["too old"])
-    stage = staged(approval_gate(guard(pay, ByAmount({5: Allow()}))))
+    stage = staged(approval_gate(policy_gate(pay, ByAmount({5: Allow()}))))
     stage.before_start = watch
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
@@ -500,7 +503,7 @@ async def test_f7_gate_that_asked_nobody_asks_for_the_one_around_it() -> None:
 async def test_f7_rules_of_today_count_for_a_lapsed_decision() -> None:
     for now, runs in ((Deny("no more"), False), (Allow(), True)):
         pay, policy = Plain("pay"), ByAmount({5: MIA})
-        stage = staged(guard(pay, policy))
+        stage = staged(policy_gate(pay, policy))
         stage.before_start = Watchman(["too old"])
         await stage.run()
         policy.rulings = {5: now}
@@ -513,7 +516,7 @@ async def test_f7_rules_of_today_count_for_a_lapsed_decision() -> None:
 
 async def test_call_that_nobody_was_asked_about_has_no_decisions() -> None:
     pay, watch = Plain("pay"), Watchman()
-    stage = staged(guard(pay, ByAmount({5: Allow()})))
+    stage = staged(policy_gate(pay, ByAmount({5: Allow()})))
     stage.before_start = watch
     await stage.run()
     assert pay.calls == [{"x": 5}]
@@ -530,7 +533,7 @@ async def test_call_that_nobody_was_asked_about_has_no_decisions() -> None:
 
 async def test_f7_lapse_of_an_edited_call_asks_about_what_was_edited() -> None:
     pay, watch = Plain("pay"), Watchman(["too old"])
-    stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: ANYBODY})))
+    stage = staged(policy_gate(pay, ByAmount({5: ANYBODY, 6: ANYBODY})))
     stage.before_start = watch
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
@@ -551,7 +554,7 @@ async def test_i5_call_that_goes_on_after_a_question_is_not_begun_anew() -> None
             interrupt("how?")
         return "paid"
 
-    for make in (approval_gate, lambda one: guard(one, ByAmount({5: MIA}))):
+    for make in (approval_gate, lambda one: policy_gate(one, ByAmount({5: MIA}))):
         began.clear()
         watch = Watchman()
         stage = staged(make(tool(name="pay")(pay)))

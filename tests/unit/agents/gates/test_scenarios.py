@@ -33,11 +33,11 @@ from agents.gates import (
     choose_argument,
     fill_arguments,
     follow_up_tool,
-    guard,
     human_gate,
+    policy_gate,
     review_edit_gate,
 )
-from agents.middlewares.safe import ToolErrorHandler
+from agents.middlewares.tools import ToolErrorHandler
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.runner import Runner
@@ -67,7 +67,7 @@ class Strict(Plain):
 GATES: dict[str, Callable[[Tool], Tool]] = {
     "approval": approval_gate,
     "review": review_edit_gate,
-    "policy": lambda tool: guard(tool, AlwaysAsk()),
+    "policy": lambda tool: policy_gate(tool, AlwaysAsk()),
     "human": lambda tool: human_gate(tool, HumanInterruptConfig()),
     "choice": lambda tool: choose_argument(
         tool, parameter="x", options=[Choice(id="a", label="A", value=1)]

@@ -10,7 +10,7 @@ from agents.core.asking.answers import ApprovalResult, InDoubtResult, ReviewEdit
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import decode, encode
 from agents.core.errors import AgentConfigError
-from agents.gates import approval_gate, guard, review_edit_gate
+from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.gates.decorator import tool
 from agents.gates.human import HumanResponse
 from agents.policy import AllowList, Ask
@@ -64,7 +64,7 @@ async def test_an_editor_among_the_voters_of_an_edit_does_not_count_where_it_is_
     voters: tuple[str, ...], runs: bool
 ) -> None:
     pay = Plain("pay")
-    stage = Stage(guard(pay, ByAmount({5: NOT_THE_EDITOR, 6: NOT_THE_EDITOR})), {"x": 5})
+    stage = Stage(policy_gate(pay, ByAmount({5: NOT_THE_EDITOR, 6: NOT_THE_EDITOR})), {"x": 5})
     assert await stage.run() is None
     edit = replace(stage.question(ReviewEditInfo).edit({"x": 6}), edited_by="UADA", voters=voters)
     await stage.answer(edit)
@@ -103,7 +103,7 @@ def test_what_is_bound_stands_for_the_whole_ruling_and_the_terms_are_not_in_it()
 
 async def test_terms_are_frozen_with_the_question() -> None:
     ask = Ask(rule="big", terms='{"a":1}', bound="d1")
-    stage = Stage(guard(Plain("pay"), ByAmount({5: ask})), {"x": 5})
+    stage = Stage(policy_gate(Plain("pay"), ByAmount({5: ask})), {"x": 5})
     assert await stage.run() is None
     assert stage.question(ApprovalInfo).terms == '{"a":1}'
 
@@ -115,7 +115,7 @@ async def test_a_policy_is_told_the_risk_of_a_tool() -> None:
 
     assert wipe.definition.risk == "critical"
     assert Plain("pay").definition.risk == "medium"
-    assert guard(wipe, AllowList(["wipe"])).definition.risk == "critical"
+    assert policy_gate(wipe, AllowList(["wipe"])).definition.risk == "critical"
 
 
 def test_a_risk_that_does_not_exist_is_refused() -> None:

@@ -15,13 +15,14 @@ from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import ToolError
 from agents.core.scope import AskAgain, StartingCall
-from agents.gates import approval_gate, guard, human_gate, review_edit_gate
+from agents.gates import approval_gate, human_gate, policy_gate, review_edit_gate
+from agents.gates.approval import PolicyGate
 from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
-from agents.gates.policy import PolicyGate
 from agents.gates.questions import ParametersInfo
-from agents.gates.rulings import GateState, Vote
+from agents.gates.rulings import GateState
+from agents.gates.votes import Vote
 from agents.policy import Allow, Ask, PolicyCall, Ruling
 from agents.tools import Tool
 from tests.unit.agents.stage import Stage
@@ -108,7 +109,7 @@ async def test_an_edit_that_was_approved_outside_counts_when_an_argument_is_fill
 
 async def test_edit_by_nobody_in_particular_is_asked_about_again_and_then_runs() -> None:
     pay = Plain("pay")
-    stage = await asked(guard(pay, ByAmount({5: NOT_THE_EDITOR, 6: NOT_THE_EDITOR})))
+    stage = await asked(policy_gate(pay, ByAmount({5: NOT_THE_EDITOR, 6: NOT_THE_EDITOR})))
     assert await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6})) is None
     assert pay.calls == []
     assert isinstance(await stage.answer(stage.question(ReviewEditInfo).accept()), ToolReturn)
@@ -117,7 +118,7 @@ async def test_edit_by_nobody_in_particular_is_asked_about_again_and_then_runs()
 
 async def test_two_who_are_not_named_are_not_taken_for_one() -> None:
     pay = Plain("pay")
-    stage = await asked(guard(review_edit_gate(pay), ByAmount({5: MIA, 6: MIA})))
+    stage = await asked(policy_gate(review_edit_gate(pay), ByAmount({5: MIA, 6: MIA})))
     await stage.answer(stage.question(ApprovalInfo).approve())
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}))
     assert pay.calls == []
@@ -146,7 +147,7 @@ async def test_f6_who_agreed_outside_does_not_decide_for_a_gate_that_asks_later(
 
 async def test_asked_again_about_the_same_call_it_names_who_agreed_around_it() -> None:
     pay, dear = Plain("pay"), replace(MIA, kind="review")
-    stage = await asked(approval_gate(guard(pay, ByAmount({5: dear, 6: ANYBODY}))))
+    stage = await asked(approval_gate(policy_gate(pay, ByAmount({5: dear, 6: ANYBODY}))))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UBEN"))
     info = stage.question(ReviewEditInfo)
     other = ReviewEditResult(
@@ -170,7 +171,7 @@ async def test_f7_decisions_on_what_was_edited_away_do_not_start_the_call() -> N
         return {}
 
     pay = Plain("pay")
-    stage = await asked(guard(pay, ByAmount(dict.fromkeys((5, 6, 7), NOT_THE_EDITOR))))
+    stage = await asked(policy_gate(pay, ByAmount(dict.fromkeys((5, 6, 7), NOT_THE_EDITOR))))
     stage.before_start = watch
     ids = [stage.asked.id]
     for x in (6, 7):
@@ -205,7 +206,7 @@ async def test_a_policy_sees_the_call_as_it_is_and_cannot_change_it() -> None:
         return "paid"
 
     policy = Curious([])
-    guarded = guard(pay, policy)
+    guarded = policy_gate(pay, policy)
 
     async def by_hand(_: AgentInput) -> AsyncIterator[AgentEvent]:
         with address_segment("node", "till", "n1"), address_segment("tool", "pay", "c1"):
@@ -258,7 +259,7 @@ async def test_f7_lapse_after_a_second_approval_still_shows_the_first_call() -> 
         return AskAgain(reasons.pop()) if reasons else {}
 
     pay = Plain("pay")
-    stage = await asked(guard(pay, ByAmount({5: ANYBODY, 6: MIA})))
+    stage = await asked(policy_gate(pay, ByAmount({5: ANYBODY, 6: MIA})))
     stage.before_start = watch
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
@@ -287,7 +288,7 @@ async def test_nobody_is_asked_about_a_new_call_that_the_tool_has_no_words_for()
 async def test_a_question_of_a_gate_that_is_gone_runs_nothing() -> None:
     pay = Plain("pay")
     inner = review_edit_gate(pay)
-    stage = await asked(guard(inner, ByAmount({5: MIA, 6: MIA})))
+    stage = await asked(policy_gate(inner, ByAmount({5: MIA, 6: MIA})))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UBEN"))
     answer = stage.question(ApprovalInfo).approve(by="UMIA")
@@ -311,7 +312,7 @@ async def test_what_is_declared_secret_is_noted_with_the_start() -> None:
             return "paid"
 
         policy = Changing([MIA, Allow()])
-        stage = await asked(guard(pay, policy), {"pin": "1234"})
+        stage = await asked(policy_gate(pay, policy), {"pin": "1234"})
         stage.before_start = watch
         await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
         noted = stage.journals[-1].started("agent:A;tool:pay:c1")

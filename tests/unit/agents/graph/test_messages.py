@@ -29,6 +29,7 @@ from agents import (
 from agents.agent import ToolEvent
 from agents.core.codec import decode, encode
 from agents.core.errors import AgentChangedError, DuplicateNameError
+from agents.core.tools import Tool
 from agents.graph import (
     END,
     START,
@@ -42,7 +43,6 @@ from agents.graph import (
     tools_condition,
 )
 from agents.models import ScriptedModel, Turn, call, say
-from agents.tools.base import Tool
 from tests.unit.agents.support import Plain
 
 

@@ -7,7 +7,7 @@ import pytest
 from agents import ChatModelAgent, ScriptedModel, approval_gate
 from agents.middlewares.gates import approval_middleware
 from agents.middlewares.retry import ToolRetryMiddleware
-from agents.middlewares.safe import ToolErrorHandler
+from agents.middlewares.tools import ToolErrorHandler
 from agents.models import call, say
 from agents.runs.topology import Component
 from agents.workflows.agenttool import AgentTool

@@ -41,11 +41,10 @@ from agents.core.errors import (
 )
 from agents.core.interrupt import InterruptSignal
 from agents.core.messages import user_message
+from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.history import HistoryProcessor
-from agents.middlewares.wrapper import ToolWrapper
 from agents.models import call, say
-from agents.tools.base import Tool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 

@@ -29,13 +29,13 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError, ResumeError
 from agents.core.interrupt import InterruptSignal
+from agents.core.tools import Tool
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import approval_middleware, review_middleware
 from agents.middlewares.retry import ToolRetryMiddleware
-from agents.middlewares.safe import ToolErrorHandler
+from agents.middlewares.tools import ToolErrorHandler
 from agents.models import call, say
 from agents.tools import stream_text
-from agents.tools.base import Tool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, no, yes
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import InterruptSignal
 from agents.core.pending import InterruptNode
+from agents.core.tools import ToolSpec
 from agents.policy import (
     Allow,
     AllowList,
@@ -32,8 +32,7 @@ from agents.policy import (
     ruling_of,
     strictest,
 )
-from agents.policy.base import people_of
-from agents.policy.checks import has_path
+from agents.policy.checks import has_path, people_of
 
 CALL = PolicyCall(tool="pay", arguments={"euros": 5})
 
@@ -120,13 +119,8 @@ def test_rules_in_first_of_have_names_of_their_own() -> None:
         all_of(first_of(ADA), ADA)
 
 
-@dataclass(frozen=True)
-class Known:
-    """A tool, as far as a policy has to know it."""
-
-    name: str
-    schema: Mapping[str, Json]
-    tags: tuple[str, ...] = ()
+def known(name: str, schema: Mapping[str, Json], tags: tuple[str, ...] = ()) -> ToolSpec:
+    return ToolSpec(name=name, description="", schema=schema, tags=tags)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +136,7 @@ def test_a_misspelled_argument_is_answered_with_those_there_are(
 ) -> None:
     rule = Rule(tool="pay", when=(Condition("euro", "equals", 1),), then=Deny())
     with pytest.raises(AgentConfigError, match=f"its arguments are: {fields}\\. Name in"):
-        rule.check_tool(Known("pay", schema))
+        rule.check_tool(known("pay", schema))
 
 
 TEXT: Json = {"type": "object", "properties": {"text": {"type": "string"}}}

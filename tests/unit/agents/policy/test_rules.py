@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import get_args
 
@@ -15,6 +14,7 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import InterruptSignal
 from agents.core.pending import InterruptNode
+from agents.core.tools import ToolSpec
 from agents.policy import (
     Allow,
     AllowList,
@@ -514,13 +514,8 @@ async def test_f1_strictest_denies_two_rules_of_one_name() -> None:
     assert strictest([one, other]) == Deny("several rules that ask share a name: r and r")
 
 
-@dataclass(frozen=True)
-class Known:
-    """A tool, as far as a policy has to know it."""
-
-    name: str
-    schema: Mapping[str, Json]
-    tags: tuple[str, ...] = ()
+def known(name: str, schema: Mapping[str, Json], tags: tuple[str, ...] = ()) -> ToolSpec:
+    return ToolSpec(name=name, description="", schema=schema, tags=tags)
 
 
 ITEM: dict[str, Json] = {"type": "object", "properties": {"price": {"type": "number"}}}
@@ -568,7 +563,7 @@ def test_f11_misspelled_argument_is_a_mistake(path: str, exists: bool) -> None:
     policy = RulePolicy(
         rules=(Rule(when=(Condition(path, "equals", 1),), then=Deny()),), default=Deny()
     )
-    tool = Known("pay", SCHEMA)
+    tool = known("pay", SCHEMA)
     for one in (policy, all_of(policy), first_of(policy)):
         if exists:
             check_tool(one, tool)
@@ -578,13 +573,13 @@ def test_f11_misspelled_argument_is_a_mistake(path: str, exists: bool) -> None:
 
 
 def test_f11_arguments_are_those_of_each_tool_that_a_rule_is_about() -> None:
-    check_tool(RULES, Known("pay", SCHEMA, ("money",)))
-    check_tool(RULES, Known("look", {}))
-    check_tool(Says(Allow()), Known("look", {}))
+    check_tool(RULES, known("pay", SCHEMA, ("money",)))
+    check_tool(RULES, known("look", {}))
+    check_tool(Says(Allow()), known("look", {}))
     with pytest.raises(AgentConfigError, match="the tag 'money', and the tool does not have it"):
-        check_tool(RULES, Known("pay", SCHEMA, ("mony",)))
+        check_tool(RULES, known("pay", SCHEMA, ("mony",)))
     with pytest.raises(AgentConfigError, match="its arguments are: none"):
-        check_tool(RULES, Known("pay", {"properties": {}}, ("money",)))
+        check_tool(RULES, known("pay", {"properties": {}}, ("money",)))
 
 
 def test_f11_misspelled_tag_is_a_mistake() -> None:

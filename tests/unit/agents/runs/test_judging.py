@@ -22,7 +22,7 @@ from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.codec import Json
 from agents.core.errors import InvalidArgumentsError
 from agents.core.scope import AskAgain, StartingCall
-from agents.gates import approval_gate, guard, review_edit_gate
+from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.gates.rulings import Judgement
 from agents.graph import END, START, StateGraph
 from agents.graph.agent import GraphAgent
@@ -63,7 +63,7 @@ async def judged(world: World, **arguments: Json) -> Judgement | None:
 
 
 async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
-    world = a_world(guard(pay, LIMITS))
+    world = a_world(policy_gate(pay, LIMITS))
     await world.run()
     before = await world.pending()
     assert await judged(world, x=5) == Judgement(arguments={"x": 5})
@@ -90,7 +90,7 @@ async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
 
 
 async def test_what_is_told_is_what_the_gate_will_say() -> None:
-    world = a_world(guard(pay, LIMITS))
+    world = a_world(policy_gate(pay, LIMITS))
     await world.run()
     (waiting,) = await world.pending()
     told = await judged(world, x=500)
@@ -104,7 +104,7 @@ async def test_what_is_told_is_what_the_gate_will_say() -> None:
 
 
 async def test_gates_around_are_asked_too() -> None:
-    world = a_world(guard(review_edit_gate(pay), LIMITS), 5)
+    world = a_world(policy_gate(review_edit_gate(pay), LIMITS), 5)
     await world.run()
     told = await judged(world, x=5000)
     assert told is not None
@@ -113,7 +113,7 @@ async def test_gates_around_are_asked_too() -> None:
     assert told is not None
     assert told.info is not None
     assert told.info.rule == "always"
-    world = a_world(guard(retry_tools_around(review_edit_gate(pay)), LIMITS), 5)
+    world = a_world(policy_gate(retry_tools_around(review_edit_gate(pay)), LIMITS), 5)
     await world.run()
     assert (await judged(world, x=5000)) is not None
 
@@ -123,7 +123,7 @@ def retry_tools_around(made: Tool) -> Tool:
 
 
 async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> None:
-    world = a_world(guard(review_edit_gate(pay), LIMITS), 500)
+    world = a_world(policy_gate(review_edit_gate(pay), LIMITS), 500)
     await world.run()
     (first,) = await world.pending()
     assert isinstance(first.info, ApprovalInfo)
@@ -153,7 +153,7 @@ async def test_agents_in_tools_and_middlewares_are_found() -> None:
 
 
 async def test_arguments_that_do_not_fit_are_refused() -> None:
-    world = a_world(guard(pay, LIMITS))
+    world = a_world(policy_gate(pay, LIMITS))
     await world.run()
     with pytest.raises(InvalidArgumentsError):
         await judged(world, x="many")
@@ -165,7 +165,7 @@ async def test_policy_that_writes_changes_nothing() -> None:
             call.arguments["x"] = 0  # type: ignore[index]
             return Ask(kind="review", rule="r")
 
-    world = a_world(guard(pay, Writes()))
+    world = a_world(policy_gate(pay, Writes()))
     await world.run(session_values={"a": [1]})
     told = await judged(world, x=7)
     assert told is not None
@@ -198,7 +198,7 @@ async def test_call_behind_code_that_does_not_say_what_it_is_is_not_judged() -> 
     clerk = ChatModelAgent(
         name="clerk",
         model=ScriptedModel([call("pay", {"x": 50}, id="c1")]),
-        tools=[guard(pay, LIMITS)],
+        tools=[policy_gate(pay, LIMITS)],
     )
 
     class Hides:
@@ -224,7 +224,7 @@ async def test_gate_that_is_gone_is_not_judged() -> None:
 
 
 async def test_run_that_has_ended_is_not_judged() -> None:
-    world = a_world(guard(pay, LIMITS))
+    world = a_world(policy_gate(pay, LIMITS))
     await world.run()
     (waiting,) = await world.pending()
     assert isinstance(waiting.info, ReviewEditInfo)
@@ -253,7 +253,7 @@ async def test_people_whose_decision_has_lapsed_are_asked_whatever_they_agreed_t
     async def watch(_: StartingCall) -> AskAgain:
         return AskAgain("too old")
 
-    world = a_world(approval_gate(guard(pay, LIMITS)), 5)
+    world = a_world(approval_gate(policy_gate(pay, LIMITS)), 5)
     world.before_start = watch
     await world.run()
     (first,) = await world.pending()

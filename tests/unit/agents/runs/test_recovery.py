@@ -31,9 +31,9 @@ from agents.core.errors import (
     ModelError,
 )
 from agents.core.scope import AskAgain, StartingCall
+from agents.core.tools import CallText
 from agents.models import call, say
 from agents.tools import mark_started
-from agents.tools.base import CallText
 from tests.unit.agents.support import (
     Died,
     Plain,

@@ -16,7 +16,7 @@ from agents.core.component.state import address_segment
 from agents.core.errors import AgentChangedError, DuplicateNameError
 from agents.core.interrupt import InterruptSignal, composite_interrupt, interrupt
 from agents.core.pending import InterruptNode
-from agents.gates import approval_gate, guard, review_edit_gate
+from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.graph import START, CompiledGraph, GraphAgent, StateGraph, ToolsNode, graph_tool
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares import ToolRetryMiddleware, policy_middleware
@@ -296,20 +296,20 @@ def begin() -> dict[str, object]:
 
 
 def in_a_graph() -> Agent:
-    inner = graph_of(ToolsNode([guard(Plain("pay"), asking("U1"))]))
+    inner = graph_of(ToolsNode([policy_gate(Plain("pay"), asking("U1"))]))
     return GraphAgent(graph_of(inner), "G")
 
 
 @pytest.mark.parametrize(
     "agent",
     [
-        clerk(guard(Plain("pay"), asking("U1"))),
+        clerk(policy_gate(Plain("pay"), asking("U1"))),
         clerk(Plain("pay"), middlewares=[policy_middleware(asking("U1"))]),
         clerk(Plain("pay"), middlewares=[ToolRetryMiddleware(), policy_middleware(asking("U1"))]),
-        clerk(approval_gate(with_tags(guard(Plain("pay"), asking("U1")), "money"))),
-        SequentialAgent(name="S", agents=[clerk(guard(Plain("pay"), asking("U1")))]),
+        clerk(approval_gate(with_tags(policy_gate(Plain("pay"), asking("U1")), "money"))),
+        SequentialAgent(name="S", agents=[clerk(policy_gate(Plain("pay"), asking("U1")))]),
         in_a_graph(),
-        clerk(graph_tool(graph_of(ToolsNode([guard(Plain("pay"), asking("U1"))])), begin)),
+        clerk(graph_tool(graph_of(ToolsNode([policy_gate(Plain("pay"), asking("U1"))])), begin)),
     ],
     ids=["tool", "middleware", "behind another", "tagged", "sequence", "graph", "graph tool"],
 )

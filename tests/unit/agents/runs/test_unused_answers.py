@@ -35,9 +35,9 @@ from agents.core.component.state import interrupt_info
 from agents.core.errors import AgentChangedError, ResumeError, UnusedAnswerError
 from agents.core.interrupt import InterruptSignal
 from agents.core.kinds import fits
+from agents.core.tools import Tool
 from agents.graph import START, GraphAgent, StateGraph, graph_tool
 from agents.models import call, say
-from agents.tools.base import Tool
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, follow, yes

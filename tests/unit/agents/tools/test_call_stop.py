@@ -27,12 +27,12 @@ from agents.core.journal import Journal
 from agents.core.messages import PlannedCall
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import RunContext, Scope, entered
+from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.runs.document import ResumeParams
-from agents.tools.base import Tool
 from agents.tools.call import execute
 from agents.tools.starting import mark_started
 from agents.workflows.agenttool import AgentTool

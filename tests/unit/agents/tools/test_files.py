@@ -18,10 +18,10 @@ from agents.agent import ToolEvent
 from agents.core.calls import MAX_FILE_BYTES, File, ToolReturn, dump_files, load_files
 from agents.core.errors import CheckpointDecodeError, ToolError
 from agents.core.observers import ToolOutcome
+from agents.core.tools import Tool
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.models import call, say
-from agents.tools.base import Tool
 from tests.unit.agents.support import Died, Plain, World, yes
 
 PICTURE = BinaryContent(data=b"\x89PNG\xff\x00", media_type="image/png")

@@ -23,7 +23,7 @@ from agents import ApprovalInfo, ReviewEditInfo, Tool, approval_gate, review_edi
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.observers import ToolOutcome
-from agents.middlewares.wrapper import ToolWrapper
+from agents.core.tools import ToolWrapper
 from agents.models import Turn, call, say
 from tests.unit.agents.support import World, brief, contexts, yes
 

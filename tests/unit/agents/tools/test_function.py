@@ -16,9 +16,9 @@ from agents.core.errors import AgentConfigError, InvalidArgumentsError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
+from agents.core.tools import Tool
 from agents.gates.approval import Gate
 from agents.gates.decorator import tool
-from agents.tools.base import Tool
 from agents.tools.function import FunctionTool, result_text
 from tests.unit.agents.stage import Stage
 

@@ -10,7 +10,7 @@ import pytest
 
 from agents import AgentConfigError, tool
 from agents.core.codec import Json
-from agents.tools.base import Tool
+from agents.core.tools import Tool
 from agents.tools.several import SeveralText, describer_in
 
 CALLS: list[Mapping[str, Json]] = [

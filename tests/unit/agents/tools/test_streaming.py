@@ -20,11 +20,11 @@ from agents.core.errors import CheckpointConflictError, RunCancelledError, ToolE
 from agents.core.interrupt import interrupt, stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
+from agents.core.tools import Tool
 from agents.gates.approval import review_edit_gate
 from agents.gates.decorator import tool
 from agents.models import call, say
 from agents.runs.document import ResumeParams
-from agents.tools.base import Tool
 from agents.tools.function import _AHEAD, _pieces
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

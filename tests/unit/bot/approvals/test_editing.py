@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
-from agents.gates import guard
+from agents.gates import policy_gate
 from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
@@ -52,7 +52,7 @@ def paying() -> Callable[[ScriptedModel], Agent]:
         RAN.append(amount)
         return "paid"
 
-    return lambda model: ChatModelAgent(name="A", model=model, tools=[guard(pay, LIMITS)])
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[policy_gate(pay, LIMITS)])
 
 
 class Room:

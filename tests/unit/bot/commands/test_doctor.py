@@ -11,7 +11,7 @@ from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, approval_gate, tool
 from agents.core.errors import ModelError, ModelRefusedError
-from agents.gates import guard
+from agents.gates import policy_gate
 from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
 from agents.workflows import AgentTool
 from bot.commands.database import EMBEDDED, SHARED, remedy_for
@@ -480,7 +480,7 @@ def policed(*names: str) -> Callable[[str, Model], Mapping[str, Agent]]:
     both = all_of(asking, first_of(AllowList(["pay"])))
 
     def load(_: str, model: Model) -> Mapping[str, Agent]:
-        inner = ChatModelAgent(name="B", model=model, tools=[approval_gate(guard(pay, both))])
+        inner = ChatModelAgent(name="B", model=model, tools=[approval_gate(policy_gate(pay, both))])
         return {"*": ChatModelAgent(name="A", model=model, tools=[AgentTool(inner)])}
 
     return load

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
-from agents.gates import guard
+from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
 from bot.approvals.editing import Edits
@@ -54,7 +54,7 @@ def asking(*names: str) -> Callable[[ScriptedModel], Agent]:
         raise AssertionError("nobody agreed")
 
     policy = RulePolicy(rules=(Rule(then=Ask(approvers=names)),), default=Ask(rule="other"))
-    return lambda model: ChatModelAgent(name="A", model=model, tools=[guard(pay, policy)])
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[policy_gate(pay, policy)])
 
 
 NAMED: list[tuple[tuple[str, ...], str]] = [

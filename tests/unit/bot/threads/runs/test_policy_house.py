@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from agents.policy.house import PatientPolicy
 from bot.policy.terms import Group, Rotation, Terms
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
 from storage.records import AuditEntry, Thread
@@ -56,7 +55,6 @@ async def test_a_start_waits_as_the_application_says(storage: SqliteStorage) -> 
         return tries < 2
 
     patient = replace(house, patience=twice)
-    assert isinstance(patient, PatientPolicy)
     assert [await patient.wait(("i1",), tries) for tries in range(3)] == [True, True, False]
 
 

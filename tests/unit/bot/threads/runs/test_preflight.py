@@ -14,7 +14,7 @@ import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.core.scope import AskAgain, StartingCall
-from agents.gates import approval_gate, guard
+from agents.gates import approval_gate, policy_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
 from bot.approvals.execution import Run, RunState, run_of
@@ -48,7 +48,7 @@ def paying(policy: Policy, *, dies: bool = False) -> Callable[[ScriptedModel], A
             raise KilledError
         return "paid"
 
-    return lambda model: ChatModelAgent(name="A", model=model, tools=[guard(pay, policy)])
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[policy_gate(pay, policy)])
 
 
 async def in_doubt(storage: SqliteStorage, policy: Policy, decider: str = "") -> Office:
@@ -98,7 +98,9 @@ async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
             """Pay."""
             raise KilledError
 
-        return ChatModelAgent(name="A", model=model, tools=[guard(approval_gate(pay), BEN_DECIDES)])
+        return ChatModelAgent(
+            name="A", model=model, tools=[policy_gate(approval_gate(pay), BEN_DECIDES)]
+        )
 
     first = Office(storage, [PAY], make_agent=lambda model: make(model, dies=True))
     await first.hear(ASK)

@@ -1,8 +1,8 @@
-"""The port of a tool, its definition, and its description of a call for people."""
+"""The port of a tool, its definition, its description of a call, and the base of wrappers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -98,3 +98,46 @@ class Tool(Protocol):
             InterruptSignal: The tool asks people. Do not catch it.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWrapper:
+    """A tool around another tool. It delegates everything; override what differs.
+
+    Attributes:
+        tool: The wrapped tool.
+    """
+
+    tool: Tool
+
+    @property
+    def definition(self) -> ToolSpec:
+        """Return the wrapped tool's definition; see `Tool.definition`."""
+        return self.tool.definition
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Validate arguments; see `Tool.validate`."""
+        return self.tool.validate(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Describe a call for people; see `Tool.describe`."""
+        return self.tool.describe(arguments)
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        """Run the tool; see `Tool.call`."""
+        return await self.tool.call(arguments)
+
+    def components(self) -> Mapping[tuple[str, str], object]:
+        """Return the parts of the innermost tool, such as an agent."""
+        *_, inner = layers_of(self.tool)
+        found: Mapping[tuple[str, str], object] = (
+            inner.components() if hasattr(inner, "components") else {}
+        )
+        return found
+
+
+def layers_of(tool: object) -> Iterator[object]:
+    """Yield a tool and all that it wraps, outermost first."""
+    while tool is not None:
+        yield tool
+        tool = getattr(tool, "tool", None)
