@@ -75,15 +75,6 @@ class MemoryCheckpointStore:
         self._kept[checkpoint_id] = _Kept(kept.data, pending, version, version, changes=changes)
         return version
 
-    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        """Release a claimed checkpoint."""
-        entry = self._expect(checkpoint_id, expected_version)
-        if entry.status is not CheckpointStatus.RUNNING:
-            raise CheckpointConflictError(checkpoint_id, "it is not running")
-        entry.status, entry.claim = CheckpointStatus.PENDING, ""
-        entry.version += 1
-        return entry.version
-
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         """Return the first ids with a prefix and after another id, sorted."""
         found = sorted(one for one in self._kept if one.startswith(prefix) and one > after)

@@ -147,23 +147,7 @@ class AmendingStore(CheckpointStore, Protocol):
 
 @runtime_checkable
 class GraphThreadStore(CheckpointStore, Protocol):
-    """A store for graphs: can also list, release and delete threads.
-
-    Optional: a graph whose store lacks any of these methods writes the whole document per answer.
-    """
-
-    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        """Release a claimed checkpoint. Its status becomes `pending`, its claim empty.
-
-        Document and journal stay the same.
-
-        Returns:
-            The new version, one higher; `base` does not change.
-
-        Raises:
-            CheckpointConflictError: It is not running, or another process wrote first.
-        """
-        ...
+    """A store for graphs: can also list and delete threads."""
 
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         """Return ids with this prefix that sort after `after`, in ascending order."""

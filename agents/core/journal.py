@@ -51,19 +51,17 @@ class Journal:
         checkpoint_id: Id of the run.
         base: Version of the document that the journal belongs to; 0 if no document exists.
         entries: Existing entries that still count.
-        offset: Number of earlier entries that no longer count.
         every_step: Whether model answers and results of tools without a gate are stored, too.
         recorder: Called for approved work, before it starts and after it is stored.
     """
 
-    def __init__(  # noqa: PLR0913 - two by position, the rest by keyword
+    def __init__(
         self,
         store: CheckpointStore | None,
         checkpoint_id: str,
         *,
         base: int = 0,
         entries: Sequence[str] = (),
-        offset: int = 0,
         every_step: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
@@ -72,7 +70,7 @@ class Journal:
         self._recorder = recorder
         self._checkpoint_id = checkpoint_id
         self._base = base
-        self._index = self._offset = offset
+        self._index = 0
         self._known: dict[tuple[str, str], dict[str, Json]] = {}
         self._started: dict[str, dict[str, Json]] = {}
         self._kept: dict[tuple[str, str], object] = {}
@@ -86,7 +84,7 @@ class Journal:
     @property
     def has_entries(self) -> bool:
         """Whether the journal has any entry since the document was written."""
-        return self._index > self._offset
+        return self._index > 0
 
     @property
     def is_from_before(self) -> bool:

@@ -64,6 +64,10 @@ class Command:
         """The targets of `goto` as a tuple."""
         return (self.goto,) if isinstance(self.goto, str | Send) else tuple(self.goto)
 
+    def plain(self) -> Command:
+        """Return the same command in a form that can be stored."""
+        return Command(goto=self.targets, update=dict(self.update))
+
 
 @register("countersign.graph_state_update/1")
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from agents.core.errors import (
 from agents.core.journal import RECOVERED
 from agents.core.outlet import telling
 from agents.core.scope import current_scope
+from agents.graph.commands import Command
 from agents.graph.drawing import mermaid
 from agents.graph.errors import NoCheckpointerError, ThreadBusyError
 from agents.graph.nodes.function import graph_number
@@ -42,11 +43,11 @@ from agents.graph.threads.answers import (
     sort_answers,
     stopped_ids,
 )
-from agents.graph.threads.document import GraphClaim
 from agents.graph.threads.execution import Execution, Tell, ThreadWork, begun, commanded, shown
 from agents.graph.threads.snapshot import GraphResult
 from agents.graph.threads.thread import GraphThread
 from agents.graph.threads.threads import GraphThreads
+from agents.runs.document import Claim
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
 _MODES = ("updates", "values", "interrupts", "events")
@@ -224,14 +225,11 @@ class CompiledGraph(GraphThreads):
         head = await thread.need_head(self.topology)
         if not thread.is_running:
             return shown(self.topology, head, thread_id)
-        if thread.is_settled:
-            await thread.settle()
-            return shown(self.topology, head, thread_id)
         # A fence: of two processes that recover the thread, only one can write this index.
         await thread.journal(every_step=False, resumed=True).append(RECOVERED, "")
         await thread.load()
         claim = thread.claimed
-        head = await commanded(self.topology, head, claim.command)
+        head = await commanded(self.topology, head, cast("Command | None", claim.command))
         call = _Call(thread_id, cancel, step_limit, _drop)
         work = replace(call.work(), answers=claim.answers, resumed=True)
         with contained(), telling(lambda event: call.tell("events", event), passes_on=False):
@@ -278,7 +276,7 @@ class CompiledGraph(GraphThreads):
     async def _resumed(self, thread: GraphThread, request: Resume, call: _Call) -> GraphResult:
         head = await thread.need_head(self.topology)
         if thread.is_running:
-            raise _late(thread, request, thread.base)
+            raise _late(thread, request, thread.origin)
         # Check everything before the claim, so that a refused resume leaves the thread unchanged.
         read_state(self.topology, head.point)
         command = request.get("command")
@@ -294,10 +292,10 @@ class CompiledGraph(GraphThreads):
                 raise NothingPendingError(thread.thread_id)
             if head.phase == "paused" and not can_go_on(head):
                 return shown(self.topology, head, thread.thread_id)
-        begun, base = thread.base, await commanded(self.topology, head, command)
+        begun, base = thread.origin, await commanded(self.topology, head, command)
         # The claim stores the answers, so that a process that recovers the thread can read them.
         try:
-            await thread.claim(GraphClaim(answers=answers, command=command))
+            await thread.claim(Claim(answers=answers, command=command and command.plain()))
         except CheckpointConflictError:
             await thread.load()
             raise _late(thread, request, begun) from None
@@ -321,10 +319,10 @@ class _TryAgain(Exception):  # noqa: N818 - no error: never leaves this module
         self.error = error
 
 
-def _late(thread: GraphThread, request: Resume, base: int) -> Exception:
+def _late(thread: GraphThread, request: Resume, origin: int) -> Exception:
     """Return the error of a late resume, or `_TryAgain` if only answers came between."""
     error = late_error(thread, request)
-    if isinstance(error, CheckpointConflictError | ThreadBusyError) and thread.base == base:
+    if isinstance(error, CheckpointConflictError | ThreadBusyError) and thread.origin == origin:
         return _TryAgain(error)
     return error
 

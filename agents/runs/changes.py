@@ -7,10 +7,10 @@ A change is JSON data itself: `{"new": value}` replaces a value; `{"keys": {key:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from agents.core.codec import Json
+from agents.core.codec import Json, from_text, to_text
 from agents.core.errors import CheckpointDecodeError
 
 Change: TypeAlias = dict[str, Json]
@@ -37,6 +37,32 @@ def changed(data: Json, change: Json) -> Json:
         return _changed(data, cast("Change", change))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise CheckpointDecodeError(f"a change of it is damaged: {error!r}") from error
+
+
+def read_changed(text: str, changes: Iterable[str]) -> dict[str, Json]:
+    """Return a stored document with its changes applied, as JSON data."""
+    data: Json = from_text(text)
+    for change in changes:
+        data = changed(data, from_text(change))
+    return cast("dict[str, Json]", data)
+
+
+def change_text(
+    before: dict[str, Json], after: dict[str, Json], *, text: str, changes: Sequence[str]
+) -> str:
+    """Return the change to another document as text; empty if a full write is cheaper.
+
+    A reader reads the document and all its changes. If they would exceed twice the size of the
+    document, the document is written again.
+
+    Args:
+        before: The current document.
+        after: The new one.
+        text: The stored document.
+        changes: Its stored changes so far.
+    """
+    change = to_text(difference(before, after) or {"keys": {}})
+    return change if len(change) + sum(map(len, changes)) <= len(text) else ""
 
 
 def _of_objects(before: Mapping[str, Json], after: Mapping[str, Json]) -> Change | None:

@@ -25,7 +25,7 @@ from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice
 from agents.core.pending import InterruptContext, InterruptNode, is_answerable
 from agents.core.scope import Untargeted
-from agents.runs.changes import changed, difference
+from agents.runs.changes import read_changed
 
 __all__ = ["OpenRun", "ResumeParams"]
 
@@ -209,12 +209,9 @@ class OpenRun:
         """
         if stored.status is CheckpointStatus.CLOSED:
             return cls(checkpoint_id=checkpoint_id, stored=stored, document=None)
-        data: Json = from_text(stored.data)
-        for text in stored.changes:
-            data = changed(data, from_text(text))
-        found = cast("dict[str, Json]", data)
-        document = RunDocument.from_json(found)
-        return cls(checkpoint_id=checkpoint_id, stored=stored, document=document, data=found)
+        data = read_changed(stored.data, stored.changes)
+        document = RunDocument.from_json(data)
+        return cls(checkpoint_id=checkpoint_id, stored=stored, document=document, data=data)
 
     def again(self) -> OpenRun:
         """Parse the document again: callers may have modified its values."""
@@ -239,15 +236,6 @@ class OpenRun:
     def agent_name(self) -> str:
         """Return the name of the root agent; empty if the run has ended."""
         return self.document.agent if self.document is not None else ""
-
-    def change_to(self, data: dict[str, Json]) -> str:
-        """Return the change to another document as text; empty if a full write is cheaper.
-
-        A reader reads the document and all its changes. If they would exceed twice the size of the
-        document, the document is written again.
-        """
-        change = to_text(difference(self.data, data) or {"keys": {}})
-        return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
 
     def notices(self) -> Iterator[WorkNotice]:
         """Yield the notices about calls and nodes in the journal, for a recorder.
@@ -276,12 +264,14 @@ class Claim:
         untargeted: See `ResumeParams`.
         session: Session values that replace stored ones.
         era: Era in which the run resumes. Omitted from the text if empty.
+        command: Command of the resume of a graph. Omitted from the text if None.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
     untargeted: Untargeted = "preserve"
     session: Mapping[str, object] = field(default_factory=dict)
     era: str = ""
+    command: object = None
 
     def to_text(self) -> str:
         """Write the claim as text."""
@@ -291,7 +281,11 @@ class Claim:
             "untargeted": self.untargeted,
             "session": encode(dict(self.session)),
         }
-        return to_text({**data, "era": self.era} if self.era else data)
+        if self.era:
+            data["era"] = self.era
+        if self.command is not None:
+            data["command"] = encode(self.command)
+        return to_text(data)
 
     @classmethod
     def from_text(cls, text: str) -> Claim:
@@ -313,6 +307,7 @@ class Claim:
             untargeted=cast("Untargeted", untargeted),
             session=session,
             era=str(data.get("era", "")),
+            command=decode(data.get("command")),
         )
 
 

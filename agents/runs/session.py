@@ -38,6 +38,7 @@ from agents.core.observers import Observers, Recorder
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.policy.house import House
+from agents.runs.changes import change_text
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
@@ -313,7 +314,10 @@ class RunSession:
         data, pending = document.to_json(self.opened), CheckpointStatus.PENDING
         # `amend` requires a running checkpoint.
         running = before.status is CheckpointStatus.RUNNING and bool(before.version)
-        change = self.opened.change_to(data) if running and amending is not None else ""
+        change = ""
+        if running and amending is not None:
+            known = self.opened.data
+            change = change_text(known, data, text=before.data, changes=before.changes)
         text, changes = before.data, (*before.changes, change)
         if amending is not None and change:
             version = await amending.amend(

@@ -87,16 +87,6 @@ class MongoCheckpointStore:
             raise CheckpointConflictError(checkpoint_id)
         return version
 
-    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        running = {"status": CheckpointStatus.RUNNING.value}
-        version = expected_version + 1
-        changes = {"claim": "", "status": CheckpointStatus.PENDING.value, "version": version}
-        if not await self._checkpoints.update(
-            {**_expected(checkpoint_id, expected_version), **running}, {"$set": changes}
-        ):
-            raise CheckpointConflictError(checkpoint_id)
-        return version
-
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         # Of two lower bounds the higher one counts.
         lower = {"$gt": after} if after >= prefix else {"$gte": prefix}

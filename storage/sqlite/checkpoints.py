@@ -49,12 +49,6 @@ WHERE checkpoint_id = :id AND version = :version AND status = 'running' AND v = 
 RETURNING 1
 """
 
-_RELEASE = """
-UPDATE checkpoints SET claim = '', status = 'pending', version = :version + 1
-WHERE checkpoint_id = :id AND version = :version AND status = 'running' AND v = :v
-RETURNING 1
-"""
-
 _IDS = """
 SELECT checkpoint_id FROM checkpoints
 WHERE checkpoint_id > :after AND checkpoint_id >= :prefix AND checkpoint_id < :end
@@ -138,12 +132,6 @@ class SqliteCheckpointStore:
             "version": expected_version,
         }
         if not await self._database.change(_AMEND, values):
-            raise CheckpointConflictError(checkpoint_id)
-        return expected_version + 1
-
-    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        values = {"id": checkpoint_id, "v": SCHEMA_VERSION, "version": expected_version}
-        if not await self._database.change(_RELEASE, values):
             raise CheckpointConflictError(checkpoint_id)
         return expected_version + 1
 

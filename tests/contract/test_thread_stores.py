@@ -24,38 +24,6 @@ async def save(store: GraphThreadStore, *ids: str, status: CheckpointStatus = PE
         await store.save(one, "data", status=status, expected_version=0)
 
 
-async def test_what_is_released_can_be_claimed_again_with_its_journal(
-    store: GraphThreadStore,
-) -> None:
-    await save(store, "t")
-    await store.claim("t", "answer", expected_version=1)
-    await store.append("t", "entry", base=1, index=0)
-    assert await store.release("t", expected_version=2) == 3
-    found = await store.load("t")
-    assert found is not None
-    assert (found.status, found.claim, found.data, found.version) == (PENDING, "", "data", 3)
-    assert (found.base, tuple(found.journal)) == (1, ("entry",))
-    assert await store.claim("t", "other", expected_version=3) == 4
-    await store.append("t", "next", base=1, index=1)
-    with pytest.raises(CheckpointConflictError):
-        await store.append("t", "late", base=1, index=0)
-
-
-async def test_only_what_runs_is_released_and_once(store: GraphThreadStore) -> None:
-    await save(store, "t")
-    for version in (0, 1, 2):
-        with pytest.raises(CheckpointConflictError):
-            await store.release("t", expected_version=version)
-    await store.claim("t", "", expected_version=1)
-    with pytest.raises(CheckpointConflictError):
-        await store.release("t", expected_version=1)
-    await store.release("t", expected_version=2)
-    with pytest.raises(CheckpointConflictError):
-        await store.release("t", expected_version=2)
-    with pytest.raises(CheckpointConflictError):
-        await store.release("nobody", expected_version=1)
-
-
 async def test_ids_are_told_in_order_page_by_page(store: GraphThreadStore) -> None:
     await save(store, "b", "a", "a@2", "a@10", "aa", "ü", "%", "A_")
     every = sorted(["b", "a", "a@2", "a@10", "aa", "ü", "%", "A_"])

@@ -21,7 +21,7 @@ from agents.core.pending import InterruptNode
 from agents.core.scope import AskAgain, RunContext, Scope
 from agents.graph.commands import Send, StateUpdate
 from agents.graph.errors import NodeRefusedError, StateUpdateError
-from agents.graph.nodes.questions import Question, check_passage, fingerprint
+from agents.graph.nodes.questions import Question, fingerprint
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Break, GraphState
 from agents.graph.state.plan import Topology
@@ -78,7 +78,7 @@ class Gatekeeper:
             return _opened(state)
         new = await self._topology.again(state, values)
         # An edit can lead to nodes that people have not approved.
-        unseen = [] if state.origin is None else _unseen(state, new)
+        unseen = _unseen(state, new)
         return replace(new, gate=tuple(unseen)) if unseen else _opened(new)
 
     def _ask_anew(
@@ -116,10 +116,6 @@ class Gatekeeper:
         self, one: Break, point: InterruptNode, state: GraphState
     ) -> tuple[Break, InterruptSignal | None]:
         answer = self._scope.run.answers[point.id]
-        try:
-            check_passage(answer, one.slot)
-        except ResumeDataError as error:  # an answer that an earlier version has recorded
-            return one, InterruptSignal(point, (error,))
         # A refusal holds for any state; an approval holds only for the state that people saw.
         refusal = refuses(answer)
         if refusal:

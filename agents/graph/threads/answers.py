@@ -38,23 +38,19 @@ from agents.graph.threads.thread import GraphThread
 
 
 class Resume(TypedDict, total=False):
-    """Arguments of a resume. At most one of the first three.
+    """Arguments of a resume. At most one of the first two.
 
     Attributes:
         resume: One value for the only pending question; a breakpoint takes True or False, an
-            `ApprovalResult` or a `StateUpdate`.
-        resume_map: Values by interrupt id.
-        resume_list: Values for the questions of one node, in the order of its interrupts; the first
-            is for the only pending question.
-        expect: Id of the question that `resume` or `resume_list` is meant for. Give it when
-            answering for a person, so that a repeated answer never meets the next question.
+            `ApprovalResult` or a `StateUpdate`. A node that asks several questions takes
+            `MultipleAnswers`.
+        resume_map: Values by interrupt id. Give the id when answering for a person, so that a
+            repeated answer never meets the next question.
         command: An update to write first, and nodes to run.
     """
 
     resume: object
     resume_map: Mapping[str, object]
-    resume_list: Sequence[object]
-    expect: str
     command: Command
 
 
@@ -74,28 +70,11 @@ def check_request(request: Resume) -> None:
         TypeError: An argument is unknown.
     """
     refuse_unknown("invoke()", request, Resume)
-    given = [key for key in ("resume", "resume_map", "resume_list") if key in request]
-    if len(given) > 1:
-        raise AgentConfigError(f"give one of {', '.join(given)}, not several")
-    if "expect" in request and given not in (["resume"], ["resume_list"]):
-        raise AgentConfigError("`expect` names the question of `resume` or `resume_list`")
+    if "resume" in request and "resume_map" in request:
+        raise AgentConfigError("give one of resume, resume_map, not both")
     if "resume_map" in request and not isinstance(request["resume_map"], Mapping):
         raise AgentConfigError("`resume_map` is a dict of answers by interrupt id")
-    if "resume_list" in request and (
-        isinstance(request["resume_list"], str) or not request["resume_list"]
-    ):
-        raise AgentConfigError("`resume_list` is a list of answers, with at least one")
-    _check_expected(request)
     _check_command(request)
-
-
-def _check_expected(request: Resume) -> None:
-    wanted: object = request.get("expect", "-")
-    if not isinstance(wanted, str) or not wanted:
-        raise AgentConfigError(
-            f"`expect` is {wanted!r}; give the id of the question that the answer is for, or leave "
-            "`expect` out"
-        )
 
 
 def _check_command(request: Resume) -> None:
@@ -132,7 +111,7 @@ def check_input(given: object) -> None:
 
 def has_answers(request: Resume) -> bool:
     """Whether the request contains answers."""
-    return any(key in request for key in ("resume", "resume_map", "resume_list"))
+    return "resume" in request or "resume_map" in request
 
 
 def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict[str, object]:
@@ -146,19 +125,11 @@ def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict
     if "resume_map" in request:
         named = dict(request["resume_map"])
     else:
-        wanted = request.get("expect")
-        if wanted is not None:
-            _check_known(head, wanted, pending)
-        if len(pending) > 1 and wanted is None:
+        if len(pending) > 1:
             raise SeveralPendingError(pending)
         if not pending:
             raise NothingPendingError(thread_id)
-        value = (
-            request["resume"]
-            if "resume" in request
-            else MultipleAnswers(tuple(request["resume_list"]))
-        )
-        named = {wanted or pending[0]: value}
+        named = {pending[0]: request["resume"]}
     for target in named:
         _check_known(head, target, pending)
     if not named:
@@ -250,7 +221,7 @@ def can_go_on(head: ThreadDocument) -> bool:
 
 def names_questions(request: Resume) -> bool:
     """Whether the request only answers by id, so that it may wait for other answers."""
-    return "command" not in request and ("resume_map" in request or "expect" in request)
+    return "command" not in request and "resume_map" in request
 
 
 def late_error(thread: GraphThread, request: Resume) -> Exception:
@@ -266,7 +237,7 @@ def late_error(thread: GraphThread, request: Resume) -> Exception:
             named_answers(head, request, thread.thread_id)
         return CheckpointConflictError(thread.thread_id)
     pending = [context.id for context in head.point.contexts()] if head.point.children else []
-    ids = {*request.get("resume_map", {}), request.get("expect", "")} - {""}
+    ids = request.get("resume_map", {})
     taken = [one for one in thread.claimed.answers if not ids or one in ids]
     if has_answers(request) and taken:
         return AlreadyAnsweredError(taken[0], [one for one in pending if one not in taken])

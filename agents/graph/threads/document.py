@@ -1,4 +1,4 @@
-"""The stored document of a graph's thread, and the stored claim of a resume."""
+"""The stored document of a graph's thread."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast, get_args
 
-from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.core.codec import Json, check_version, decode, encode
 from agents.core.errors import CheckpointDecodeError
 from agents.core.pending import InterruptNode
-from agents.graph.commands import Command
 from agents.graph.state.place import GraphInfo, GraphState, Phase
 
 VERSION = 1
-"""Version of a thread's document. Its journal holds partial answers."""
-
-CLAIM_VERSION = 1
-"""Version of a stored claim."""
+"""Version of a thread's document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +52,13 @@ class ThreadDocument:
         point = bare_point(self.point, state)
         return replace(self, point=point, phase=phase, reason=reason)
 
-    def to_text(self) -> str:
-        """Serialize the document.
+    def to_json(self) -> dict[str, Json]:
+        """Write the document as JSON data.
 
         Raises:
             UnstorableValueError: A value cannot be stored.
         """
-        data: dict[str, Json] = {
+        return {
             "schema": VERSION,
             "graph": self.graph,
             "number": self.number,
@@ -73,17 +69,15 @@ class ThreadDocument:
             "counts": dict(self.counts),
             "session": encode(dict(self.session)),
         }
-        return to_text(data)
 
     @classmethod
-    def from_text(cls, text: str) -> ThreadDocument:
-        """Parse what `to_text` wrote.
+    def from_json(cls, data: dict[str, Json]) -> ThreadDocument:
+        """Read what `to_json` wrote.
 
         Raises:
-            CheckpointDecodeError: The text is damaged, or not a graph's checkpoint.
+            CheckpointDecodeError: The data is damaged, or not a graph's checkpoint.
             CheckpointVersionError: The version is unknown.
         """
-        data = from_text(text)
         check_version(data, VERSION)
         try:
             return cls(
@@ -104,47 +98,6 @@ def _phase(text: Json) -> Phase:
     if text not in get_args(Phase):
         raise ValueError(f"unknown phase {text!r}")
     return cast("Phase", text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphClaim:
-    """The answers and the command of a resume.
-
-    Stored: version 1, must stay readable.
-    """
-
-    answers: Mapping[str, object] = field(default_factory=dict)
-    command: Command | None = None
-
-    def to_text(self) -> str:
-        """Serialize the claim.
-
-        Raises:
-            UnstorableValueError: A value cannot be stored.
-        """
-        answers, command = encode(dict(self.answers)), encode(_plain(self.command))
-        return to_text({"schema": CLAIM_VERSION, "answers": answers, "command": command})
-
-    @classmethod
-    def from_text(cls, text: str) -> GraphClaim:
-        """Parse what `to_text` wrote. An empty text is a claim without answers.
-
-        Raises:
-            CheckpointDecodeError: The text is damaged.
-            CheckpointVersionError: The version is unknown.
-        """
-        if not text:
-            return cls()
-        data = from_text(text)
-        check_version(data, CLAIM_VERSION)
-        answers, command = decode(data.get("answers")), decode(data.get("command"))
-        if not isinstance(answers, dict) or not isinstance(command, Command | None):
-            raise CheckpointDecodeError("the answers of a resume are damaged")
-        return cls(answers=answers, command=command)
-
-
-def _plain(command: Command | None) -> Command | None:
-    return command and Command(goto=command.targets, update=dict(command.update))
 
 
 def bare_point(before: InterruptNode, state: GraphState) -> InterruptNode:

@@ -186,9 +186,7 @@ class Execution:
             counts=run.counts,
             session=dict(run.session),
         )
-        is_new = _is_new(current, document)
-        noted = await self._thread.note(document, run.journal) if is_new else None
-        return noted or await self._thread.save(document, is_new=is_new)
+        return await self._thread.save(document, is_new=_is_new(current, document))
 
     def _unused(self, run: RunContext, waiting: InterruptNode | None) -> list[ResumeError]:
         """Return unused answers. A stopped run may not have reached their nodes."""

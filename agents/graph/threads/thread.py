@@ -1,33 +1,40 @@
 """A thread in the checkpoint store: its head, its history and its journal.
 
-The thread's own checkpoint is its head: one document with the state that a resume needs. Before a
-head is replaced, it is copied to the immutable id `<thread>@<number>`; these copies are the
-thread's history. The claim of a resume stores the answers, and the journal stores finished nodes,
-so that a crash in between loses neither. The changes of a partial answer are journaled as well, as
-a checkpoint that follows from the head; the copy of the head contains all of these.
+The thread's own checkpoint is its head: one document with the state that a resume needs. If people
+answer and others are still asked, the change of the document is appended to it, so that the cost
+of an answer does not depend on the number of pending nodes. Before a head is replaced, it is copied
+with its changes to the immutable id `<thread>@<number>`; each copy and each change is a checkpoint
+of the thread's history. The claim of a resume stores the answers, and the journal stores finished
+nodes, so that a crash in between loses neither.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from agents.core.checkpoint import (
+    AmendingStore,
     CheckpointStatus,
     CheckpointStore,
-    GraphThreadStore,
     StoredCheckpoint,
 )
 from agents.core.codec import Json, from_text, read_back, to_text
-from agents.core.errors import AgentConfigError, CheckpointConflictError, CheckpointNotFoundError
+from agents.core.errors import (
+    AgentConfigError,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+)
 from agents.core.journal import Journal
+from agents.graph.commands import Command
 from agents.graph.errors import GraphMismatchError, ThreadBusyError
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import GraphClaim, ThreadDocument
-from agents.graph.threads.partial import PARTIAL, applied, difference
+from agents.graph.threads.document import ThreadDocument
+from agents.runs.changes import change_text, read_changed
+from agents.runs.document import Claim
 
 
 def stored_id(thread_id: str) -> str:
@@ -47,12 +54,33 @@ def is_copy(stored: str, key: str) -> bool:
     return re.fullmatch(re.escape(key) + r"@\d+", stored) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A document as it is stored, and the changes that were appended to it.
+
+    Attributes:
+        number: Number of the document's checkpoint; each change has the next number.
+    """
+
+    text: str
+    changes: tuple[str, ...] = ()
+    number: int = 0
+
+    def has(self, number: int) -> bool:
+        return self.number <= number <= self.number + len(self.changes)
+
+    def data(self, number: int) -> dict[str, Json]:
+        """Return one of its checkpoints as JSON data."""
+        return read_changed(self.text, self.changes[: number - self.number])
+
+
 class GraphThread:
     """One thread in a store, as this process knows it.
 
     Attributes:
         head: The newest checkpoint; None before the first.
         thread_id: Id of the thread; empty if nothing is stored.
+        is_running: Whether a run works on the thread, or its process died.
 
     Raises:
         AgentConfigError: The id is not a text.
@@ -66,10 +94,9 @@ class GraphThread:
         self._stored: StoredCheckpoint | None = None
         self._version = 0
         self._base = 0
-        self._text = ""
-        self._number = 0
-        self._partials: list[dict[str, Json]] = []
-        self._copy: tuple[ThreadDocument, list[dict[str, Json]]] | None = None
+        self._written = self._copy = _Written("")
+        self._data: dict[str, Json] = {}
+        self.is_running = False
         self.thread_id = thread_id if self._store is not None else ""
         self.head: ThreadDocument | None = None
 
@@ -83,11 +110,11 @@ class GraphThread:
         if stored is None:
             return None
         self._stored, self._version, self._base = stored, stored.version, stored.base
-        self._text = stored.data
-        document = ThreadDocument.from_text(stored.data)
-        self._number = document.number
-        self._partials = _partials(map(from_text, stored.journal))
-        self.head = applied(document, self._partials)
+        self.is_running = stored.status is CheckpointStatus.RUNNING
+        self._data = read_changed(stored.data, stored.changes)
+        self.head = ThreadDocument.from_json(self._data)
+        number = self.head.number - len(stored.changes)
+        self._written = _Written(stored.data, tuple(stored.changes), number)
         return self.head
 
     async def need_head(self, topology: Topology) -> ThreadDocument:
@@ -135,21 +162,23 @@ class GraphThread:
             raise ThreadBusyError(self.thread_id)
 
     @property
-    def base(self) -> int:
-        """Version of the stored document. Partial answers do not change it."""
-        return self._base
+    def origin(self) -> int:
+        """Number of the stored document. An answer beside others only appends to it."""
+        return self._written.number
 
     @property
-    def is_running(self) -> bool:
-        """Whether a run works on the thread, or its process died."""
-        return self._stored is not None and self._stored.status is CheckpointStatus.RUNNING
+    def claimed(self) -> Claim:
+        """Return the claim of the current run, if any.
 
-    @property
-    def claimed(self) -> GraphClaim:
-        """Return the claim of the current run, if any."""
-        return GraphClaim.from_text(self._stored.claim if self._stored else "")
+        Raises:
+            CheckpointError: It cannot be read.
+        """
+        claim = Claim.from_text(self._stored.claim if self._stored else "")
+        if not isinstance(claim.command, Command | None):
+            raise CheckpointDecodeError("the command of a resume is damaged")
+        return claim
 
-    async def claim(self, claim: GraphClaim) -> None:
+    async def claim(self, claim: Claim) -> None:
         """Claim the head for a resume. Only one of two concurrent claims succeeds.
 
         Raises:
@@ -157,8 +186,9 @@ class GraphThread:
         """
         if self._store is not None:
             text = claim.to_text()
-            read_back(text, GraphClaim.from_text)
+            read_back(text, Claim.from_text)
             self._version = await self._store.claim(self._key, text, expected_version=self._version)
+            self.is_running = True
 
     async def save(self, document: ThreadDocument, *, is_new: bool = True) -> ThreadDocument:
         """Replace the head; the old one becomes a part of the history.
@@ -178,71 +208,47 @@ class GraphThread:
             document = replace(document, number=before.number + 1)
         elif before is not None:
             document = replace(document, number=before.number, parent=before.parent)
-        if before is not None and (is_new or self._partials):
+        if is_new and await self._amend(document):
+            return document
+        if before is not None and (is_new or self._written.changes):
             # Copy first: a crash in between leaves an extra copy, but no gap in the history.
             await self._archive()
         if self._store is not None:
-            running = document.phase == "running"
-            text = document.to_text()
-            self._version = await self._store.save(
+            self.is_running = document.phase == "running"
+            self._data = document.to_json()
+            text = to_text(self._data)
+            self._version = self._base = await self._store.save(
                 self._key,
                 text,
-                status=CheckpointStatus.RUNNING if running else CheckpointStatus.PENDING,
+                status=CheckpointStatus.RUNNING if self.is_running else CheckpointStatus.PENDING,
                 expected_version=self._version,
             )
-            self._base, self._text = self._version, text
-            self._number, self._partials = document.number, []
+            self._written = _Written(text, (), document.number)
         self.head = document
         return document
 
-    async def note(self, document: ThreadDocument, journal: Journal) -> ThreadDocument | None:
-        """Journal the changes of a partial answer and release the thread.
-
-        Returns:
-            The stored head; None if it must be written whole: see `save`.
-
-        Raises:
-            CheckpointConflictError: Another process wrote first.
-        """
-        before, store = self.head, self._store
-        if before is None or not isinstance(store, GraphThreadStore):
-            return None
-        change = difference(before, document)
-        # More than one step's nodes changed, which entries cannot express.
-        if change is None:
-            return None
-        # Journal, then release: `is_settled` detects a crash in between.
-        await journal.append(PARTIAL, "", {"claim": self._version, **change})
-        self._version = await store.release(self._key, expected_version=self._version)
-        self.head = replace(document, number=before.number + 1, parent=before.number)
-        return self.head
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether a process died between journaling its work and releasing the thread."""
-        is_noted = bool(self._partials) and self._partials[-1].get("claim") == self._version
-        return self.is_running and is_noted
-
-    async def settle(self) -> None:
-        """Release the thread after a crash of its process.
-
-        Raises:
-            CheckpointConflictError: Another process released it, or wrote.
-        """
-        store = cast("GraphThreadStore", self._store)
-        self._version = await store.release(self._key, expected_version=self._version)
+    async def _amend(self, document: ThreadDocument) -> bool:
+        """Append the change to a head that waits for people, unless a full write is cheaper."""
+        store, written = self._store, self._written
+        is_waiting = self.is_running and document.phase == "paused"
+        if not is_waiting or not isinstance(store, AmendingStore):
+            return False
+        data = document.to_json()
+        change = change_text(self._data, data, text=written.text, changes=written.changes)
+        if not change:
+            return False
+        self._version = self._base = await store.amend(
+            self._key, change, expected_version=self._version
+        )
+        self._written = replace(written, changes=(*written.changes, change))
+        self._data, self.head, self.is_running = data, document, False
+        return True
 
     def journal(self, *, every_step: bool, resumed: bool = False) -> Journal:
         """Return the journal of the head, with its existing entries if `resumed`."""
         known = self._stored.journal if resumed and self._stored else ()
-        offset = _done(known)
         return Journal(
-            self._store,
-            self._key,
-            base=self._base,
-            entries=known[offset:],
-            offset=offset,
-            every_step=every_step,
+            self._store, self._key, base=self._base, entries=known, every_step=every_step
         )
 
     async def read(self, number: int) -> ThreadDocument:
@@ -256,43 +262,41 @@ class GraphThread:
             return self.seen(head)
         if head is None or not 1 <= number < head.number:
             raise CheckpointNotFoundError(self._copy_id(number))
-        if number >= self._number:
-            document = ThreadDocument.from_text(self._text)
-            return applied(document, self._partials[: number - document.number])
-        document, partials = await self._copied(number)
-        return applied(document, partials[: number - document.number])
+        written = self._written if self._written.has(number) else await self._copied(number)
+        return ThreadDocument.from_json(written.data(number))
 
-    async def _copied(self, number: int) -> tuple[ThreadDocument, list[dict[str, Json]]]:
-        """Return the copy that contains a checkpoint, and its entries of partial answers."""
-        # Partial answers have no copy of their own: the nearest earlier copy contains them.
+    async def _copied(self, number: int) -> _Written:
+        """Return the copy that contains a checkpoint."""
+        # A change has no copy of its own: the nearest earlier copy contains it.
         for at in range(number, 0, -1):
-            if self._copy is not None and _has(self._copy, number):
+            if self._copy.has(number):
                 return self._copy
             stored = await self._store.load(self._copy_id(at)) if self._store else None
             if stored is not None:
                 data = from_text(stored.data)
-                partials = cast("list[dict[str, Json]]", data.get("partials", []))
-                self._copy = (ThreadDocument.from_text(stored.data), partials)
-                if _has(self._copy, number):
+                changes = tuple(cast("list[str]", data.get("changes", [])))
+                first = ThreadDocument.from_json(data).number
+                self._copy = _Written(stored.data, changes, first)
+                if self._copy.has(number):
                     return self._copy
                 break
         raise CheckpointNotFoundError(self._copy_id(number))
 
     async def _archive(self) -> None:
-        """Copy the head, with the checkpoints that followed from it.
+        """Copy the head with its changes.
 
         An existing copy was left by a process that died before it replaced the head.
         """
         if self._store is None:
             return
-        key, text = self._copy_id(self._number), self._text
-        if self._partials:
-            data = from_text(text)
-            text = to_text({**data, "partials": cast("Json", self._partials)})
+        written = self._written
+        key, text = self._copy_id(written.number), written.text
+        if written.changes:
+            text = to_text({**from_text(text), "changes": [*written.changes]})
         pending = CheckpointStatus.PENDING
         try:
             await self._store.save(key, text, status=pending, expected_version=0)
-        # Partial answers only add to a copy, so the longer copy contains the shorter one.
+        # Answers only add changes to a copy, so the longer copy contains the shorter one.
         except CheckpointConflictError:
             left = await self._store.load(key)
             if left is None or len(left.data) >= len(text):
@@ -302,18 +306,3 @@ class GraphThread:
 
     def _copy_id(self, number: int) -> str:
         return f"{self._key}@{number}"
-
-
-def _partials(entries: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
-    return [entry for entry in entries if entry.get("kind") == PARTIAL]
-
-
-def _done(journal: Sequence[str]) -> int:
-    """Count the entries of a journal from before the current work."""
-    ends = [at for at, text in enumerate(journal, 1) if from_text(text).get("kind") == PARTIAL]
-    return ends[-1] if ends else 0
-
-
-def _has(copy: tuple[ThreadDocument, list[dict[str, Json]]], number: int) -> bool:
-    document, partials = copy
-    return document.number <= number <= document.number + len(partials)

@@ -300,12 +300,6 @@ class DyingStore:
         self._die(before=False)
         return version
 
-    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
-        self._die(before=True)
-        version = await self.inner.release(checkpoint_id, expected_version=expected_version)
-        self._die(before=False)
-        return version
-
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         return await self.inner.ids(prefix=prefix, after=after, limit=limit)
 

@@ -31,6 +31,7 @@ from agents.core.messages import PlannedCall
 from agents.graph import (
     END,
     START,
+    MultipleAnswers,
     OutsideNodeError,
     StateGraph,
     node_interrupt,
@@ -78,7 +79,7 @@ async def test_e116_no_answer_is_no_answer() -> None:
     assert new != question  # it was entered without data, and asked again
     question = new
     with pytest.raises(ResumeDataError):
-        await lab.run(resume_list=["x"])
+        await lab.run(resume=MultipleAnswers(("x",)))
     with pytest.raises(ResumeDataError, match="is a int, expected str; answer again"):
         await lab.run(resume_map={question: 3})
     assert (await lab.run(resume="x")).values["a"] == "st-a+x"

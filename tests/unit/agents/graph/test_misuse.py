@@ -74,7 +74,7 @@ async def test_g053_a_finished_thread() -> None:
     [question] = ids(await lab.start())
     await lab.run(resume="x")
     before = await lab.state()
-    for request in ({"resume": "y"}, {"resume_map": {question: "y"}}, {"resume_list": ["y"]}, {}):
+    for request in ({"resume": "y"}, {"resume_map": {question: "y"}}, {}):
         with pytest.raises(ResumeError):
             await lab.run(**request)
     assert await lab.state() == before

@@ -48,7 +48,7 @@ def test_an_unknown_option_of_a_node_names_the_nearest(wrong: str, nearest: str)
     graph.add_node("a", lambda state: None)  # the wrong one left nothing behind
 
 
-@pytest.mark.parametrize("wrong", [{"resume_maps": {}}, {"resume": "yes", "expected": "old"}])
+@pytest.mark.parametrize("wrong", [{"resume_maps": {}}, {"resume": "yes", "commands": None}])
 async def test_an_unknown_argument_of_invoke_answers_nothing(wrong: dict[str, Any]) -> None:
     lab = Lab(pay)
     before = ids(await lab.start())
@@ -66,21 +66,12 @@ def test_an_unknown_option_like_no_other_is_told_what_there_is() -> None:
         pay(Lab(pay)).compile(**options)
 
 
-@pytest.mark.parametrize("expect", [None, "", 3])
-async def test_a_missing_expectation_is_no_expectation(expect: Any) -> None:
-    lab = Lab(pay)
-    before = ids(await lab.start())
-    with pytest.raises(AgentConfigError, match="`expect` is"):
-        await lab.run(resume="yes", expect=expect)
-    assert (ids(await lab.state()), lab.ran) == (before, {"pay": 1})
-
-
-async def test_with_expect_a_repeated_answer_never_meets_the_next_question() -> None:
+async def test_by_its_id_a_repeated_answer_never_meets_the_next_question() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "first?", "second?")))
     [first] = ids(await lab.start())
-    await lab.run(resume="yes", expect=first)
+    await lab.run(resume_map={first: "yes"})
     with pytest.raises(UnknownInterruptError):
-        await lab.run(resume="yes", expect=first)
+        await lab.run(resume_map={first: "yes"})
     assert await lab.pending() == ["second?"]
 
 
@@ -139,7 +130,7 @@ async def test_a_graph_with_a_store_runs_in_a_node_without_a_thread_id() -> None
 async def test_any_text_is_a_thread_id(thread_id: str) -> None:
     lab = Lab(pay)
     [question] = ids(await lab.run({}, thread_id=thread_id))
-    await lab.run(thread_id=thread_id, resume="yes", expect=question)
+    await lab.run(thread_id=thread_id, resume_map={question: "yes"})
     found = await lab.graph.history(thread_id)
     assert ({one.thread_id for one in found}, found[0].phase) == ({thread_id}, "finished")
 

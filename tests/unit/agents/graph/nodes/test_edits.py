@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pytest
 
 from agents.core.asking.answers import Cancelled
-from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import encode
 from agents.core.errors import ResumeDataError
 from agents.graph import (
     END,
@@ -20,8 +17,6 @@ from agents.graph import (
     StateGraph,
     StateUpdate,
 )
-from agents.graph.threads.document import ThreadDocument
-from agents.graph.threads.thread import GraphThread
 from tests.unit.agents.graph.support import Lab, ids, values_of
 
 
@@ -253,42 +248,3 @@ async def test_edges_that_wait_count_arrivals_once_when_they_are_followed_again(
     assert await lab.pending() == ["both"]
     await lab.run(resume=StateUpdate({"amount": 3}))
     assert ((await lab.state()).phase, (await lab.state()).values["amount"]) == ("finished", 3)
-
-
-async def as_before(lab: Lab, **changes: Any) -> None:
-    """Store the thread as earlier versions did: without what the step was worked out of."""
-    head = await GraphThread(lab.store, "t").load()
-    assert head is not None
-    [child] = head.point.children
-    info = replace(child.info, **changes)  # type: ignore[type-var]
-    state = encode(replace(head.state, origin=None))
-    point = replace(head.point, state=state, children=(replace(child, info=info),))
-    stored = await lab.store.load("t")
-    await lab.store.save(
-        "t",
-        ThreadDocument.to_text(replace(head, point=point)),
-        status=CheckpointStatus.PENDING,
-        expected_version=stored.version,
-    )
-
-
-async def test_a_step_that_an_earlier_version_stored_is_edited_as_it_stands() -> None:
-    lab = Lab(sized, {"interrupt_before": ["big"]})
-    await lab.start(amount=200)
-    await as_before(lab)
-    await lab.run(resume=StateUpdate({"amount": 20}))
-    assert lab.notes == [("big", 20)]
-
-
-async def test_sends_that_an_earlier_version_did_not_show_are_shown_before_they_run() -> None:
-    lab = Lab(sent, {"interrupt_before": ["pay"]})
-    [question] = (await lab.start(people=["Rosa"])).interrupts
-    await as_before(lab, sends=(), fingerprint="of the state alone")
-    with pytest.raises(ResumeDataError, match="asked anew"):
-        await lab.run(resume=True)
-    [new] = (await lab.state()).interrupts
-    assert (new.id == question.id, new.sends, lab.notes) == (
-        False,
-        (Send("pay", {"to": "Rosa"}),),
-        [],
-    )

@@ -18,6 +18,7 @@ from agents.core.errors import (
 from agents.graph import (
     AlreadyAnsweredError,
     Command,
+    MultipleAnswers,
     QuestionChangedError,
     SeveralPendingError,
     StateGraph,
@@ -119,19 +120,19 @@ async def test_g013_a_repeated_answer_never_meets_the_next_question() -> None:
     [second] = (await lab.run(resume_map={first.id: "A"})).interrupts
     assert first.id != second.id
     before = await lab.state()
-    for repeat in ({"resume_map": {first.id: "A"}}, {"resume": "A", "expect": first.id}):
+    for answer in ("A", "A again"):
         with pytest.raises(AlreadyAnsweredError) as caught:
-            await lab.run(**repeat)
+            await lab.run(resume_map={first.id: answer})
         assert (caught.value.target, caught.value.pending) == (first.id, (second.id,))
     assert await lab.state() == before
     assert lab.ran["a"] == 2
-    assert (await lab.run(resume="B", expect=second.id)).values["a"] == ["A", "B"]
+    assert (await lab.run(resume_map={second.id: "B"})).values["a"] == ["A", "B"]
 
 
 async def test_g014_an_explicit_list_answers_several() -> None:
     lab = Lab(two)
     await lab.start()
-    result = await lab.run(resume_list=["A", "B"])
+    result = await lab.run(resume=MultipleAnswers(("A", "B")))
     assert result.values["a"] == ["A", "B"]
     assert lab.ran["a"] == 2
 
@@ -140,15 +141,15 @@ async def test_g014_too_many_answers_write_nothing() -> None:
     lab = Lab(two)
     [first] = (await lab.start()).interrupts
     with pytest.raises(QuestionChangedError, match="1 more answers"):
-        await lab.run(resume_list=["A", "B", "C"])
+        await lab.run(resume=MultipleAnswers(("A", "B", "C")))
     assert ids(await lab.state()) == [first.id]
-    assert (await lab.run(resume_list=["A", "B"])).values["a"] == ["A", "B"]
+    assert (await lab.run(resume=MultipleAnswers(("A", "B")))).values["a"] == ["A", "B"]
 
 
 async def test_g014_a_short_list_leaves_the_rest() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q1", "q2", "q3")))
     await lab.start()
-    assert values_of(await lab.run(resume_list=["A", "B"])) == ["q3"]
+    assert values_of(await lab.run(resume=MultipleAnswers(("A", "B")))) == ["q3"]
     assert (await lab.run(resume="C")).values["a"] == ["A", "B", "C"]
 
 
@@ -203,7 +204,7 @@ async def test_a_question_whose_text_changed_is_withdrawn_and_asked_anew() -> No
         await lab.run(resume="yes")
     [new] = (await lab.state()).interrupts
     assert (new.value, new.id == old) == ("pay 30?", False)
-    assert (await lab.run(resume="yes", expect=new.id)).values["a"] == [30, "yes"]
+    assert (await lab.run(resume_map={new.id: "yes"})).values["a"] == [30, "yes"]
 
 
 @pytest.mark.parametrize("nobody", [Expired(), Cancelled(by="U1")])
@@ -248,9 +249,9 @@ async def test_a_list_of_answers_to_a_changed_question_is_not_used() -> None:
     await lab.start()
     lab.flags["asks"] = ("other", "q2")
     with pytest.raises(QuestionChangedError):
-        await lab.run(resume_list=[1, 2])
+        await lab.run(resume=MultipleAnswers((1, 2)))
     assert await lab.pending() == ["other"]
-    assert (await lab.run(resume_list=[3, 4])).values["a"] == [3, 4]
+    assert (await lab.run(resume=MultipleAnswers((3, 4)))).values["a"] == [3, 4]
 
 
 async def test_g017_a_question_that_is_not_asked_again() -> None:
@@ -393,17 +394,13 @@ async def test_one_value_for_several_is_refused() -> None:
     first, second = ids(await lab.start())
     with pytest.raises(SeveralPendingError, match="resume_map"):
         await lab.run(resume="x")
-    assert (await lab.run(resume="x", expect=second)).interrupts[0].id == first
+    assert (await lab.run(resume_map={second: "x"})).interrupts[0].id == first
 
 
 @pytest.mark.parametrize(
     "request_",
     [
         {"resume": 1, "resume_map": {"x": 1}},
-        {"expect": "x"},
-        {"resume_map": {"x": 1}, "expect": "x"},
-        {"resume_list": []},
-        {"resume_list": "ab"},
         {"resume_map": [1]},
     ],
 )
@@ -421,9 +418,9 @@ async def test_an_empty_map_is_refused() -> None:
         await lab.run(resume_map={})
 
 
-async def test_unknown_expectation() -> None:
+async def test_an_unknown_id_is_told_what_waits() -> None:
     lab = Lab(one)
     [question] = (await lab.start()).interrupts
     with pytest.raises(UnknownInterruptError) as caught:
-        await lab.run(resume="x", expect="nobody")
+        await lab.run(resume_map={"nobody": "x"})
     assert caught.value.pending == (question.id,)

@@ -15,6 +15,7 @@ from agents.core.errors import ModelError, ToolError
 from agents.core.interrupt import InterruptSignal, interrupt
 from agents.graph import (
     GraphBuildError,
+    MultipleAnswers,
     NodeContext,
     RetryPolicy,
     StateGraph,
@@ -148,7 +149,7 @@ async def test_answers_stay_with_a_node_that_is_retried() -> None:
 
     lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
     await lab.start()
-    result = await lab.run(resume_list=["x", "y"])
+    result = await lab.run(resume=MultipleAnswers(("x", "y")))
     assert result.values["a"] == ["x", "y"]
     assert lab.ran["answered"] == 3
 

@@ -12,7 +12,13 @@ from pydantic import BaseModel
 from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import register
 from agents.core.errors import ResumeDataError, UnregisteredTypeError
-from agents.graph import GraphBuildError, NotAnsweredError, StateGraph, node_interrupt
+from agents.graph import (
+    GraphBuildError,
+    MultipleAnswers,
+    NotAnsweredError,
+    StateGraph,
+    node_interrupt,
+)
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids
 
 
@@ -111,7 +117,7 @@ async def test_g088_an_invalid_answer_in_a_list_waits() -> None:
     lab = Lab(lambda lab: chain(lab, a=node))
     await lab.start()
     with pytest.raises(ResumeDataError):
-        await lab.run(resume_list=["A", "B"])
+        await lab.run(resume=MultipleAnswers(("A", "B")))
     assert await lab.pending() == ["q2"]
     assert (await lab.run(resume=2)).values["a"] == ["A", 2]
 

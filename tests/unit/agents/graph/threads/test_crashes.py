@@ -18,8 +18,8 @@ from agents.core.errors import (
 )
 from agents.core.journal import FINISHED
 from agents.graph import Command, GraphResult, StateGraph, StateSnapshot, node_interrupt, once
-from agents.graph.threads.document import GraphClaim
 from agents.memory import MemoryCheckpointStore
+from agents.runs.document import Claim
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, settled, values_of
 from tests.unit.agents.support import Died, DyingStore
 
@@ -236,14 +236,13 @@ async def test_damaged_documents() -> None:
         await lab.state()
 
 
-def test_damaged_claims() -> None:
-    assert GraphClaim.from_text("") == GraphClaim()
-    for text in (
-        '{"schema":1,"answers":3,"command":null}',
-        '{"schema":1,"answers":{},"command":3}',
-    ):
-        with pytest.raises(CheckpointDecodeError):
-            GraphClaim.from_text(text)
+async def test_a_damaged_claim_is_told() -> None:
+    lab = Lab(lambda lab: fan(a=lab.ask("a", "a")))
+    await lab.start()
+    version = (await lab.store.load("t")).version
+    await lab.store.claim("t", Claim(command=3).to_text(), expected_version=version)
+    with pytest.raises(CheckpointDecodeError, match="command"):
+        await lab.graph.recover("t")
 
 
 class Told(TypedDict, total=False):

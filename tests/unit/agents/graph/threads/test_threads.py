@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
 
 import pytest
 
-from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import Json, from_text, to_text
 from agents.core.errors import (
     CheckpointBusyError,
     CheckpointConflictError,
@@ -19,7 +16,6 @@ from agents.core.errors import (
 )
 from agents.core.interrupt import stateful_interrupt
 from agents.graph import END, START, AlreadyAnsweredError, Command, StateGraph, node_interrupt
-from agents.graph.threads.thread import GraphThread
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
@@ -351,30 +347,3 @@ async def test_e119_go_on_from_one_thread_under_another_id() -> None:
     assert (await lab.graph.get_state("other")).phase == "finished"
     assert (await lab.run(resume="y")).values["b"] == "y"
     assert (await lab.graph.get_state("other")).values["b"] == "x"
-
-
-def without(data: object, names: set[str]) -> object:
-    """JSON data without the fields that a version before did not have."""
-    if isinstance(data, list):
-        return [without(item, names) for item in data]
-    if isinstance(data, dict):
-        return {key: without(item, names) for key, item in data.items() if key not in names}
-    return data
-
-
-async def test_a_thread_that_an_earlier_version_stored_goes_on() -> None:
-    newer = {"is_guarded", "is_for_parent", "memory", "leaving", "memories", "origin", "sends"}
-    lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.ask("b", "q"), c=lab.ask("c", "r")))
-    await lab.start()
-    await lab.answer({"q": "x"})
-    stored, head = await lab.store.load("t"), await GraphThread(lab.store, "t").load()
-    assert head is not None
-    old = cast("dict[str, Json]", without(from_text(head.to_text()), newer))
-    old["schema"] = 1
-    assert all(f'"{name}"' not in to_text(old) and f'"{name}"' in head.to_text() for name in newer)
-    await lab.store.save(
-        "t", to_text(old), status=CheckpointStatus.PENDING, expected_version=stored.version
-    )
-    result = await lab.answer({"r": "y"})
-    assert (result.values["log"], result.values["b"], result.values["c"]) == (["a"], "x", "y")
-    assert lab.ran["a"] == 1
