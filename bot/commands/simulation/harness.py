@@ -272,10 +272,15 @@ class Simulation:
     async def _next_due(self, to_ms: int) -> int | None:
         approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
         threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
-        times = [*(one.due_ms for one in approvals), *(one.due_ms for one in threads)]
+        # A lease that its holder extends ends later than the record was due.
+        times = [
+            max(one.due_ms, one.leased_until_ms)
+            for one in [*approvals, *threads]
+            if one.due_ms is not None
+        ]
         waits = [*self._sleepers, *self._beats.values()]
         times += [at_ms for at_ms, _ in waits if at_ms <= to_ms]
-        return min((time for time in times if time is not None), default=None)
+        return min(times, default=None)
 
     # ---- what people do ---------------------------------------------------------------------
 

@@ -39,14 +39,20 @@ def case() -> Case:
 
 @dataclass(slots=True, kw_only=True)
 class Watched(Simulation):
-    """A stage that notes for how many seconds something has wanted to wait."""
+    """A stage that notes how long something has wanted to wait, and each look at what is due."""
 
     slept: list[float] = field(default_factory=list)
+    ticks: list[int] = field(default_factory=list)
 
     async def sleep(self, seconds: float) -> None:
         """See `Simulation.sleep`."""
         self.slept.append(seconds)
         await Simulation.sleep(self, seconds)
+
+    async def tick(self) -> None:
+        """See `Simulation.tick`."""
+        self.ticks.append(self.clock())
+        await Simulation.tick(self)
 
 
 @pytest.fixture
@@ -160,3 +166,24 @@ async def test_a_start_that_cannot_be_checked_waits_for_time_to_pass(acts: Simul
     await acts.play("lookups", "ok")
     await stage.advance(acts.case.start_ms + 3 * 60_000)
     assert len(acts.script.ran) == 1
+
+
+async def test_time_passes_in_few_steps_while_a_lease_is_extended(
+    acts: SimulatedSteps, storage: Storage
+) -> None:
+    """A record was due when its lease was taken; it is due again when the extended lease ends."""
+    await acts.request([DEPLOY])
+    (thread_id,) = acts.threads.values()
+    now = acts.case.start_ms
+    await storage.threads.wake(thread_id, now_ms=now)
+    claimed = await storage.threads.claim(
+        thread_id, owner="other", now_ms=now, until_ms=now + 15_000
+    )
+    assert claimed is not None
+    assert await storage.threads.extend(thread_id, fence=claimed.fence, until_ms=now + 90_000)
+    assert isinstance(acts.stage, Watched)
+    acts.stage.ticks.clear()
+    await acts.stage.advance(now + 60_000)
+    assert len(acts.stage.ticks) == 1
+    await acts.stage.advance(now + 120_000)
+    assert now + 90_000 in acts.stage.ticks
