@@ -188,7 +188,7 @@ ACTIONS: Mapping[str, LogAction] = {
         _SLACK,
     ),
     "post_undeliverable": LogAction(
-        "Slack will not take a text of the agent, for the reason in the record.",
+        "A text of the agent is not posted: Slack refused it, or it stopped the process.",
         _REINVITE,
     ),
     "question_unanswered": LogAction(

@@ -47,6 +47,8 @@ GIVEN_UP = "failed"
 """Key of the post about a turn that failed."""
 STOPPED = "stopped"
 """Key of the post about a turn that a person stopped."""
+_DEADLY = "it stopped the process"
+"""Why a text is not posted any more during which the process died again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,13 @@ class RunTermination:
         thread = await set_turn(self.storage.threads, thread, turn=turn, turn_open=True)
         await self.storage.posts.add(a_post(thread, GIVEN_UP, text, now_ms=self.clock()))
         return await self.abandon(thread, text)
+
+    async def drop_deadly(self, thread: Thread) -> None:
+        """Drop the next text: the process died again and again, perhaps while posting it."""
+        posts = await self.storage.posts.unfinished(thread.thread_id)
+        texts = [post for post in posts if post.text]
+        if texts and not texts[0].post_id.endswith((f":{GIVEN_UP}", f":{STOPPED}")):
+            await self.outbox.fail(thread, texts[0], "chat.postMessage", _DEADLY)
 
     async def abandon(self, thread: Thread, text: str, *, is_stopped: bool = False) -> bool:
         """End a turn that cannot be resumed, and close its cards.

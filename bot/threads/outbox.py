@@ -90,7 +90,7 @@ class Outbox:
             await self.storage.posts.add(post)
             if not error.is_permanent:
                 raise
-            await self._fail(thread, post, error)
+            await self._refused(thread, post, error)
 
     async def finish(self, thread: Thread, posts: Sequence[Post]) -> None:
         """Post delayed texts; a text that is still streamed comes with its run.
@@ -109,6 +109,26 @@ class Outbox:
                 if post.ts:
                     await self.notifier.end_stream(thread, post.ts, post.post_id)
                 await self.storage.posts.fail(post.post_id, reason="its turn was ended")
+
+    async def fail(self, thread: Thread, post: Post, method: str, reason: str) -> None:
+        """Mark a text that will not be posted, in the audit as well."""
+        logger.error(
+            "a message was not posted: %s: %s",
+            method,
+            reason,
+            extra={"action": "post_undeliverable", "thread_id": thread.thread_id},
+        )
+        await note(
+            self.storage.audit,
+            Act.UNDELIVERABLE,
+            key=post.post_id,
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            post=post.post_id,
+            method=method,
+            why=reason,
+        )
+        await self.storage.posts.fail(post.post_id, reason=reason)
 
     async def send_ephemeral(  # noqa: PLR0913 - what is told to whom, all given by keyword
         self,
@@ -245,27 +265,12 @@ class Outbox:
         except DeliveryError as error:
             if not error.is_permanent:
                 raise
-            await self._fail(thread, post, error)
+            await self._refused(thread, post, error)
             return
         await self.storage.posts.finish(post.post_id, ts=ts)
 
-    async def _fail(self, thread: Thread, post: Post, error: DeliveryError) -> None:
-        logger.error(
-            "Slack rejected a message: %s",
-            error,
-            extra={"action": "post_undeliverable", "thread_id": thread.thread_id},
-        )
-        await note(
-            self.storage.audit,
-            Act.UNDELIVERABLE,
-            key=post.post_id,
-            at_ms=self.clock(),
-            about=thread.thread_id,
-            post=post.post_id,
-            method=error.method,
-            why=error.reason,
-        )
-        await self.storage.posts.fail(post.post_id, reason=error.reason)
+    async def _refused(self, thread: Thread, post: Post, error: DeliveryError) -> None:
+        await self.fail(thread, post, error.method, error.reason)
         if error.is_lost_place:
             self.spawn(self._lose(thread, error.reason))
 

@@ -480,24 +480,26 @@ class Threads:
         current = replace(
             newest, fence=thread.fence
         )  # our fencing token, not that of another owner
-        if not (current.turn_open or await self._has_new(thread) or await self._has_left(current)):
-            return  # no message is pending
-        await note(
-            self.storage.audit,
-            Act.TURN_FAILED,
-            key=current.checkpoint_id,  # once, whichever process ends the turn
-            at_ms=self.clock(),
-            about=thread.thread_id,
-            checkpoint=current.checkpoint_id,
-            why=explain(error),
-            error=type(error).__name__,
-        )
-        text = say("error.given_up", why=explain(error))
-        try:
-            if not await self.turns.ending.give_up(current, text):
-                await self.inbox.set_aside(current)
-        except CheckpointConflictError:
-            return
+        if isinstance(error, TurnCrashedError):
+            await self.turns.ending.drop_deadly(current)
+        if current.turn_open or await self._has_new(thread) or await self._has_left(current):
+            await note(
+                self.storage.audit,
+                Act.TURN_FAILED,
+                key=current.checkpoint_id,  # once, whichever process ends the turn
+                at_ms=self.clock(),
+                about=thread.thread_id,
+                checkpoint=current.checkpoint_id,
+                why=explain(error),
+                error=type(error).__name__,
+            )
+            text = say("error.given_up", why=explain(error))
+            try:
+                if not await self.turns.ending.give_up(current, text):
+                    await self.inbox.set_aside(current)
+            except CheckpointConflictError:
+                return
+        # A process may have given the turn up, and died before it posted this.
         if await self._has_last_word(thread) or await self._has_new(thread):
             await self.storage.threads.wake(thread.thread_id, now_ms=self.clock())
 

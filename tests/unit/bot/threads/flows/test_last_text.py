@@ -15,13 +15,15 @@ from agents.agent import function_agent
 from agents.core.messages import read_log, text_of
 from agents.middlewares.base import Middleware
 from agents.models import AnsweringModel, call, say
+from bot.audit.acts import Act
 from bot.errors import DeliveryError
 from storage.base import Storage
+from storage.records import Post, Thread
 from storage.sqlite import SqliteStorage
 from tests.property.worlds.hall import Mortal
 from tests.property.worlds.relay import Planned, dies
 from tests.support.fakes import FakeClock, FakeNotifier
-from tests.unit.bot.office import THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office
 
 ASK = "<@UBOT> pay Mia"
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -46,6 +48,15 @@ class MortalSlack:
         ts = await self._target.say(*args, **options)
         self._life.wrote("slack", "say", ts)
         return ts
+
+
+class DeadlySlack(FakeNotifier):
+    """A Slack in which a text ends each process that says it."""
+
+    async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
+        if post.post_id == KEY:
+            raise KilledError
+        return await super().say(thread, post, look_first=look_first)
 
 
 class Deadly(Middleware):
@@ -227,6 +238,39 @@ async def test_i4_a_turn_that_ends_its_bot_each_time_it_is_ended_is_given_up_in_
     assert "This stopped my process 5 times" in payment.notifier.texts[f"{THREAD_ID}#1:failed"]
     thread = await payment.storage.threads.get(THREAD_ID)
     assert (thread.turn_open, thread.due_ms) == (False, None)
+
+
+async def test_i4_a_turn_whose_last_text_ends_each_bot_that_says_it_is_given_up_in_words(
+    payment: Payment,
+) -> None:
+    payment.notifier = DeadlySlack(is_brief=True)
+    office = await payment.asked(Planned())
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval())
+    office.queue.drop()
+    await payment.goes_on(*[Planned() for _ in range(5)])
+    assert list(payment.notifier.texts) == [f"{THREAD_ID}#1:failed"]
+    assert "This stopped my process 5 times" in payment.notifier.texts[f"{THREAD_ID}#1:failed"]
+    left = await payment.storage.posts.get(KEY)
+    assert left is not None
+    assert (left.posted, left.failure) == (False, "it stopped the process")
+    entries = [one.action for one in await payment.storage.audit.of_thread(THREAD_ID, limit=50)]
+    assert Act.UNDELIVERABLE in entries
+    last = payment.office(Planned(), "last")  # the thread goes on
+    await last.hear("<@UBOT> hello", ts="1800000009.000001", thread_ts=ROOT)
+    assert payment.notifier.texts[f"{THREAD_ID}#2:agent:A/m1"] == "Hello."
+
+
+@pytest.mark.parametrize("step", range(1, 40))
+async def test_a_turn_that_is_given_up_is_told_though_its_bot_dies_meanwhile(step: int) -> None:
+    async with a_payment() as payment:
+        payment.middlewares = (Deadly(),)
+        office = await payment.asked(Planned())
+        with pytest.raises(KilledError):
+            await office.decide(await office.the_approval())
+        office.queue.drop()
+        await payment.goes_on(*[Planned() for _ in range(4)], dies(step, is_after=True))
+        assert list(payment.notifier.texts) == [KEY, f"{THREAD_ID}#1:failed"]
 
 
 async def test_what_another_bot_says_is_on_record(payment: Payment) -> None:
