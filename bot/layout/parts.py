@@ -54,6 +54,16 @@ class Body:
     guessed: bool = False
     turned: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it shows everything, and masks nothing by a guess."""
+        return not (self.hidden or self.guessed)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it shows everything as it is, so that a form of several can list it."""
+        return self.is_whole and not (self.altered or self.turned)
+
 
 def said(label: str, text: str, most: int) -> Listed:
     """Return a person's words below a label, or nothing if there are none."""

@@ -49,6 +49,7 @@ from bot.questions.values import (
     title_of_questions,
     value_brief,
 )
+from bot.questions.yes import Proof, yes
 from bot.words import say
 from storage.records import Decision, Kind, Status
 
@@ -178,13 +179,15 @@ class CallQuestion(InputsQuestion):
             return ""
         return "\n".join(questions_of(self.approval))
 
+    def agree(self, proof: Proof) -> Iterator[Block]:
+        """*Approve*, with a form or a dialog where the rule wants one."""
+        review = self.button(say("button.approve_form"), ActionId.DETAILS, "primary")
+        plain = self.button(say("button.approve"), ActionId.DETAILS, "primary")
+        made = review if self._needs_form else confirmed(plain, self.approval)
+        yield yes(ActionId.APPROVE, made, proof, review)
+
     def yes(self) -> Iterator[Block]:
-        """*Approve*, with a form or a dialog where the rule wants one; and allow later calls."""
-        if wants_reason(self.approval, rejects=False):
-            yield self.button(say("button.approve_form"), ActionId.APPROVE, "primary")
-        else:
-            plain = self.button(say("button.approve"), ActionId.APPROVE, "primary")
-            yield confirmed(plain, self.approval)
+        """Allow later calls, too."""
         if self._can_grant():
             yield self.button(say("button.grant"), ActionId.GRANT)
 
@@ -223,7 +226,7 @@ class CallQuestion(InputsQuestion):
         if action == ActionId.APPROVE:
             return self.draft()
         if action == ActionId.EDIT:
-            return OpenModal(view=self.form_modal(), is_yes=True)
+            return self.form_modal()
         return super().press(action)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
@@ -257,13 +260,18 @@ class CallQuestion(InputsQuestion):
         is_same = same(call.arguments, self.arguments)
         return self.draft(reason=proposal.reason) if is_same else None
 
-    def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
-        """The form of the edit."""
+    def form_modal(self, draft: FormDraft = NO_DRAFT) -> OpenModal:
+        """The form of the edit, which approves, too."""
         about = named(self.approval, say("form.edit_help"))
-        needs_form = is_critical(self.approval) or wants_reason(self.approval, rejects=False)
-        more = self.yes_inputs() if needs_form else []
+        more = self.yes_inputs() if self._needs_form else []
         words = (say("form.edit"), say("form.edit_submit"))
-        return self.inputs_modal(ActionId.EDIT_MODAL, words, about, draft, more=more)
+        view = self.inputs_modal(ActionId.DETAILS_MODAL, words, about, draft, more=more)
+        return OpenModal(view=view, agrees=ActionId.EDIT_MODAL)
+
+    @property
+    def _needs_form(self) -> bool:
+        """Whether a yes takes more than a click."""
+        return is_critical(self.approval) or wants_reason(self.approval, rejects=False)
 
     def _can_grant(self) -> bool:
         """Whether an approver may allow later calls, too."""

@@ -30,6 +30,7 @@ from bot.questions.values import (
     typed_answer,
     value_brief,
 )
+from bot.questions.yes import Proof, yes
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Mask, Words, has_guess, length, masks_in
 from bot.words import say
@@ -237,12 +238,14 @@ class ChoiceQuestion(DrawnQuestion):
         if len(self.ask.options) > MOST_OPTIONS:
             yield say("line.too_many_options")
 
+    def agree(self, proof: Proof) -> Iterator[Block]:
+        """A button for each of a few short options."""
+        for label, action in zip(self._picks, PICKS, strict=False):
+            yield yes(action, self.button(label, ActionId.DETAILS), proof)
+
     def yes(self) -> Iterator[Block]:
-        """A button for each of a few short options, or *Choose…*."""
-        if self._picks:
-            for label, action in zip(self._picks, PICKS, strict=False):
-                yield self.button(label, action)
-        elif 0 < len(self.ask.options) <= MOST_OPTIONS:
+        """*Choose…*, where the options have no buttons."""
+        if not self._picks and 0 < len(self.ask.options) <= MOST_OPTIONS:
             yield self.button(say("button.choose"), ActionId.CHOOSE, "primary")
 
     def no(self) -> Iterator[Block]:
@@ -264,7 +267,7 @@ class ChoiceQuestion(DrawnQuestion):
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Choose the option whose number the button has, or open the form."""
         if action == ActionId.CHOOSE:
-            return OpenModal(view=self._modal(), is_yes=True)
+            return OpenModal(view=self._modal(), agrees=ActionId.CHOOSE_MODAL)
         if action not in PICKS:
             return super().press(action)
         number = [str(pick) for pick in PICKS].index(action)
@@ -344,7 +347,7 @@ class ChoiceQuestion(DrawnQuestion):
         about = [named(self.approval)] if self.is_call else []
         blocks = [*about, rich(line(literal(question or "…", "bold"))), block]
         words = (say("form.choose_title"), say("form.choose_title"))
-        return modal(self.approval, ActionId.CHOOSE_MODAL, words, blocks)
+        return modal(self.approval, ActionId.DETAILS_MODAL, words, blocks)
 
 
 def _listed(options: Sequence[Option]) -> Listed:

@@ -28,12 +28,12 @@ class OpenModal:
 
     Attributes:
         view: The modal.
-        is_yes: Whether what is submitted there agrees to what the card shows, so that the person
-            has to have opened what it does not show.
+        agrees: The id by which it agrees to what the card shows, once its reader has the whole
+            call; see `bot.questions.yes`. None if it agrees to nothing.
     """
 
     view: Block
-    is_yes: bool = False
+    agrees: ActionId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

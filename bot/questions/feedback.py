@@ -20,6 +20,7 @@ from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Propo
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.shown import rest_of
 from bot.questions.texts import answer_id
+from bot.questions.yes import Proof, yes
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
@@ -148,9 +149,13 @@ class FeedbackQuestion(DrawnQuestion):
         """Nobody accepts a text that they cannot see."""
         return True
 
+    def agree(self, proof: Proof) -> Iterator[Block]:
+        """*Approve*."""
+        accept = self.button(say("button.accept"), ActionId.DETAILS, "primary")
+        yield yes(ActionId.ACCEPT, accept, proof)
+
     def yes(self) -> Iterator[Block]:
-        """*Approve* and *Request changes…*."""
-        yield self.button(say("button.accept"), ActionId.ACCEPT, "primary")
+        """*Request changes…*."""
         yield self.button(say("button.request_changes"), ActionId.ANSWER)
 
     def more(self) -> Iterator[tuple[str, ActionId]]:

@@ -242,12 +242,13 @@ class FieldsQuestion(InputsQuestion):
         """Open the form."""
         if action != ActionId.ANSWER:
             return super().press(action)
-        return OpenModal(view=self.form_modal(), is_yes=self.is_call)
+        return self.form_modal()
 
-    def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
-        """The form of the values."""
-        words = say("form.answer_title")
-        return self.inputs_modal(ActionId.ANSWER_MODAL, (words, words), self._about(), draft)
+    def form_modal(self, draft: FormDraft = NO_DRAFT) -> OpenModal:
+        """The form of the values; those of a call let it run."""
+        words, action = say("form.answer_title"), ActionId.ANSWER_MODAL
+        view = self.inputs_modal(action, (words, words), self._about(), draft)
+        return OpenModal(view=view, agrees=action if self.is_call else None)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
         """Read the values; of a call, its tool has to take them."""

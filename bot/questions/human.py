@@ -16,6 +16,7 @@ from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import Form
 from bot.questions.shown import answers_of
 from bot.questions.texts import texts_json, texts_of
+from bot.questions.yes import Proof
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Decision, Status
@@ -106,8 +107,13 @@ class HumanQuestion(CallQuestion):
         """Return the text that the agent reads."""
         return "\n".join(mask_text(one) for one in answers_of(self.approval)).strip()
 
+    def agree(self, proof: Proof) -> Iterator[Block]:
+        """*Approve*."""
+        if "accept" in self.ask.allowed:
+            yield from super().agree(proof)
+
     def yes(self) -> Iterator[Block]:
-        """*Approve*, *Edit…* and *Answer instead…*."""
+        """*Edit…* and *Answer instead…*."""
         if "accept" in self.ask.allowed:
             yield from super().yes()
         if "edit" in self.ask.allowed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from agents.core.errors import InvalidArgumentsError
@@ -17,7 +18,7 @@ from bot.layout.forms.parse import place
 from bot.layout.forms.schema import pointer
 from bot.layout.modals import Errors, Values, modal, notice_modal
 from bot.layout.text import clip
-from bot.questions.drawing import DrawnQuestion
+from bot.questions.drawing import DrawnQuestion, OpenModal
 from bot.words import say
 from bot.words.mrkdwn import escape
 
@@ -81,7 +82,7 @@ class InputsQuestion(DrawnQuestion):
         view = modal(self.approval, callback, words, [about, *_page_select(form), *blocks, *more])
         return {**view, "private_metadata": with_rest(view["private_metadata"], draft.text())}
 
-    def turn(self, values: Values, page: int) -> Block:
+    def turn(self, values: Values, page: int) -> OpenModal:
         """Draw another page of the form, with what was typed on this one.
 
         Args:
@@ -108,13 +109,13 @@ class InputsQuestion(DrawnQuestion):
             return self._with_notice(before, say("form.edit_too_much"))
         return self.form_modal(draft)
 
-    def _with_notice(self, draft: FormDraft, words: str) -> Block:
+    def _with_notice(self, draft: FormDraft, words: str) -> OpenModal:
         """The modal as it is, with our words at its top."""
-        view = self.form_modal(draft)
+        form = self.form_modal(draft)
         notice = {"type": "alert", "level": "error", "text": plain(clip(words, _NOTICE))}
-        return {**view, "blocks": [notice, *view["blocks"]]}
+        return replace(form, view={**form.view, "blocks": [notice, *form.view["blocks"]]})
 
-    def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:  # noqa: ARG002 - a port
+    def form_modal(self, draft: FormDraft = NO_DRAFT) -> OpenModal:  # noqa: ARG002 - a port
         """The modal with the form."""
         raise InvalidInputError("this form")
 

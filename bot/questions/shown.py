@@ -16,6 +16,7 @@ from bot.layout.data import read_object
 from bot.layout.text import more, show
 from bot.layout.titles import title_hidden, title_of
 from bot.questions.base import RecordQuestion, question_of
+from bot.questions.yes import Proof
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words
@@ -122,8 +123,16 @@ class ShownQuestion(RecordQuestion):
         """Say in mrkdwn what is not possible here, and why."""
         yield from ()
 
+    def agree(self, proof: Proof) -> Iterator[Block]:  # noqa: ARG002 - a port
+        """The buttons that agree to what the card shows.
+
+        Args:
+            proof: What the reader of the surface knows of it; see `bot.questions.yes`.
+        """
+        yield from ()
+
     def yes(self) -> Iterator[Block]:
-        """The buttons of all that is not a no."""
+        """The other buttons of all that is not a no."""
         yield from ()
 
     def no(self) -> Iterator[Block]:

@@ -12,23 +12,26 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
+from pydantic import StringConstraints
+from typing_extensions import TypedDict
 
 from agents import Agent, ChatModelAgent, tool
 from agents.models import ScriptedModel, Turn, call, say
-from bot.approvals.disclosure import Surface, guesses
+from bot.approvals.disclosure import Opened, Surface, guesses, has_opened
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
 from bot.notifications.digest import Digest, ListItem
 from bot.ports.people import Person
 from bot.ports.tools import BatchWords
-from bot.questions.drawing import OpenModal, drawn_question
+from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.batch_card import batch_card
@@ -36,17 +39,18 @@ from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.buttons import way_in
 from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.grants import grant_modal
-from bot.slack.cards.modals import agreeing_form
 from bot.slack.cards.review import REQUEST, FormReader, count_pages, review_modal, text_page
 from bot.slack.home.digest import waitlist_card
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view, list_blocks
 from bot.slack.listeners.slash_commands.lists import _shown
 from bot.slack.side_messages.decide_prompt import choice_card
+from bot.threads.agents import Catalog
 from bot.words import say as words
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import forced
+from tests.unit.bot.asked import AGREES, form_of, opened_by
 from tests.unit.bot.counter_stage import (
     Counter,
     a_click,
@@ -55,13 +59,15 @@ from tests.unit.bot.counter_stage import (
     picked,
     typed,
 )
+from tests.unit.bot.layout.forms_stage import submitted
 from tests.unit.bot.office import ADA, Office
 from tests.unit.bot.slack.cards.samples import DECIDED, GLASS, GRANTS, an_approval
 from tests.unit.bot.slack.cards.test_every_builder import NAMES as PEOPLE, READER as CLOCK
 
+SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 PIECES = [
     *("paid", "5", " ", "\n", "q q q ", "\u202e", "\u200b", "\u00a0", "\u0430", '"', "`x`", "{"),
-    *("token=abc123abc123", "ghp_0123456789abcdefghijABCDEFGHIJ012345", "4111111111111111"),
+    *("token=abc123abc123", SECRET, "4111111111111111"),
     *("long text " * 30, "word " * 700, "a\nb\n" * 20),
 ]
 bodies = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
@@ -143,12 +149,6 @@ def actions_in(blocks: object) -> list[tuple[str, str]]:
     return [*own, *(found for one in blocks.values() for found in actions_in(one))]
 
 
-def _edit_form(approval: Approval) -> list[Block]:
-    opened = drawn_question(approval).press(ActionId.EDIT)
-    assert isinstance(opened, OpenModal)
-    return list(agreeing_form(approval, opened.view)["blocks"])
-
-
 def _on_batch_card(approval: Approval) -> list[Block]:
     one = replace(approval, batch=approval.approval_id)
     other = replace(one, approval_id="apr_" + "f" * 32, title="Another one")
@@ -162,15 +162,17 @@ DRAWN: dict[Surface, list[Callable[[Approval], list[Block]]]] = {
     Surface.LINE: [_on_batch_card],
     Surface.LISTED: [lambda one: list(batch_modal(one, [one])["blocks"])],
     Surface.FORM: [
-        lambda one: list(agreeing_form(one, grant_modal(one, GRANTS.grants))["blocks"]),
-        lambda one: list(agreeing_form(one, override_modal(one, GLASS))["blocks"]),
+        lambda one: list(form_of(one, grant_modal(one, GRANTS.grants))["blocks"]),
+        lambda one: list(form_of(one, override_modal(one, GLASS))["blocks"]),
     ],
-    Surface.EDIT_FORM: [_edit_form],
+    Surface.EDIT_FORM: [lambda one: list(form_of(one, opened_by(one, ActionId.EDIT))["blocks"])],
     Surface.REVIEW: [lambda one: list(review_modal(one, READER)["blocks"])],
 }
 """How each surface draws a call."""
 DIRECT = {ActionId.APPROVE, ActionId.APPROVE_ALL, ActionId.GRANT, ActionId.EDIT, ActionId.OVERRIDE}
 cut = {"memo": f"s001z {'q ' * 250} e001z"}
+lines = {"memo": "s001z one\ntwo e001z"}
+"""It has no line of its own, and a card and a form of several show all of it."""
 
 
 @many
@@ -178,6 +180,7 @@ cut = {"memo": f"s001z {'q ' * 250} e001z"}
 @example({"memo": "s001z late e001z"}, "s002z Once e002z", "Pay it", False)
 @example(cut, "", "Pay it", False)
 @example({"to": "x"}, f"s001z {'q ' * 250} e001z", "Pay it", False)
+@example(lines, "s002z Once e002z", "Pay it", False)
 def test_a_surface_that_can_say_yes_shows_all_that_runs(
     arguments: dict[str, Any], preview: str, title: str, secret: bool
 ) -> None:
@@ -246,24 +249,17 @@ CARDS: dict[str, Callable[[Approval], object]] = {
     "a copy": lambda one: card_for(one, approvers_text="", lead=["For you."]).blocks,
     "a card of two": lambda one: _batch_card(one, 2),
     "a card of many": lambda one: _batch_card(one, MOST_TARGETS + 1),
+    "a form of three": lambda one: batch_modal(one, several(one, 3)),
 }
-AGREEING = {
-    *("countersign:review_modal", "countersign:grant_modal", "countersign:override_modal"),
-    *("countersign:edit_modal", "countersign:batch_modal"),
-}
-"""Forms whose submission says yes."""
+COUNTS = {"a card of two": 2, "a card of many": MOST_TARGETS + 1, "a form of three": 3}
 
 
 def says_yes(picture: object) -> bool:
     """Whether one click there agrees to something: a button without a form, or a submission."""
-    if isinstance(picture, dict) and picture.get("callback_id") in AGREEING:
+    if isinstance(picture, dict) and picture.get("callback_id") in AGREES:
         submit = picture.get("submit", {}).get("text", words("form.page_next"))
         return bool(submit != words("form.page_next"))
-    found = actions_in(picture)
-    return any(
-        name == ActionId.APPROVE_ALL or (name == ActionId.APPROVE and not label.endswith("…"))
-        for name, label in found
-    )
+    return any(name in AGREES and not label.endswith("…") for name, label in actions_in(picture))
 
 
 def check_picture(approval: Approval, name: str, picture: object, *, wanted: set[str]) -> None:
@@ -290,9 +286,10 @@ def check_review(approval: Approval, wanted: set[str]) -> None:
 @many
 @given(calls, previews, st.just("Pay it") | marked(), st.booleans())
 @example({"memo": "s001z late e001z"}, "s002z Once e002z", "Pay it", False)
-@example({"memo": "late", "to": "ghp_0123456789abcdefghijABCDEFGHIJ012345"}, "", "Pay it", False)
+@example({"memo": "late", "to": SECRET}, "", "Pay it", False)
 @example(cut, "", "Pay it", False)
 @example(huge, "", "Pay it", False)
+@example(lines, "s002z Once e002z", "Pay it", False)
 @example({"memo": f"s001z {'word ' * 900} e001z"}, "", "Pay it", False)
 def test_no_button_and_no_form_says_yes_beside_less_than_the_whole_call(
     arguments: dict[str, Any], preview: str, title: str, secret: bool
@@ -301,17 +298,20 @@ def test_no_button_and_no_form_says_yes_beside_less_than_the_whole_call(
     wanted = marks_in(arguments, preview, title, secret)
     for name, draw in LISTS.items():
         actions = {one for one, _ in actions_in(draw(approval))}
-        assert not DIRECT & actions, f"{name} says yes"
+        assert not (DIRECT | AGREES) & actions, f"{name} says yes"
     for name, draw in CARDS.items():
         picture = draw(approval)
-        count = {"a card of two": 2, "a card of many": MOST_TARGETS + 1}.get(name, 1)
+        count = COUNTS.get(name, 1)
         beside = {f"{mark}{number:03}z" for number in range(1, count) for mark in "xy"}
         check_picture(approval, name, picture, wanted=wanted | beside)
     check_review(approval, wanted)
 
 
+Trimmed = Annotated[str, StringConstraints(strip_whitespace=True)]
+
+
 @tool(gate="review", title="Pay", preview=lambda memo, effect, more: effect)
-def pay(memo: str, effect: str, more: dict[str, Any]) -> str:
+def pay(memo: Trimmed, effect: str, more: dict[str, Any]) -> str:
     """Pay.
 
     Args:
@@ -323,6 +323,23 @@ def pay(memo: str, effect: str, more: dict[str, Any]) -> str:
     return "paid"
 
 
+Options = TypedDict(  # type: ignore[misc]
+    "Options", {f"o{number}": int for number in range(120)}, total=False
+)
+
+
+@tool(gate="review", title="Tune")
+def tune(memo: Trimmed, options: Options) -> str:
+    """Tune.
+
+    Args:
+        memo: For the books.
+        options: What to set.
+    """
+    RAN.append(memo)
+    return "tuned"
+
+
 RAN: list[str] = []
 RULE = {
     "approve": [{"from": ["sre"]}],
@@ -332,16 +349,54 @@ RULE = {
 
 
 def an_agent(model: ScriptedModel) -> Agent:
-    return ChatModelAgent(name="A", model=model, tools=[pay])
+    return ChatModelAgent(name="A", model=model, tools=[pay, tune])
 
 
-async def asked(storage: SqliteStorage, given: dict[str, Any]) -> Counter:
-    force = forced(default={"ask": RULE}, groups={"sre": {"users": [ADA]}})
-    other = {"memo": "late", "effect": "", "more": {}}
-    turns: list[Turn] = [[call("pay", given, id="c1"), call("pay", other, id="c2")], say("done")]
-    office = Office(storage, turns, policy=force, make_agent=an_agent)
-    await office.hear("<@UBOT> pay")
-    return Counter.on(office)
+@dataclass(frozen=True)
+class Asked:
+    """Two calls that wait: the one in question, and another beside it."""
+
+    counter: Counter
+    approval: Approval
+    other: Approval
+
+    async def now(self) -> Approval:
+        return await self.counter.office.storage.approvals.get(self.approval.approval_id)
+
+    async def is_untouched(self) -> bool:
+        """Whether nothing was decided about it, changed in it, or ran."""
+        found, memo = await self.now(), json.loads(self.approval.arguments_json)["memo"]
+        is_open = found.status is Status.PENDING and json.loads(found.votes_json) == []
+        return is_open and found.digest == self.approval.digest and memo not in RAN
+
+
+@asynccontextmanager
+async def asked(given: dict[str, Any], name: str = "pay") -> AsyncIterator[Asked]:
+    """An agent wants two calls, which Ada may decide."""
+    RAN.clear()
+    storage = SqliteStorage(None)
+    await storage.open()
+    try:
+        force = forced(default={"ask": RULE}, groups={"sre": {"users": [ADA]}})
+        other = {"memo": "late", "effect": "", "more": {}}
+        turns: list[Turn] = [[call(name, given, id="c1"), call("pay", other, id="c2")], say("done")]
+
+        async def no_name(_: str) -> str:
+            return ""
+
+        office = Office(storage, turns, policy=force, make_agent=an_agent)
+        await office.hear("<@UBOT> pay")
+        catalog = Catalog(
+            {"*": office.agent},
+            make_runner=lambda _: office.runner,
+            checkpoints=storage.checkpoints,
+            channel_name=no_name,
+        )
+        counter = Counter.on(office, catalog.check_call)
+        waiting = sorted(await office.open_approvals(), key=lambda one: one.position)
+        yield Asked(counter, *waiting)
+    finally:
+        await storage.close()
 
 
 def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict[str, Any]]]:
@@ -360,8 +415,12 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
     why = {**typed("what", "All is on fire."), **typed("why_now", "It burns right now."), **sure}
     note = typed("reason", "fine")
     given = json.loads(approval.arguments_json)
-    texts = ["changed", given["effect"], json.dumps(given["more"])]
-    edited = {k: v for n, one in enumerate(texts) for k, v in typed(f"argument_{n}", one).items()}
+    edits: list[dict[str, Any]] = []
+    for memo in ("changed", f"{given['memo']} "):
+        texts = [memo, given["effect"], json.dumps(given["more"])]
+        inputs = [typed(f"argument_{n}", one) for n, one in enumerate(texts)]
+        edits.append({name: value for one in inputs for name, value in one.items()})
+    edited, unchanged = edits
     review = a_submission(approval, ActionId.REVIEW_MODAL, note, page="technical")
     return {
         "a private answer": (Surface.ELSEWHERE, private),
@@ -389,51 +448,35 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
             Surface.EDIT_FORM,
             a_submission(approval, ActionId.EDIT_MODAL, edited),
         ),
+        "the form of an edit that changes nothing": (
+            Surface.EDIT_FORM,
+            a_submission(approval, ActionId.EDIT_MODAL, unchanged),
+        ),
         "a page of the review": (Surface.ELSEWHERE, review),
     }
 
 
 async def play(given: dict[str, Any], way: str) -> None:
     """Somebody who has opened nothing says yes in one way, where that shows not all."""
-    storage = SqliteStorage(None)
-    await storage.open()
-    try:
-        RAN.clear()
-        counter = await asked(storage, given)
-        waiting = await counter.office.open_approvals()
-        approval, other = sorted(waiting, key=lambda one: one.position)
-        surface, payload = forged(approval, other)[way]
-        if not guesses(approval) and shows_all(approval, surface):
-            return
-        await counter.send(payload)
-        found = await storage.approvals.get(approval.approval_id)
-        assert found.status is Status.PENDING
-        assert json.loads(found.votes_json) == []
-        assert found.digest == approval.digest
-        assert given["memo"] not in RAN
-    finally:
-        await storage.close()
+    async with asked(given) as stage:
+        surface, payload = forged(stage.approval, stage.other)[way]
+        if guesses(stage.approval) or not shows_all(stage.approval, surface):
+            await stage.counter.send(payload)
+            assert await stage.is_untouched()
 
 
 async def press(given: dict[str, Any], button: ActionId) -> None:
     """Somebody who has opened nothing presses a button of the card, whether it is there or not."""
-    storage = SqliteStorage(None)
-    await storage.open()
-    try:
-        counter = await asked(storage, given)
-        waiting = await counter.office.open_approvals()
-        approval, _ = sorted(waiting, key=lambda one: one.position)
-        await counter.send(a_click(approval, button))
-        for view in counter.views.opened:
+    async with asked(given) as stage:
+        approval = stage.approval
+        await stage.counter.send(a_click(approval, button))
+        for view in stage.counter.views.opened:
             if button != ActionId.BATCH or approval.approval_id in json.dumps(view):
                 wanted = marks_in(given, given["effect"], approval.title, False)
                 check_picture(approval, button, view, wanted=wanted)
-        found = await storage.approvals.get(approval.approval_id)
-        if found.votes_json != approval.votes_json or found.status is not Status.PENDING:
+        if not await stage.is_untouched():
             assert button == ActionId.APPROVE
             assert shows_all(approval, Surface.CARD)
-    finally:
-        await storage.close()
 
 
 @pytest.mark.parametrize("button", [*sorted(DIRECT), ActionId.BATCH, ActionId.DETAILS])
@@ -454,31 +497,24 @@ def test_no_button_opens_a_form_that_says_yes_without_the_whole_call(
 
 COUNTING = [
     *("the card", "the form of several", "the form of a permission", "the form of an override"),
-    "the form of an edit",
+    *("the form of an edit", "the form of an edit that changes nothing"),
 ]
 
 
 @pytest.mark.parametrize("way", COUNTING)
 async def test_a_yes_from_what_shows_all_counts(way: str) -> None:
     """So what the test below sends is refused for what is not shown, and for nothing else."""
-    storage = SqliteStorage(None)
-    await storage.open()
-    try:
-        counter = await asked(storage, {"memo": "soon", "effect": "", "more": {"to": "acme"}})
-        waiting = await counter.office.open_approvals()
-        approval, other = sorted(waiting, key=lambda one: one.position)
-        _, payload = forged(approval, other)[way]
-        await counter.send(payload)
-        found = await storage.approvals.get(approval.approval_id)
-        assert found.status is Status.APPROVED or found.digest != approval.digest
-    finally:
-        await storage.close()
+    async with asked({"memo": "soon", "effect": "", "more": {"to": "acme"}}) as stage:
+        _, payload = forged(stage.approval, stage.other)[way]
+        await stage.counter.send(payload)
+        found = await stage.now()
+        assert found.status is Status.APPROVED or found.digest != stage.approval.digest
 
 
 WAYS = [
     *("a private answer", "another message", "Home", "a card of several", "the card"),
     *("the form of several", "the form of a permission", "the form of an override"),
-    *("the form of an edit", "a page of the review"),
+    *("the form of an edit", "the form of an edit that changes nothing", "a page of the review"),
 ]
 
 
@@ -496,3 +532,37 @@ def test_a_forged_yes_from_what_does_not_show_all_lets_nothing_run(
     way: str, memo: str, effect: str, more: dict[str, Any]
 ) -> None:
     asyncio.run(play({"memo": memo, "effect": effect, "more": more}, way))
+
+
+async def test_an_edit_that_changes_nothing_is_no_yes_to_a_page_that_was_not_turned() -> None:
+    """The card shows the whole call, and the first of two pages of the form does not."""
+    async with asked({"memo": "soon", "options": {"o119": 5}}, "tune") as stage:
+        assert shows_all(stage.approval, Surface.CARD)
+        form = form_of(stage.approval, opened_by(stage.approval, ActionId.EDIT))
+        inputs = [one["label"]["text"] for one in form["blocks"] if one["type"] == "input"]
+        assert inputs
+        assert not any("O119" in label for label in inputs)
+        values = submitted(form["blocks"], argument_0="soon ")
+        edit = a_submission(stage.approval, ActionId.EDIT_MODAL, values)
+        await stage.counter.send(edit)
+        assert await stage.is_untouched()
+        await stage.counter.office.approvals.note_details(stage.approval, ADA)
+        await stage.counter.send(edit)
+        assert (await stage.now()).status is Status.APPROVED
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_who_opened_all_that_can_be_shown_says_yes_to_nothing_that_is_longer(
+    way: str,
+) -> None:
+    """They have turned each page that there is, and had them revealed."""
+    async with asked({"memo": huge["memo"], "effect": SECRET, "more": {}}) as stage:
+        await stage.counter.send(a_click(stage.approval, ActionId.REVEAL))
+        pages = count_pages(stage.approval)
+        for number in range(1, pages + 1):
+            newest = await stage.now()
+            await stage.counter.office.approvals.note_page(newest, ADA, number, of=pages)
+        assert has_opened(await stage.now(), ADA, Opened.CLEAR)
+        assert has_opened(await stage.now(), ADA, Opened.DETAILS)
+        await stage.counter.send(forged(stage.approval, stage.other)[way][1])
+        assert await stage.is_untouched()

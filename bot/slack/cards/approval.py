@@ -17,7 +17,7 @@ from bot.layout.titles import title_hidden, title_of
 from bot.questions.shown import ShownQuestion, shown_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.cards.buttons import Sight, choices
+from bot.slack.cards.buttons import choices
 from bot.slack.cards.change_note import anew, claimed, void_words, wrote_since, wrote_words
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.dialog import dialog
@@ -41,7 +41,7 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     blocks: list[Block] = [*anew(approval), *joined([*about.blocks, *_why(approval)])]
     blocks += [*dialog(approval), *wrote_since(approval), *note_quotes(notes_given(approval))]
     is_too_long = question.needs_all() and not fits_details(question)
-    row = choices(question, Sight.of_card(about), is_too_long=is_too_long)
+    row = choices(question, about, is_too_long=is_too_long)
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)
     stuck = [stuck_words(approval)] if approval.stuck else []
     small = small_print(approval, approvers_text, question.who_can, lead)

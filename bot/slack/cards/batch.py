@@ -19,6 +19,7 @@ from bot.people.terms_of import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.reasons import REASON, rejection_inputs
 from bot.questions.shown import what_runs
+from bot.questions.yes import Proof, yes
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import (
@@ -30,7 +31,7 @@ from bot.slack.cards.batch_items import (
     item_parts,
     item_text,
 )
-from bot.slack.cards.listed import body_of, takes_line
+from bot.slack.cards.listed import body_of, is_listed, takes_line
 from bot.slack.cards.secondary_actions import question_modal
 from bot.words import say
 from storage.records import Approval
@@ -101,7 +102,8 @@ def batch_modal(
     hint = say("form.note_ph")
     blocks.append(text_input(REASON, label, MOST_REASON, hint=hint, optional=not is_needed))
     words = (say("form.choose_title"), say("form.choose_submit"))
-    return modal(first, ActionId.BATCH_MODAL, words, blocks)
+    proof = Proof(is_whole=all(map(is_listed, shown)))
+    return yes(ActionId.BATCH_MODAL, modal(first, ActionId.DETAILS_MODAL, words, blocks), proof)
 
 
 @masked_once()

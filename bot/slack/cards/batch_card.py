@@ -30,6 +30,7 @@ from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
 from bot.ports.tools import BatchWords
 from bot.questions.shown import shown_question, what_runs
+from bot.questions.yes import Proof, yes
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import why_of
@@ -164,13 +165,15 @@ def _buttons(
     first, count = waiting[0], len(waiting)
     value = encode(first.approval_id, first.digest)
     is_stuck = any(one.stuck for one in waiting)
-    is_whole = len(items) <= MOST_LISTED and all(map(takes_line, waiting))
-    if is_whole and not is_stuck and not wants_reason(first, rejects=False):
-        yield _approve_all(items, waiting, title, told)
-        yield button(say("button.choose"), ActionId.BATCH, value, of=title)
-    elif not is_stuck:
+    if not is_stuck:
         label = say("button.review_all", n=count)
-        yield button(label, ActionId.BATCH, value, of=title, style="primary")
+        review = button(label, ActionId.BATCH, value, of=title, style="primary")
+        is_short = len(items) <= MOST_LISTED and not wants_reason(first, rejects=False)
+        proof = Proof(is_whole=is_short and all(map(takes_line, waiting)))
+        made = _approve_all(items, waiting, title, told) if is_short else review
+        yield yes(ActionId.APPROVE_ALL, made, proof, review)
+        if proof.is_whole:
+            yield button(say("button.choose"), ActionId.BATCH, value, of=title)
     keeper = (first.batch, first.digest)  # address that stays when the first item is decided
     options = (
         (say("button.reject_all"), ActionId.BATCH_REJECT),
@@ -192,7 +195,7 @@ def _approve_all(
     asked = say("confirm.all_title" if is_all else "confirm.rest_title", n=count)
     what = title if is_all else batch_title(waiting, told.rest)
     value = encode_all((one.approval_id, one.digest) for one in waiting)
-    made = button(label, ActionId.APPROVE_ALL, value, of=title, style="primary")
+    made = button(label, ActionId.BATCH, value, of=title, style="primary")
     return {
         **made,
         "confirm": {

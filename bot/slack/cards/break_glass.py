@@ -23,6 +23,7 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.policy.terms import BreakGlass
+from bot.questions.drawing import OpenModal
 from bot.redaction.mask import mask_text
 from bot.words import say
 from storage.records import Approval
@@ -32,7 +33,7 @@ _YES = "yes"
 _BOTH = 600
 
 
-def override_modal(approval: Approval, glass: BreakGlass) -> Block:
+def override_modal(approval: Approval, glass: BreakGlass) -> OpenModal:
     """Render the modal that asks for the reasons and names who is alerted."""
     told = say("form.override_told", channel=f"<#{glass.alert}>")
     hint = say("form.override_least", n=LEAST_REASON)
@@ -55,7 +56,8 @@ def override_modal(approval: Approval, glass: BreakGlass) -> Block:
         box,
     ]
     words = (say("form.override"), say("form.override_submit"))
-    return modal(approval, ActionId.OVERRIDE_MODAL, words, blocks)
+    view = modal(approval, ActionId.DETAILS_MODAL, words, blocks)
+    return OpenModal(view=view, agrees=ActionId.OVERRIDE_MODAL)
 
 
 def read_reasons(values: Values) -> Reasons:

@@ -1,12 +1,8 @@
-"""Buttons of a pending request: those of its question, and the menu.
-
-`yes_buttons` creates all buttons that can approve, depending on what their surface shows.
-"""
+"""Buttons of a pending request: those of its question, and the menu."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
@@ -17,47 +13,12 @@ from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
 from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion
+from bot.questions.yes import Proof
 from bot.words import say
 from storage.records import Kind
 
 MOST_OPTIONS = 5
 """Slack's limit of a menu."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """The visible part of a pending request on one surface.
-
-    Attributes:
-        is_whole: Whether it shows everything that approval would run, unmasked.
-        is_listed: Whether the batch modal lists it; see `bot.slack.cards.listed`.
-        is_card: Whether it is the card: *Approve…* works for readers who have opened the rest, and
-            opens the review for others.
-    """
-
-    is_whole: bool
-    is_listed: bool = False
-    is_card: bool = False
-
-    @classmethod
-    def of_card(cls, about: Body) -> Sight:
-        """Return what a card shows of a request."""
-        is_whole = not (about.hidden or about.guessed)
-        is_listed = is_whole and not (about.altered or about.turned)
-        return cls(is_whole=is_whole, is_listed=is_listed, is_card=True)
-
-
-TITLE_ALONE = Sight(is_whole=False)
-"""A surface that certainly shows only the title: a list or an ephemeral message."""
-
-
-def yes_buttons(question: ShownQuestion, sight: Sight) -> list[Block]:
-    """Return the approve buttons; *Review* if the surface does not show everything."""
-    if not sight.is_card and not sight.is_whole:
-        return [question.button(say("button.review"), ActionId.DETAILS)]
-    if sight.is_whole and risk_of(question.approval) != "critical":
-        return [*question.yes()]
-    return [_reviewed(one, question) for one in question.yes()]
 
 
 def way_in(question: ShownQuestion) -> Block:
@@ -67,27 +28,31 @@ def way_in(question: ShownQuestion) -> Block:
             label = str(one.get("text", {}).get("text", ""))
             if one.get("type") == "button" and label.endswith("…"):
                 return one
-    (review,) = yes_buttons(question, TITLE_ALONE)
-    return review
+    return review_button(question)
 
 
-def choices(question: ShownQuestion, sight: Sight, *, is_too_long: bool) -> ButtonRow:
+def review_button(question: ShownQuestion) -> Block:
+    """Return the button of a surface that may show only the title."""
+    return question.button(say("button.review"), ActionId.DETAILS)
+
+
+def choices(question: ShownQuestion, about: Body, *, is_too_long: bool) -> ButtonRow:
     """Render the buttons of a card.
 
     Args:
         question: Question of a pending record.
-        sight: What the card shows of it.
+        about: What the card shows of it.
         is_too_long: Whether it cannot be approved, because it is too long to show.
     """
     approval, notes = question.approval, [*question.notes()]
     can_approve = not approval.stuck and not is_too_long
-    yes: list[Block] = []
+    agree: list[Block] = []
     if approval.stuck:
         ask = question.button(say("button.ask_admin"), ActionId.ASK_ADMIN, "primary")
         buttons = [ask, *question.no(), *_withdraws(question)]
     elif can_approve:
-        yes = yes_buttons(question, sight)
-        buttons = [*yes, *question.no(), *_edits(question, sight)]
+        agree = [*question.agree(Proof(is_whole=about.is_whole, is_checked=True))]
+        buttons = [*agree, *question.yes(), *question.no(), *_edits(question, about)]
     else:
         buttons = [*question.no()]
     if is_too_long and not approval.stuck:
@@ -98,25 +63,18 @@ def choices(question: ShownQuestion, sight: Sight, *, is_too_long: bool) -> Butt
         named = [(label, encode_option(action, *value)) for label, action in options]
         buttons.append(menu(ActionId.MORE, named[:MOST_OPTIONS]))
     blocks = [actions(*buttons)] if buttons else []
-    has_approve = any(one["action_id"] == ActionId.APPROVE for one in yes)
-    can_review = can_approve and not sight.is_whole and has_approve
+    has_approve = any(one["action_id"] == ActionId.APPROVE for one in agree)
+    can_review = has_approve and not about.is_whole
     return ButtonRow(blocks=blocks, notes=notes, can_review=can_review)
 
 
-def _reviewed(button: Block, question: ShownQuestion) -> Block:
-    """Return an approve button that opens a form."""
-    if button["action_id"] != ActionId.APPROVE:
-        return button
-    return question.button(say("button.approve_form"), ActionId.APPROVE, "primary")
-
-
-def _edits(question: ShownQuestion, sight: Sight) -> Iterator[Block]:
+def _edits(question: ShownQuestion, about: Body) -> Iterator[Block]:
     """Yield *Edit…* before the first vote (an edit voids votes), then other actions."""
     has_votes = bool(progress_of(question.approval).votes)
     for one in question.last():
         if has_votes and one["action_id"] == ActionId.EDIT:  # it is in the review
             continue
-        is_listed = sight.is_listed and question.form == Form.CALL
+        is_listed = about.is_plain and question.form == Form.CALL
         if one["action_id"] != ActionId.BATCH or is_listed:
             yield one
 

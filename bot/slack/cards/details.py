@@ -31,6 +31,7 @@ from bot.layout.text import chunks, show, width
 from bot.layout.titles import title_of
 from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
+from bot.questions.yes import Proof, yes
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
@@ -72,16 +73,17 @@ def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
         "private_metadata": encode(approval.approval_id, approval.digest),
         "title": brief(say("form.revealed")),
         "close": brief(say("form.close")),
-        "blocks": [*blocks, *agrees],
+        "blocks": blocks,
     }
-    if agrees and not left_out:
-        submit = plain(say("form.approve_submit"))
-        view |= {
-            "callback_id": str(ActionId.REVIEW_MODAL),
-            "private_metadata": encode_page("technical", approval.approval_id, approval.digest),
-            "submit": submit,
-        }
-    return view
+    if not agrees:
+        return view
+    made = {
+        **view,
+        "blocks": [*blocks, *agrees],
+        "private_metadata": encode_page("technical", approval.approval_id, approval.digest),
+        "submit": plain(say("form.approve_submit")),
+    }
+    return yes(ActionId.REVIEW_MODAL, made, Proof(is_whole=not left_out), view)
 
 
 @masked_once()

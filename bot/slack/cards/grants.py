@@ -32,6 +32,7 @@ from bot.people.terms_of import terms_of, wants_reason
 from bot.policy.grants import GrantRequest, limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
+from bot.questions.drawing import OpenModal
 from bot.questions.form import ask_of
 from bot.questions.reasons import REASON
 from bot.redaction.call import mask_call, mask_value
@@ -58,7 +59,7 @@ def limits_for(approval: Approval) -> GrantTerms | None:
         return None
 
 
-def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int = 0) -> Block:
+def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int = 0) -> OpenModal:
     """Render the modal for a grant's duration and number of uses.
 
     Args:
@@ -72,7 +73,7 @@ def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int =
     if limits is None:
         words = (say("form.review"), say("form.approve_submit"))
         about = named(approval, say("form.grant_none"))
-        return modal(approval, ActionId.GRANT_MODAL, words, [about, why])
+        return _form(approval, words, [about, why])
     longest, usual = _time(limits.max_time_s), _time(min(limits.max_time_s, _USUAL_S))
     uses = str(min(limits.max_uses, _USUAL_USES))
     blocks = [
@@ -89,7 +90,12 @@ def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int =
         context(mrkdwn(f"{say('form.grant_scope')} {say('form.grant_stop')}")),
     ]
     words = (say("form.grant"), say("form.grant_submit"))
-    return modal(approval, ActionId.GRANT_MODAL, words, blocks)
+    return _form(approval, words, blocks)
+
+
+def _form(approval: Approval, words: tuple[str, str], blocks: list[Block]) -> OpenModal:
+    view = modal(approval, ActionId.DETAILS_MODAL, words, blocks)
+    return OpenModal(view=view, agrees=ActionId.GRANT_MODAL)
 
 
 def _covers(covered: int) -> str:

@@ -35,5 +35,4 @@ def _whole(approval: Approval) -> Body | None:
     if type(shown_question(approval)) is not CallQuestion or guesses(approval):
         return None
     about = body_of(approval)
-    is_other = about.hidden or about.altered or about.guessed or about.turned
-    return None if is_other else about
+    return about if about.is_plain else None

@@ -8,7 +8,9 @@ from bot.layout.card_layout import ButtonRow, notes
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
 from bot.layout.preview import preview
 from bot.layout.short_ids import short_id
+from bot.questions.drawing import OpenModal
 from bot.questions.reasons import REASON
+from bot.questions.yes import Proof, yes
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import describe
 from bot.words import say
@@ -52,15 +54,16 @@ def late_modal(approval: Approval, callback_id: str = "") -> Block:
 
 
 @masked_once()
-def agreeing_form(approval: Approval, view: Block) -> Block:
-    """Add everything that approval runs to an approving modal; see `Surface.FORM`.
+def agreeing_form(approval: Approval, form: OpenModal, proof: Proof) -> Block:
+    """Let a form agree, and add everything that approval runs; see `Surface.FORM`.
 
     Content that is longer than a card has been opened before, and is not repeated.
     """
-    if "submit" not in view:
-        return view
+    if form.agrees is None or "submit" not in form.view:
+        return form.view
+    view = yes(form.agrees, form.view, proof)
     about = describe(approval)
-    if view["callback_id"] == ActionId.EDIT_MODAL:  # its inputs are the arguments
+    if form.agrees is ActionId.EDIT_MODAL:  # its inputs are the arguments
         about = preview(approval.preview)
     if about.hidden:
         return view

@@ -29,6 +29,7 @@ from bot.people.progress import progress_of
 from bot.people.terms_of import is_critical
 from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
+from bot.questions.yes import Proof, yes
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import expiry, is_short, pages_of
@@ -43,7 +44,7 @@ REQUEST, HISTORY, TECHNICAL = "request", "history", "technical"
 """Pages other than those of the full text, which are `text.1` and so on."""
 _TEXT = "text."
 _HEAD = 600
-_NOT_HERE = frozenset({ActionId.APPROVE, ActionId.GRANT, ActionId.BATCH})
+_NOT_HERE = frozenset({ActionId.GRANT, ActionId.BATCH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,10 +121,9 @@ class _ReviewPage:
         """Render the page with its frame."""
         can_submit = self._can_agree()
         title = say("form.review" if can_submit else "form.details")
-        callback = ActionId.REVIEW_MODAL if can_submit else ActionId.DETAILS_MODAL
         view: Block = {
             "type": "modal",
-            "callback_id": str(callback),
+            "callback_id": str(ActionId.DETAILS_MODAL),
             "private_metadata": encode_page(
                 self._page, self._approval.approval_id, self._approval.digest
             ),
@@ -131,21 +131,24 @@ class _ReviewPage:
             "close": brief(say("form.cancel" if can_submit else "form.close")),
             "blocks": [*self._head(), *self._middle(history), *self._foot()],
         }
-        if can_submit:
-            key = "form.approve_submit" if self._is_read() else "form.page_next"
-            view["submit"] = brief(say(key))
-        return view
+        if not can_submit:
+            return view
+        made = {**view, "submit": brief(say("form.approve_submit"))}
+        turns = {**view, "submit": brief(say("form.page_next"))}
+        return yes(ActionId.REVIEW_MODAL, made, self._proof, turns)
 
     def _can_agree(self) -> bool:
         """Whether the reader can approve, now or after the last page."""
         is_waiting = self._approval.status is Status.PENDING and not self._is_cut
         return is_waiting and self._reader.can_approve and not self._reader.is_masked
 
-    def _is_read(self) -> bool:
-        """Whether everything has been read once this page is shown."""
+    @property
+    def _proof(self) -> Proof:
+        """What has been read once this page is shown; until then, *Next* shows more."""
         is_last = page_number(self._page) == self._count > 0
         is_next = self._reader.pages >= self._count - 1
-        return self._reader.has_read or self._count == 0 or (is_last and is_next)
+        is_read = self._reader.has_read or self._count == 0 or (is_last and is_next)
+        return Proof(is_whole=is_read, is_checked=True)
 
     def _head(self) -> list[Block]:
         blocks = _titled(self._approval, self._question)
@@ -206,7 +209,7 @@ class _ReviewPage:
         small = context(mrkdwn(words))
         if not self._count:
             return [*blocks, small]
-        unread = self._can_agree() and not self._is_read()
+        unread = self._can_agree() and not self._proof.is_whole
         hint = say("form.page_unread" if unread else "form.page_rest")
         return [*blocks, small, context(mrkdwn(hint))]
 
@@ -235,7 +238,7 @@ class _ReviewPage:
         blocks: list[Block] = []
         if self._can_agree() and isinstance(self._question, CallQuestion):
             inputs = self._question.yes_inputs()
-            inputs += next_time(self._approval) if self._is_read() else []
+            inputs += next_time(self._approval) if self._proof.is_whole else []
             blocks += [_typed(one, self._values) for one in inputs]
         buttons = self._buttons() if self._approval.status is Status.PENDING else []
         return [*blocks, actions(*buttons)] if buttons else blocks

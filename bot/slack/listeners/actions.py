@@ -155,10 +155,7 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
         await desk.approvals.check_editor(question.approval, click.actor)
     elif question.approval.kind is not Kind.QUESTION:
         await desk.approvals.check(question.approval, click.actor)
-    if result.is_yes:
-        await desk.open_agreeing(approval, click.actor, click.trigger_id, result.view)
-    else:
-        await desk.open_view(click.trigger_id, result.view)
+    await desk.open_view(click.trigger_id, await desk.form(approval, click.actor, result))
 
 
 async def _withdraw(desk: ListenerContext, click: Click) -> None:

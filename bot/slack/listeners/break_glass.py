@@ -22,8 +22,8 @@ async def open_override(
     await desk.approvals.check_emergency(approval, actor)
     glass = glass_of(approval)
     if glass is not None:  # otherwise the check would have failed
-        view = override_modal(approval, glass)
-        await desk.open_agreeing(approval, actor, trigger, view)
+        form = override_modal(approval, glass)
+        await desk.open_view(trigger, await desk.form(approval, actor, form))
 
 
 async def submit_override(

@@ -35,7 +35,8 @@ from bot.policy.terms import TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock, Spawn
 from bot.ports.tools import CheckedCall
-from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
+from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, drawn_question
+from bot.questions.yes import Proof
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.destinations import NO_MESSAGE, ClickedMessage
@@ -212,25 +213,17 @@ class ListenerContext:
         window = self.window or Window(self.client, trigger_id)
         await window.show(view)
 
-    async def open_agreeing(
-        self, approval: Approval, actor: Actor, trigger_id: str, view: dict[str, Any]
-    ) -> None:
-        """Open a modal that can approve, if it shows everything or the rest was opened.
-
-        Args:
-            approval: The approval.
-            actor: The person.
-            trigger_id: From the click.
-            view: The modal, without the call.
+    async def form(self, approval: Approval, actor: Actor, form: OpenModal) -> dict[str, Any]:
+        """Return a modal for a person; one that agrees shows everything, or they opened the rest.
 
         Raises:
             NotSeenError: The person must open the rest first.
-            DeliveryError: See `open_view`.
         """
-        is_edit = view["callback_id"] == ActionId.EDIT_MODAL
-        surface = Surface.EDIT_FORM if is_edit else Surface.FORM
-        await self.approvals.check_seen(approval, actor.user_id, surface)
-        await self.open_view(trigger_id, agreeing_form(approval, view))
+        if form.agrees is not None:
+            is_edit = form.agrees is ActionId.EDIT_MODAL
+            surface = Surface.EDIT_FORM if is_edit else Surface.FORM
+            await self.approvals.check_seen(approval, actor.user_id, surface)
+        return agreeing_form(approval, form, Proof(is_whole=True))
 
     async def question(
         self, about: Reference, actor: Actor, *, what: str, known: Approval | None = None

@@ -22,7 +22,6 @@ from bot.layout.modals import Values
 from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.slack.calls import slack_fault
-from bot.slack.cards.modals import agreeing_form
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of
 from storage.records import Kind
 
@@ -54,7 +53,8 @@ async def _turn(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) ->
     """Show another page with all values, or the errors of this page."""
     view, values, about = _form(body)
     question = await _question(desk, about, actor)
-    result = agreeing_form(question.approval, question.turn(values, _page(body)))
+    form = question.turn(values, _page(body))
+    result = await desk.form(question.approval, actor, form)
     try:
         await desk.client.views_update(
             view_id=str(view.get("id")), hash=str(view.get("hash") or ""), view=result

@@ -26,8 +26,8 @@ async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trig
     await desk.approvals.check(approval, actor, choice=APPROVE)
     limits = limits_for(approval)
     covered = await desk.grants.covered(approval) if limits is not None else 0
-    view = grant_modal(approval, limits, covered=covered)
-    await desk.open_agreeing(approval, actor, trigger, view)
+    form = grant_modal(approval, limits, covered=covered)
+    await desk.open_view(trigger, await desk.form(approval, actor, form))
 
 
 async def submit_grant(

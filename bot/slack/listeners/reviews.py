@@ -31,6 +31,7 @@ from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft, drawn_question
 from bot.questions.reasons import REASON
+from bot.questions.yes import Proof
 from bot.slack.cards.details import details_modal, history_blocks
 from bot.slack.cards.footer import who_line
 from bot.slack.cards.grants import read_next_time
@@ -237,9 +238,7 @@ async def _can_override(desk: ListenerContext, approval: Approval, actor: Actor)
 
 def _has_yes(question: object) -> bool:
     """Whether plain approval is an answer."""
-    return isinstance(question, CallQuestion) and any(
-        one["action_id"] == ActionId.APPROVE for one in question.yes()
-    )
+    return isinstance(question, CallQuestion) and any(question.agree(Proof(is_whole=True)))
 
 
 async def _found(desk: ListenerContext, about: Reference, actor: Actor) -> Approval:

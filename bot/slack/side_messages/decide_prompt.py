@@ -8,7 +8,7 @@ from bot.layout.blocks import Block, Card, actions, context, mrkdwn, plain, sect
 from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.questions.shown import shown_question
-from bot.slack.cards.buttons import TITLE_ALONE, yes_buttons
+from bot.slack.cards.buttons import review_button
 from bot.words import say
 from storage.records import Approval, Status
 
@@ -32,4 +32,4 @@ def choice_card(text: str, approvals: Sequence[Approval]) -> Card:
 def _choice(approval: Approval) -> Iterator[Block]:
     """Yield the title and the button that opens the request."""
     yield {"type": "section", "text": plain(clip(title_of(approval), _TITLE))}
-    yield actions(*yes_buttons(shown_question(approval), TITLE_ALONE))
+    yield actions(review_button(shown_question(approval)))

@@ -4,24 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.layout.action_ids import ActionId
+from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
 from bot.questions.choice import ChoiceQuestion
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, drawn_question
 from bot.questions.fields import FieldsQuestion
 from bot.questions.inputs import InputsQuestion
+from bot.questions.yes import Proof, yes
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import pages_of
+from bot.slack.cards.modals import agreeing_form
 from bot.slack.cards.review import FormReader, count_pages, review_modal, text_page
 from storage.records import Approval
 
+WHOLE = Proof(is_whole=True)
+AGREES = frozenset(
+    {
+        *PICKS,
+        ActionId.ACCEPT,
+        ActionId.APPROVE,
+        ActionId.APPROVE_ALL,
+        ActionId.BATCH_MODAL,
+        ActionId.CHOOSE_MODAL,
+        ActionId.EDIT_MODAL,
+        ActionId.GRANT_MODAL,
+        ActionId.OVERRIDE_MODAL,
+        ActionId.REVIEW_MODAL,
+    }
+)
+"""Ids of all buttons and forms that agree to something."""
 
-def modal_of(approval: Approval, action: str) -> Block:
-    """The modal that a button opens."""
+
+def opened_by(approval: Approval, action: str) -> OpenModal:
+    """What a button opens."""
     result = drawn_question(approval).press(action)
     assert isinstance(result, OpenModal)
-    return result.view
+    return result
+
+
+def modal_of(approval: Approval, action: str) -> Block:
+    """The modal that a button opens, without what else is shown of the call."""
+    form = opened_by(approval, action)
+    if form.agrees is None or "submit" not in form.view:
+        return form.view
+    return yes(form.agrees, form.view, WHOLE)
+
+
+def form_of(approval: Approval, form: OpenModal) -> Block:
+    """The modal of a reader who knows the whole call."""
+    return agreeing_form(approval, form, WHOLE)
 
 
 def answer_modal(approval: Approval) -> Block:

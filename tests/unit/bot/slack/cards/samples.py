@@ -23,7 +23,7 @@ from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import details_modal
 from bot.slack.cards.grants import grant_modal
-from bot.slack.cards.modals import agreeing_form, late_modal, withdraw_modal
+from bot.slack.cards.modals import late_modal, withdraw_modal
 from bot.slack.cards.review import FormReader, review_modal
 from bot.slack.cards.secondary_actions import (
     Here,
@@ -44,6 +44,7 @@ from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
     edit_modal,
+    form_of,
     modal_of,
     reject_modal,
 )
@@ -492,10 +493,10 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_review_grant": lambda: review_modal(under(GRANTS), ADA),
     "modal_critical": lambda: review_modal(under(CRITICAL), ADA),
     "modal_revealed": lambda: details_modal(an_approval()),
-    "modal_grant": lambda: agreeing_form(
+    "modal_grant": lambda: form_of(
         under(GRANTS), grant_modal(under(GRANTS), GRANTS.grants, covered=12)
     ),
-    "modal_override": lambda: agreeing_form(an_approval(), override_modal(an_approval(), GLASS)),
+    "modal_override": lambda: form_of(an_approval(), override_modal(an_approval(), GLASS)),
     "modal_withdraw": lambda: withdraw_modal(an_approval()),
     "modal_snooze": lambda: snooze_modal(an_approval(), HERE),
     "modal_ask_back": lambda: question_modal(an_approval()),

@@ -44,7 +44,7 @@ from bot.slack.side_messages.reminders import concluded_text, escalation_text, l
 from bot.slack.side_messages.summary import summary_card
 from bot.slack.side_messages.withdrawal import withdrawal_card
 from storage.records import Approval, Kind, Status
-from tests.unit.bot.asked import review_pages
+from tests.unit.bot.asked import form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (
     CREATED,
     DECIDED,
@@ -114,14 +114,15 @@ def ended(approval: Approval) -> Iterator[Approval]:
 def forms_of(approval: Approval) -> Iterator[Block]:
     yield from review_pages(approval)
     yield from (withdraw_modal(approval), snooze_modal(approval, HERE), question_modal(approval))
-    yield from (override_modal(approval, GLASS), batch_modal(approval, [approval]))
-    yield grant_modal(approval, GRANTS.grants, covered=3)
+    yield batch_modal(approval, [approval])
+    yield form_of(approval, override_modal(approval, GLASS))
+    yield form_of(approval, grant_modal(approval, GRANTS.grants, covered=3))
     yield late_modal(decided(approval, Status.REJECTED, reason=ODD), ActionId.EDIT_MODAL)
     for action in ActionId:
         with suppress(InvalidInputError):
             result = drawn_question(approval).press(action)
             if isinstance(result, OpenModal):
-                yield result.view
+                yield form_of(approval, result)
 
 
 def messages_of(approval: Approval) -> Iterator[Card]:

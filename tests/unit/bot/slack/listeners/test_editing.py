@@ -16,6 +16,7 @@ from bot.questions.inputs import InputsQuestion
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
+from tests.unit.bot.asked import form_of
 from tests.unit.bot.counter_stage import Counter, a_click, a_counter
 from tests.unit.bot.layout.forms_stage import submitted
 from tests.unit.bot.office import ADA
@@ -29,7 +30,7 @@ ARGUMENTS = {"region": "region-001", **{f"f{number}": 1 for number in range(120)
 STRANGER = "UTOM"
 
 
-async def a_long_form(storage: Storage, counter: Counter) -> Approval:
+async def a_long_form(storage: Storage, counter: Counter, *, is_read: bool = True) -> Approval:
     """A pending call with more arguments than a modal has room for."""
     schema = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
     approval = replace(
@@ -40,13 +41,15 @@ async def a_long_form(storage: Storage, counter: Counter) -> Approval:
         arguments_json=json.dumps(ARGUMENTS),
     )
     await storage.approvals.add(approval)
-    return approval
+    if is_read:
+        await counter.office.approvals.note_details(approval, ADA)
+    return await storage.approvals.get(approval.approval_id)
 
 
 def opened(approval: Approval) -> dict[str, Any]:
     question = drawn_question(approval)
     assert isinstance(question, InputsQuestion)
-    return question.form_modal()
+    return form_of(approval, question.form_modal())
 
 
 def on_page(
@@ -106,6 +109,14 @@ async def test_a_page_is_turned_with_what_was_typed(
     assert update["view"]["callback_id"] == ActionId.EDIT_MODAL
 
 
+async def test_a_page_is_turned_only_by_who_has_opened_the_whole_call(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter, is_read=False)
+    await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
+    assert counter.views.updated == []
+
+
 async def test_what_was_typed_on_all_pages_is_one_edit(
     storage: SqliteStorage, counter: Counter
 ) -> None:
@@ -113,7 +124,6 @@ async def test_what_was_typed_on_all_pages_is_one_edit(
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
     second = counter.views.updated[0]["view"]
     last = [block for block in second["blocks"] if block["type"] == "input"][-1]
-    await counter.office.approvals.note_details(approval, ADA)
     payload = on_page(approval, second, **{last["block_id"]: "9"})
     del payload["actions"]
 
