@@ -303,7 +303,7 @@ class NobodyError(BotError):
         told = [f"{_name(who)} {why}".strip() for who, why in obstacles[:_MOST_TOLD]]
         if len(obstacles) > _MOST_TOLD:
             told.append(say("nobody.more", n=len(obstacles) - _MOST_TOLD))
-        facts = "; ".join(told) or say("nobody.named")
+        facts = ". ".join(told) or say("nobody.named")
         if not remedy:
             remedy = say("nobody.ask_in_channel" if is_direct else "nobody.remedy")
         super().__init__(f"{facts}. {remedy}")

@@ -63,7 +63,7 @@ NAMED: list[tuple[tuple[str, ...], str]] = [
     (("SEMPTY",), "<!subteam^SEMPTY> has no members"),
     (
         (GUS, "UGONE"),
-        "<@UGUS> can't: Guests can't do this; <@UGONE> can't: This account is deactivated",
+        "<@UGUS> can't: Guests can't do this. <@UGONE> can't: This account is deactivated",
     ),
     (("U-OPS",), "“U-OPS” isn't a known person or group"),
     (("<!channel>", "<@UADA>"), "“channel” isn't a known person or group; “@UADA” isn't"),
