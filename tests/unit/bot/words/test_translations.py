@@ -17,6 +17,7 @@ WORDS = Path(__file__).parents[4] / "bot/words"
 TRANSLATIONS = sorted(path for path in WORDS.glob("*.json") if path.stem != "en")
 _PLACE = re.compile(r"\{[a-z_]+\}")
 _MARK = re.compile(r"`[^`]*`|<[^>]*>")
+_DOT = " · "
 _PLURAL = re.compile(r"\.(zero|one|two|few|many|other)$")
 
 
@@ -43,6 +44,8 @@ def _changed(key: str, english: str, text: str, *, is_plural: bool) -> Iterator[
         yield f"{key}: its places are {sorted(+wanted)}, and not {sorted(+given)}"
     if lost := [mark for mark in _MARK.findall(english) if mark not in text]:
         yield f"{key}: {', '.join(lost)} is what people type"
+    if key.startswith("status.") and text.count(_DOT) != english.count(_DOT):
+        yield f"{key}: what stands before “{_DOT}” is bold; keep the dot"
     fits = (most for place, most in PLACES.items() if re.fullmatch(place, _PLURAL.sub("", key)))
     if len(_PLACE.sub("", text)) > (most := next(fits, 3_000)):
         yield f"{key}: it has more than {most} characters"
@@ -66,6 +69,7 @@ def test_each_translation_has_the_keys_places_and_lengths_of_english(path: Path)
         ("home.waiting.few", "{n} warten", "de has no such plural form"),
         ("status.claimed", "Jemand ist dran", "its places are"),
         ("status.claimed", "{who} ist dran, {name}", "its places are"),
+        ("status.ran", "Genehmigt von {who}, lief {time}", "keep the dot"),
         ("button.approve", "Genehmigen und sofort ausführen", "more than 30 characters"),
         ("command.verdict", "{word} entscheidet nichts", "is what people type"),
     ],
@@ -80,6 +84,7 @@ def test_a_fault_of_a_translation_is_found(key: str, text: str, fault: str) -> N
         ("status.claimed", "Darum kümmert sich {who}"),
         ("home.waiting.one", "Eine Anfrage wartet auf dich"),
         ("home.waiting.other", "{n} Anfragen warten auf dich"),
+        ("status.ran", "Von {who} genehmigt · lief {time}"),
         ("line.two", "{a} oder {b} kann zustimmen"),
     ],
 )
