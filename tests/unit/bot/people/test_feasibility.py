@@ -66,7 +66,7 @@ NAMED: list[tuple[tuple[str, ...], str]] = [
         "<@UGUS> can't: Guests can't do this. <@UGONE> can't: This account is deactivated",
     ),
     (("U-OPS",), "“U-OPS” isn't a known person or group"),
-    (("<!channel>", "<@UADA>"), "“channel” isn't a known person or group; “@UADA” isn't"),
+    (("<!channel>", "<@UADA>"), "“channel” isn't a known person or group. “@UADA” isn't"),
 ]
 
 
@@ -80,7 +80,7 @@ async def test_i13_nobody_is_asked_what_nobody_can_decide(
     (card,) = office.notifier.cards.values()
     assert card.status is Status.UNDECIDABLE
     assert "*No one can decide this*" in drawn(card)
-    assert words.split("; “@", maxsplit=1)[0] in drawn(card)
+    assert words.split(". “@", maxsplit=1)[0] in drawn(card)
     assert "countersign:approve" not in drawn(card)
     assert "countersign:reject" not in drawn(card)
     told = str(office.model.inputs[-1])
