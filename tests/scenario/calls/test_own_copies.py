@@ -108,9 +108,9 @@ async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
     assert sorted(RAN) == ["1234", "1240", "1251"]
 
 
-async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
-    tmp_path: Path,
-) -> None:
+@pytest.fixture
+async def private(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A stage whose people write in a private channel, where the group on call decides."""
     RAN.clear()
     policy = tmp_path / "policy.yaml"
     policy.write_text(POLICY, encoding="utf-8")
@@ -120,14 +120,77 @@ async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
         stage.room = "finance"
         stage.sandbox.workspace.channels[FINANCE].is_private = True
         stage.sandbox.join(BEN, FINANCE)
-        await ask_for_cards(stage)
-        await stage.say("Mia", "@countersign refund 3")
-        card = await stage.card(word="3 need approval", within=60)
-        await copied(stage, "3 need approval")
-        stage.sandbox.leave_group(ADA, ONCALL)
-        stage.sandbox.leave(ADA, FINANCE)
-        await stage.click("Ben", card, ActionId.APPROVE_ALL)
-        await stage.said("All done", within=20)
-        lost = await copied(stage, say("line.withheld"))
-        assert "1234" not in str(lost)
-        assert buttons(lost) == []
+        yield stage
+
+
+def lose_the_right(stage: Stage) -> None:
+    """Ada is in the group and the channel no more."""
+    stage.sandbox.leave_group(ADA, ONCALL)
+    stage.sandbox.leave(ADA, FINANCE)
+
+
+async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
+    private: Stage,
+) -> None:
+    await ask_for_cards(private)
+    await private.say("Mia", "@countersign refund 3")
+    card = await private.card(word="3 need approval", within=60)
+    await copied(private, "3 need approval")
+    lose_the_right(private)
+    await private.click("Ben", card, ActionId.APPROVE_ALL)
+    await private.said("All done", within=20)
+    lost = await copied(private, say("line.withheld"))
+    assert "1234" not in str(lost)
+    assert buttons(lost) == []
+
+
+async def choose_from_copy(stage: Stage, card: dict[str, Any], action_id: str) -> None:
+    """Choose from the menu of a card in Ada's direct messages."""
+    channel = stage.sandbox.workspace.direct_message(ADA).id
+    value = option_of(card, action_id)
+    await stage.sandbox.click(ADA, channel, card["ts"], ActionId.MORE, selected_option=value)
+
+
+def option_of(card: dict[str, Any], action_id: str) -> str:
+    """The value of an option of a card's menu."""
+    (value,) = [
+        option["value"]
+        for row in card["blocks"]
+        for one in row.get("elements", ())
+        for option in one.get("options", ())
+        if option["value"].startswith(f"{action_id}=")
+    ]
+    return str(value)
+
+
+async def test_the_list_of_several_opens_for_nobody_who_may_not_see_them_any_more(
+    private: Stage,
+) -> None:
+    await ask_for_cards(private)
+    await private.say("Mia", "@countersign refund 3")
+    card = await copied(private, "3 need approval")
+    await choose_from_copy(private, card, ActionId.BATCH_DETAILS)
+    assert "1234" in str(await private.modal("Ada"))  # while she may see them
+    for view in private.sandbox.open_views(ADA):
+        await private.sandbox.close_view(ADA, view)
+    lose_the_right(private)
+    await choose_from_copy(private, card, ActionId.BATCH_DETAILS)
+    await private.whispered("Ada", say("refuse.withheld"))
+    assert private.sandbox.open_views(ADA) == []
+
+
+async def test_the_form_to_withdraw_several_opens_for_nobody_who_may_not_see_them_any_more(
+    private: Stage,
+) -> None:
+    private.sandbox.join(ADA, FINANCE)
+    await private.say("Ada", "@countersign refund 3")
+    card = await private.card(word="3 need approval", within=60)
+    value = option_of(card, ActionId.BATCH_WITHDRAW)
+    click = private.sandbox.payload_of_click(
+        ADA, private.channel, card["ts"], ActionId.MORE, selected_option=value
+    )
+    lose_the_right(private)  # while the click is on its way
+    await private.sandbox.send_interaction(click)
+    await private.whispered("Ada", say("refuse.withheld"))
+    assert private.sandbox.open_views(ADA) == []
+    assert RAN == []
