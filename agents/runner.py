@@ -94,7 +94,7 @@ class Runner:
             `agents.core.observers`.
         policy: The application's policy. It judges every call of every tool, with or without a gate
             in code, and is combined with that gate; see `ApplicationPolicy`.
-        era: Part of `idempotency_key()`. Change it whenever the store was restored from a backup
+        epoch: Part of `idempotency_key()`. Change it whenever the store was restored from a backup
             and ids of runs and calls may repeat. Calls that were pending in the backup keep their
             keys.
 
@@ -117,7 +117,7 @@ class Runner:
         model_timeout: timedelta | None = None,
         recorder: Recorder | None = None,
         policy: ApplicationPolicy | None = None,
-        era: str = "",
+        epoch: str = "",
     ) -> None:
         check_agent(agent)
         if policy is not None:
@@ -140,7 +140,7 @@ class Runner:
             model_timeout=model_timeout,
             recorder=recorder,
             house=house(policy) if policy is not None else None,
-            era=era,
+            epoch=epoch,
             amending=checkpoint_store if isinstance(checkpoint_store, AmendingStore) else None,
         )
         self._streaming = streaming
@@ -208,7 +208,7 @@ class Runner:
             log=log,
             streaming=self._streaming,
             session=dict(session_values or {}),
-            era=self._setup.era,
+            epoch=self._setup.epoch,
         )
         if checkpoint_id is not None and not checkpoint_id:
             raise AgentConfigError(
@@ -515,7 +515,7 @@ class Runner:
             answers=answers,
             untargeted=params.untargeted,
             session=session,
-            era=self._setup.era or document.era,
+            epoch=self._setup.epoch or document.epoch,
         ).to_text()
         claim = read_back(text, Claim.from_text)
         version = await self._need_store().claim(

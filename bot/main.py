@@ -192,7 +192,7 @@ async def start(
         pacer=outside.pacer,
         sleep=outside.sleep,
         retention=settings.retention,
-        era=str(await storage.restoring.era() or ""),
+        epoch=str(await storage.restoring.epoch() or ""),
         lookups=lookups,
         has_lists=settings.daily_list,
         model_timeout=settings.model_timeout,

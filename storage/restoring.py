@@ -10,7 +10,7 @@ from storage.documents import Document, Spec, Where, update
 from storage.erasing import Collections
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.flat import FlatRecords
-from storage.ports.restoring import era_step
+from storage.ports.restoring import epoch_step
 from storage.records.approvals import Approval, Status
 from storage.records.threads import Message, MessageStatus, Thread
 
@@ -18,15 +18,15 @@ _PAGE = 100
 
 _DUE: Where = {"due_ms": {"$gt": -1}}
 
-_ERA = "era"
+_EPOCH = "epoch"
 
 
-class EraDocument(Document):
-    """The number of the present era; one greater with each return to a copy, and by chance more."""
+class EpochDocument(Document):
+    """The number of the present epoch; one greater with each return to a copy, or more."""
 
-    spec = Spec(name="eras", noun="era")
+    spec = Spec(name="epochs", noun="epoch")
 
-    id: str = _ERA
+    id: str = _EPOCH
     number: int = 0
 
 
@@ -56,27 +56,29 @@ class RestoreRecords:
 
     def __init__(self, collections: Collections, marks: CopyMarks) -> None:
         self._collections = collections
-        self._eras = collections["eras"]
+        self._epochs = collections["epochs"]
         self._threads = FlatRecords(collections["threads"], Thread)
         self._approvals = FlatRecords(collections["approvals"], Approval)
         self._marks = marks
         self.is_copy, self.end = marks.is_copy, marks.end
 
-    async def begin_era(self) -> int:
-        await self._eras.insert(EraDocument())
-        step = era_step()
-        begun = await update(self._eras, _ERA, lambda one: one.changed(number=one.number + step))
-        era = int(begun.number) if begun is not None else 0
+    async def begin_epoch(self) -> int:
+        await self._epochs.insert(EpochDocument())
+        step = epoch_step()
+        begun = await update(
+            self._epochs, _EPOCH, lambda one: one.changed(number=one.number + step)
+        )
+        epoch = int(begun.number) if begun is not None else 0
         # Of the copy is all that stands in the database now: no clock is asked.
         for where in ({"open": True}, _DUE):
             await self._change_all(
-                self._approvals, where, lambda one: replace(one, restored_era=era)
+                self._approvals, where, lambda one: replace(one, restored_epoch=epoch)
             )
-        return era
+        return epoch
 
-    async def era(self) -> int:
+    async def epoch(self) -> int:
         try:
-            return int((await self._eras.get(_ERA)).number)
+            return int((await self._epochs.get(_EPOCH)).number)
         except RecordNotFoundError:
             return 0
 
@@ -112,16 +114,16 @@ class RestoreRecords:
         key = approval.approval_id
         return await self._approvals.changed(key, rewrite, writes_due=True) is not None
 
-    async def mark(self, thread_id: str, *, era: int, now_ms: int, to_ms: int) -> None:
+    async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
         unread = {"thread_id": thread_id, "turn": 0}
         await self._change_all(
             FlatRecords(self._collections["messages"], Message),
             unread,
-            lambda one: replace(one, status=MessageStatus.TAKEN, turn=-era),
+            lambda one: replace(one, status=MessageStatus.TAKEN, turn=-epoch),
         )
         await self._threads.changed(
             thread_id,
-            lambda one: replace(one, restored_era=era, restored_to_ms=to_ms, due_ms=now_ms),
+            lambda one: replace(one, restored_epoch=epoch, restored_to_ms=to_ms, due_ms=now_ms),
             writes_due=True,
             releases=True,
         )
@@ -135,7 +137,7 @@ class RestoreRecords:
 
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
         def settle(one: Thread) -> Thread:
-            return replace(one, restored_era=0, restored_turn=turn)
+            return replace(one, restored_epoch=0, restored_turn=turn)
 
         return await self._threads.changed(thread_id, settle, fence=fence) is not None
 

@@ -19,7 +19,7 @@ from storage.messages import (
 from storage.people import DelegationStore, GrantStore, PeopleStore
 from storage.ports.audit import AuditStore
 from storage.records import DelegationRecord, Grant, PersonRecord, Unreadable
-from storage.restoring import CopyMarks, EraDocument, RestoreRecords
+from storage.restoring import CopyMarks, EpochDocument, RestoreRecords
 from storage.threads import ThreadDocument, ThreadRecords
 
 KINDS: tuple[type[Document], ...] = (
@@ -31,7 +31,7 @@ KINDS: tuple[type[Document], ...] = (
     DelegationRecord,
     PersonRecord,
     Grant,
-    EraDocument,
+    EpochDocument,
 )
 """The kinds of documents that each database holds."""
 

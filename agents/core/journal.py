@@ -40,7 +40,7 @@ FINISHED = "finished"
 RECOVERED = "recovered"
 NODE = "node"
 NODE_FAILED = "node_failed"
-ONCE = "once"
+TASK = "task"
 
 
 class Journal:

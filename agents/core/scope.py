@@ -150,8 +150,8 @@ class RunContext:
         before_start: Checks each gated call before it starts; None allows all.
         model_timeout: How long a model may send nothing; None means no limit.
         house: The application's policy or None. See `agents.policy.house`.
-        era: Part of idempotency keys; empty in the first era.
-        eras: Different eras, by address.
+        epoch: Part of idempotency keys; empty in the first epoch.
+        epochs: Different epochs, by address.
     """
 
     checkpoint_id: str
@@ -175,8 +175,8 @@ class RunContext:
     before_start: BeforeStart | None = None
     model_timeout: timedelta | None = None
     house: object = None
-    era: str = ""
-    eras: Mapping[str, str] = field(default_factory=dict)
+    epoch: str = ""
+    epochs: Mapping[str, str] = field(default_factory=dict)
     _index: PointIndex = field(init=False, repr=False, compare=False)
     _has_past: bool = field(init=False, repr=False, compare=False)
 

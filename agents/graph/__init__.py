@@ -30,12 +30,12 @@ from agents.graph.messages import (
     tools_condition,
 )
 from agents.graph.nodes.function import NodeContext
-from agents.graph.nodes.once import once
 from agents.graph.nodes.questions import Question, node_interrupt
+from agents.graph.nodes.task import task
 from agents.graph.state.place import GraphInfo
 from agents.graph.state.retries import RetryPolicy
 from agents.graph.threads.answers import Resume
-from agents.graph.threads.snapshot import GraphResult, Pending, StateSnapshot, TaskView
+from agents.graph.threads.snapshot import GraphResult, Interrupt, StateSnapshot, Task
 
 __all__ = [
     "END",
@@ -52,6 +52,7 @@ __all__ = [
     "GraphResult",
     "GraphStepLimitError",
     "GraphTool",
+    "Interrupt",
     "MessagesState",
     "MultipleAnswers",
     "NoCheckpointerError",
@@ -62,7 +63,6 @@ __all__ = [
     "NotAnsweredError",
     "NothingToCallError",
     "OutsideNodeError",
-    "Pending",
     "Question",
     "QuestionChangedError",
     "Resume",
@@ -75,13 +75,13 @@ __all__ = [
     "StateUpdate",
     "StateUpdateError",
     "StreamMode",
-    "TaskView",
+    "Task",
     "ThreadBusyError",
     "ToolsNode",
     "ToolsNodeInfo",
     "add_messages",
     "graph_tool",
     "node_interrupt",
-    "once",
+    "task",
     "tools_condition",
 ]

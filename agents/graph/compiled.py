@@ -28,8 +28,8 @@ from agents.graph.commands import Command
 from agents.graph.drawing import mermaid
 from agents.graph.errors import NoCheckpointerError, ThreadBusyError
 from agents.graph.nodes.function import graph_number
-from agents.graph.nodes.once import kept
 from agents.graph.nodes.steps import GraphRun, read_state
+from agents.graph.nodes.task import kept
 from agents.graph.state.channels import Values
 from agents.graph.threads.answers import (
     Resume,

@@ -74,8 +74,8 @@ class RunDocument:
         transcript: Messages of finished agents in this turn.
         waiting: Pending interrupts; None if the run has only begun.
         topology: Declared components at the addresses of interrupts; see `agents.runs.topology`.
-        era: Part of idempotency keys; see `Runner`. Omitted from the text if empty.
-        eras: Eras of calls that were pending when a new era began, by address. Also omitted.
+        epoch: Part of idempotency keys; see `Runner`. Omitted from the text if empty.
+        epochs: Epochs of calls that were pending when a new epoch began, by address. Also omitted.
     """
 
     agent: str
@@ -87,21 +87,21 @@ class RunDocument:
     transcript: tuple[ModelMessage, ...] = ()
     waiting: InterruptNode | None = None
     topology: Mapping[str, str] = field(default_factory=dict)
-    era: str = ""
-    eras: Mapping[str, str] = field(default_factory=dict)
+    epoch: str = ""
+    epochs: Mapping[str, str] = field(default_factory=dict)
 
-    def in_era(self, era: str) -> RunDocument:
-        """Return a copy for a new era. Pending calls keep their era."""
-        if era == self.era:
+    def in_epoch(self, epoch: str) -> RunDocument:
+        """Return a copy for a new epoch. Pending calls keep their epoch."""
+        if epoch == self.epoch:
             return self
-        eras = dict(self.eras)
+        epochs = dict(self.epochs)
         # A pending call may have used its idempotency key already, so the key must not change.
         for point in self.waiting.walk() if self.waiting else ():
             place: Address | None = point.address
             while place is not None:
-                eras.setdefault(str(place), self.era)
+                epochs.setdefault(str(place), self.epoch)
                 place = place.parent
-        return replace(self, era=era, eras=eras)
+        return replace(self, epoch=epoch, epochs=epochs)
 
     def to_json(self, before: OpenRun | None = None) -> dict[str, Json]:
         """Write the document as JSON data.
@@ -109,7 +109,9 @@ class RunDocument:
         Args:
             before: The previous document. Messages that both contain are not encoded again.
         """
-        eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
+        epochs: dict[str, Json] = (
+            {"epoch": self.epoch, "epochs": dict(self.epochs)} if self.epoch else {}
+        )
         # The messages of the turn never change and are the largest part.
         known = before.data if before is not None and before.has_messages(self.messages) else {}
         return {
@@ -123,7 +125,7 @@ class RunDocument:
             "transcript": dump_messages(self.transcript),
             "waiting": self.waiting.to_json() if self.waiting else None,
             "topology": dict(self.topology),
-            **eras,
+            **epochs,
         }
 
     def to_text(self) -> str:
@@ -160,8 +162,8 @@ class RunDocument:
                 transcript=tuple(load_messages(data["transcript"])),
                 waiting=waiting,
                 topology=dict(cast("dict[str, str]", data["topology"])),
-                era=str(data.get("era", "")),
-                eras=dict(cast("dict[str, str]", data.get("eras", {}))),
+                epoch=str(data.get("epoch", "")),
+                epochs=dict(cast("dict[str, str]", data.get("epochs", {}))),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
@@ -263,14 +265,14 @@ class Claim:
         answers: Answers by interrupt id; None where the run was cancelled and resumes.
         untargeted: See `ResumeParams`.
         session: Session values that replace stored ones.
-        era: Era in which the run resumes. Omitted from the text if empty.
+        epoch: Epoch in which the run resumes. Omitted from the text if empty.
         command: Command of the resume of a graph. Omitted from the text if None.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
     untargeted: Untargeted = "preserve"
     session: Mapping[str, object] = field(default_factory=dict)
-    era: str = ""
+    epoch: str = ""
     command: object = None
 
     def to_text(self) -> str:
@@ -281,8 +283,8 @@ class Claim:
             "untargeted": self.untargeted,
             "session": encode(dict(self.session)),
         }
-        if self.era:
-            data["era"] = self.era
+        if self.epoch:
+            data["epoch"] = self.epoch
         if self.command is not None:
             data["command"] = encode(self.command)
         return to_text(data)
@@ -306,7 +308,7 @@ class Claim:
             answers=answers,
             untargeted=cast("Untargeted", untargeted),
             session=session,
-            era=str(data.get("era", "")),
+            epoch=str(data.get("epoch", "")),
             command=decode(data.get("command")),
         )
 

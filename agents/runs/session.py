@@ -64,7 +64,7 @@ class Setup:
         model_timeout: How long a model may send nothing; None means no limit.
         recorder: Records approved work for the application; None records nothing.
         house: The application's policy or None.
-        era: Part of idempotency keys; empty keeps the era of the document.
+        epoch: Part of idempotency keys; empty keeps the epoch of the document.
         amending: The same as `store` if it can append changes, else None.
         fresh: Cache of checkpoints that this process wrote or read last, which saves a read on
             resume. It may be stale; the claim then fails.
@@ -80,7 +80,7 @@ class Setup:
     model_timeout: timedelta | None = None
     recorder: Recorder | None = None
     house: House | None = None
-    era: str = ""
+    epoch: str = ""
     amending: AmendingStore | None = None
     fresh: LRUCache[str, OpenRun] = field(
         default_factory=lambda: LRUCache(_FRESH_SIZE, getsizeof=_size)
@@ -169,7 +169,7 @@ class Setup:
         """
         run_id, stored, was_claimed = opened.checkpoint_id, opened.stored, claimed is not None
         claim = claimed if claimed is not None else Claim.from_text(stored.claim)
-        document = document.in_era(claim.era or document.era)
+        document = document.in_epoch(claim.epoch or document.epoch)
         run = RunContext(
             checkpoint_id=run_id,
             new_id=self.new_id,
@@ -188,8 +188,8 @@ class Setup:
             before_start=self.before_start,
             model_timeout=self.model_timeout,
             house=self.house,
-            era=document.era,
-            eras=document.eras,
+            epoch=document.epoch,
+            epochs=document.epochs,
         )
         return RunSession(
             setup=self,

@@ -116,7 +116,7 @@ class Grants:
         """
         if now_ms >= grant.until_ms:
             return None  # expired: no look-up needed
-        if approval.restored_era:
+        if approval.restored_epoch:
             return now_ms  # like the restored grants
         return grant.created_ms if await self.votes().gone_since(approval) else None
 

@@ -42,7 +42,7 @@ class Restoring:
         """Ask pending requests again, and mark every active thread for recovery."""
         to_ms, now_ms = await self.storage.restoring.newest_ms(), self.clock()
         approvals = threads = 0
-        era = await self.storage.restoring.begin_era()
+        epoch = await self.storage.restoring.begin_epoch()
         # Later uses and revocations of the grants are unknown.
         await self.storage.grants.end_all(now_ms=now_ms)
         await self.storage.delegations.end_all(now_ms=now_ms)
@@ -55,7 +55,9 @@ class Restoring:
                 about=thread.thread_id,
                 to_ms=to_ms,
             )
-            await self.storage.restoring.mark(thread.thread_id, era=era, now_ms=now_ms, to_ms=to_ms)
+            await self.storage.restoring.mark(
+                thread.thread_id, epoch=epoch, now_ms=now_ms, to_ms=to_ms
+            )
             threads += 1
         async for approval in self._pending():
             approvals += await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms)
@@ -115,7 +117,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         claim_json="",
         open=True,
         restored_to_ms=to_ms,
-        restored_era=0,
+        restored_epoch=0,
         run_json="",
         seen_json="[]",
         expires_ms=expires_ms,

@@ -58,7 +58,7 @@ class ThreadRecovery:
         Raises:
             CheckpointConflictError: The lease was lost.
         """
-        if not thread.restored_era:
+        if not thread.restored_epoch:
             return thread
         status = await self._status(thread)
         waits = status is CheckpointStatus.PENDING
@@ -73,7 +73,7 @@ class ThreadRecovery:
         turn = thread.turn if waits else 0
         if not await self.storage.restoring.settle(thread.thread_id, fence=thread.fence, turn=turn):
             raise CheckpointConflictError(thread.checkpoint_id)
-        return replace(thread, restored_era=0, restored_turn=turn)
+        return replace(thread, restored_epoch=0, restored_turn=turn)
 
     async def _is_begun(self, thread: Thread) -> bool:
         """Whether a turn was running. Its messages are taken before the turn is stored."""
@@ -96,7 +96,7 @@ class ThreadRecovery:
                 approval = await self.storage.approvals.get(approval_id_of(context.id))
             except RecordNotFoundError:
                 continue  # the turn's next step creates the approval, and knows of the restore
-            if approval.decision is None or approval.restored_era != thread.restored_era:
+            if approval.decision is None or approval.restored_epoch != thread.restored_epoch:
                 continue  # an approver decided meanwhile
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
@@ -112,12 +112,14 @@ class ThreadRecovery:
 
     async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
         """Post that unread messages of the backup are ignored; see `mark`."""
-        if not is_told and await self.storage.inbox.of_turn(thread.thread_id, -thread.restored_era):
+        if not is_told and await self.storage.inbox.of_turn(
+            thread.thread_id, -thread.restored_epoch
+        ):
             await self.storage.posts.add(self._post(thread))
 
     def _post(self, thread: Thread) -> Post:
         return Post(
-            post_id=f"{thread.checkpoint_id}:restored:{thread.restored_era}",
+            post_id=f"{thread.checkpoint_id}:restored:{thread.restored_epoch}",
             thread_id=thread.thread_id,
             text=unread_text(thread.restored_to_ms),
             created_ms=self.clock(),

@@ -42,7 +42,7 @@ class Process:
         tell: Receives events for metrics.
         pacer: Keeps Slack's rate limits for calls that can wait.
         retention: How long threads are kept; None for ever.
-        era: Identifies the database since its last restore, by `RestoreStore.era`; empty before
+        epoch: Identifies the database since its last restore, by `RestoreStore.epoch`; empty before
             any.
         lookups: Session with open connections for reading calls, which delay clicks. None opens a
             session for each call.
@@ -61,7 +61,7 @@ class Process:
     tell: TellEvent = nobody
     pacer: Pacer = field(default_factory=Pacer)
     retention: timedelta | None = None
-    era: str = ""
+    epoch: str = ""
     lookups: ClientSession | None = None
     directory: SlackDirectory | None = None
     lookup_age: timedelta = MAX_AGE

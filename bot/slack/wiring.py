@@ -255,7 +255,7 @@ class Wiring:
             model_timeout=self.process.model_timeout,
             recorder=self.witness,
             policy=self.house,
-            era=self.process.era,
+            epoch=self.process.epoch,
         )
 
     @cached_property

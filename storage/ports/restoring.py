@@ -19,10 +19,10 @@ class RestoreStore(Protocol):
     A record that cannot be read is passed over: it keeps no other from being marked.
     """
 
-    async def begin_era(self) -> int:
-        """Begin a new era, and stamp the approvals of the copy with its number.
+    async def begin_epoch(self) -> int:
+        """Begin a new epoch, and stamp the approvals of the copy with its number.
 
-        Stamped (`restored_era`) is each approval that is open, or due. The number is greater than
+        Stamped (`restored_epoch`) is each approval that is open, or due. The number is greater than
         that of the copy, and never the same for two returns to one copy.
 
         Returns:
@@ -30,8 +30,8 @@ class RestoreStore(Protocol):
         """
         ...
 
-    async def era(self) -> int:
-        """Return the number of the present era; 0 when the database never went back to a copy."""
+    async def epoch(self) -> int:
+        """Return the number of the present epoch; 0 when the database never went back to a copy."""
         ...
 
     async def is_copy(self) -> bool:
@@ -77,18 +77,18 @@ class RestoreStore(Protocol):
         """
         ...
 
-    async def mark(self, thread_id: str, *, era: int, now_ms: int, to_ms: int) -> None:
-        """Set `restored_era`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
+    async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
+        """Set `restored_epoch`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
 
-        Its unread messages are taken by the turn `-era`.
+        Its unread messages are taken by the turn `-epoch`.
         """
         ...
 
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
-        """Set `restored_era` to 0 and `restored_turn` to `turn`. False when the lease was lost."""
+        """Set `restored_epoch` to 0, `restored_turn` to `turn`. False when the lease was lost."""
         ...
 
 
-def era_step() -> int:
-    """Draw by how much a new era's number is greater: no two lives of one copy share a number."""
+def epoch_step() -> int:
+    """Draw by how much a new epoch's number is greater: no two lives of one copy share a number."""
     return 1 + secrets.randbelow(2**32)

@@ -175,8 +175,8 @@ class Approval:
     restored_to_ms: int = 0
     """The moment to which the database went back: it may have been decided after that, and its call
     may have run; 0 when it did not."""
-    restored_era: int = 0
-    """The era that began when the database went back to a copy that had this as it stands; 0 when
+    restored_epoch: int = 0
+    """The epoch that began when the database went back to a copy that had this as it stands; 0 when
     it was asked, or asked again, since."""
     reminder_ts: str = ""
     """`ts` of the newest reminder, or `UNKNOWN_TS`; empty while there is none that has to be edited

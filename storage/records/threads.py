@@ -28,9 +28,9 @@ class Thread:
     """Counts the claims in a row that ended in an error."""
     requesters_json: str = "[]"
     """JSON list of user ids: everybody whose words the agent has read here, in no order."""
-    restored_era: int = 0
-    """The era that began when the database went back to a copy in which this thread was not at
-    rest; 0 once the thread was looked at after that. See `RestoreStore.era`."""
+    restored_epoch: int = 0
+    """The epoch that began when the database went back to a copy in which this thread was not at
+    rest; 0 once the thread was looked at after that. See `RestoreStore.epoch`."""
     restored_to_ms: int = 0
     """The moment to which it last went back."""
     restored_turn: int = 0

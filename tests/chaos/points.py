@@ -37,7 +37,7 @@ READS = frozenset(
         "of_turn",
     }
     | {"current", "named", "resting", "left", "heads", "open_links", "page", "unsealed"}
-    | {"any_of", "era", "is_copy", "on_record", "open_of", "undelivered", "unfinished"}
+    | {"any_of", "epoch", "is_copy", "on_record", "open_of", "undelivered", "unfinished"}
 )
 """A process that dies there has done nothing since the point before."""
 STORES = (

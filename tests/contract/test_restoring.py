@@ -107,22 +107,22 @@ async def test_a_marked_thread_is_due_and_nobody_has_it(storage: Storage) -> Non
     await storage.threads.ensure(
         a_thread(turn=3, turn_open=True, leased_until_ms=99, leased_by="a", fence=4)
     )
-    await storage.restoring.mark(THREAD_ID, era=7, now_ms=50, to_ms=40)
+    await storage.restoring.mark(THREAD_ID, epoch=7, now_ms=50, to_ms=40)
 
     thread = await storage.threads.claim(THREAD_ID, owner="b", now_ms=50, until_ms=60)
     assert thread is not None
-    assert (thread.restored_era, thread.restored_to_ms, thread.fence) == (7, 40, 6)
+    assert (thread.restored_epoch, thread.restored_to_ms, thread.fence) == (7, 40, 6)
     assert not await storage.restoring.settle(THREAD_ID, fence=4, turn=3)
     assert await storage.restoring.settle(THREAD_ID, fence=6, turn=3)
     thread = await storage.threads.get(THREAD_ID)
-    assert (thread.restored_era, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)
+    assert (thread.restored_epoch, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)
 
 
 async def test_messages_that_stand_unread_in_the_copy_are_read_by_no_turn(storage: Storage) -> None:
     await storage.threads.ensure(a_thread())
     await storage.inbox.add(a_message())
     await storage.inbox.add(a_message("other", thread_id="T1:C1:1"))
-    await storage.restoring.mark(THREAD_ID, era=7, now_ms=50, to_ms=40)
+    await storage.restoring.mark(THREAD_ID, epoch=7, now_ms=50, to_ms=40)
     await storage.inbox.add(a_message("since"))
 
     assert [one.ts for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["since"]
@@ -132,38 +132,38 @@ async def test_messages_that_stand_unread_in_the_copy_are_read_by_no_turn(storag
 
 
 async def test_each_return_to_a_copy_begins_an_era_that_none_was_before(storage: Storage) -> None:
-    """Two returns to one copy are two eras: a key of one life is not that of another."""
-    assert await storage.restoring.era() == 0
-    eras = [await storage.restoring.begin_era() for _ in range(3)]
-    assert eras == sorted(set(eras))
-    assert eras[0] > 0
-    assert await storage.restoring.era() == eras[-1]
+    """Two returns to one copy are two epochs: a key of one life is not that of another."""
+    assert await storage.restoring.epoch() == 0
+    epochs = [await storage.restoring.begin_epoch() for _ in range(3)]
+    assert epochs == sorted(set(epochs))
+    assert epochs[0] > 0
+    assert await storage.restoring.epoch() == epochs[-1]
 
 
 async def test_the_era_is_the_greatest_whatever_its_number_of_digits(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = iter([9, 2**31, 2**31])
-    monkeypatch.setattr("storage.restoring.era_step", lambda: next(steps))
-    eras = [await storage.restoring.begin_era() for _ in range(3)]
-    assert eras == [9, 2**31 + 9, 2**32 + 9]
-    assert await storage.restoring.era() == eras[-1]
+    monkeypatch.setattr("storage.restoring.epoch_step", lambda: next(steps))
+    epochs = [await storage.restoring.begin_epoch() for _ in range(3)]
+    assert epochs == [9, 2**31 + 9, 2**32 + 9]
+    assert await storage.restoring.epoch() == epochs[-1]
 
 
-async def test_what_is_of_the_copy_is_stamped_with_the_era(storage: Storage) -> None:
-    """Whatever any clock says: what is there when the era begins is of the copy."""
+async def test_what_is_of_the_copy_is_stamped_with_the_epoch(storage: Storage) -> None:
+    """Whatever any clock says: what is there when the epoch begins is of the copy."""
     done: dict[str, Any] = {"status": Status.APPROVED, "decision": a_decision(at_ms=2**50)}
     await storage.approvals.add(an_approval(**done))
     await storage.approvals.add(an_approval(approval_id="due", **done, open=False, due_ms=5))
     over = an_approval(approval_id="over", **done, open=False, due_ms=None)
     await storage.approvals.add(over)
-    era = await storage.restoring.begin_era()
+    epoch = await storage.restoring.begin_epoch()
     await storage.approvals.add(an_approval(approval_id="since", **done))
 
     async def stamp(approval_id: str) -> int:
-        return (await storage.approvals.get(approval_id)).restored_era
+        return (await storage.approvals.get(approval_id)).restored_epoch
 
-    assert [await stamp(one) for one in (APPROVAL_ID, "due")] == [era, era]
+    assert [await stamp(one) for one in (APPROVAL_ID, "due")] == [epoch, epoch]
     assert [await stamp(one) for one in ("over", "since")] == [0, 0]
 
 

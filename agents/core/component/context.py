@@ -46,8 +46,8 @@ def idempotency_key() -> str:
     """Return a key that is unique to this call and stays the same when it is retried."""
     scope = current_scope("idempotency_key()")
     address = str(scope.address)
-    era = scope.run.eras.get(address, scope.run.era)
-    text = f"{scope.run.checkpoint_id}\n{address}" + (f"\n{era}" if era else "")
+    epoch = scope.run.epochs.get(address, scope.run.epoch)
+    text = f"{scope.run.checkpoint_id}\n{address}" + (f"\n{epoch}" if epoch else "")
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -28,7 +28,7 @@ from agents.core.errors import (
     SwallowedInterruptError,
 )
 from agents.core.interrupt import stateful_interrupt
-from agents.core.journal import NODE_FAILED, ONCE, STARTED, Journal
+from agents.core.journal import NODE_FAILED, STARTED, TASK, Journal
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, current_scope
 from agents.graph.errors import NodeFailedError, NodeRefusedError
@@ -124,8 +124,8 @@ def _is_own(error: Exception) -> bool:
 
 
 def _remember(node_run: NodeRun, at: str) -> None:
-    """Restore the results of `once`: the interrupt ends the dead process's journal."""
-    for key, entry in node_run.run.journal.known(ONCE):
+    """Restore the results of `task`: the interrupt ends the dead process's journal."""
+    for key, entry in node_run.run.journal.known(TASK):
         if f" {at} " in key or f" {at};" in key:
             node_run.kept[key] = decode(entry["result"])
 

@@ -30,7 +30,7 @@ from agents.graph.nodes.function import (
 from agents.graph.nodes.gated import DOUBT, begin_gated, note_failure, refuse_failed
 from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
-from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
+from agents.graph.state.place import Answered, GraphState, Memory, Outcome, StepTask
 from agents.graph.state.plan import OuterGraph, Topology
 from agents.runs.beginning import Beginning
 
@@ -59,7 +59,7 @@ MakeChild: TypeAlias = Callable[[OuterGraph, bool], SubGraph]
 class NodeEnding:
     """A node's task after its run, with a pending signal or an error, if any."""
 
-    task: Task
+    task: StepTask
     signal: InterruptSignal | None = None
     error: Exception | None = None
 
@@ -84,7 +84,7 @@ class NodePlace:
     make_child: MakeChild
     children: dict[Address, SubGraph] = field(default_factory=dict)
 
-    async def run(self, task: Task, state: GraphState) -> NodeEnding:
+    async def run(self, task: StepTask, state: GraphState) -> NodeEnding:
         """Run a node at its address."""
         run, address = self.scope.run, task.address(self.scope.address)
         node_run = _node_run(run, task, address, self.topology.line)
@@ -104,7 +104,7 @@ class NodePlace:
             except BaseExceptionGroup as group:
                 return await begun.ungrouped(group)
 
-    def _begun(self, task: Task, node_run: NodeRun, state: GraphState, scope: Scope) -> _Begun:
+    def _begun(self, task: StepTask, node_run: NodeRun, state: GraphState, scope: Scope) -> _Begun:
         node = self.topology.nodes[task.node]
         is_gated = (task.is_guarded or self.is_gated) and not node.is_idempotent
         here = OuterGraph(topology=self.topology, node=node)
@@ -131,7 +131,7 @@ class _Begun:
 
     here: OuterGraph
     around: OuterGraph | None
-    task: Task
+    task: StepTask
     state: GraphState
     node_run: NodeRun
     scope: Scope
@@ -291,7 +291,7 @@ def _memory_of(state: GraphState, known_around: Collection[str]) -> Memory:
     return Memory(values=deepcopy(own), below=state.memories)
 
 
-def _node_run(run: RunContext, task: Task, address: Address, line: tuple[str, ...]) -> NodeRun:
+def _node_run(run: RunContext, task: StepTask, address: Address, line: tuple[str, ...]) -> NodeRun:
     known = {answer.index: answer for answer in task.answered}
     node_run = NodeRun(
         run=run,
@@ -309,7 +309,7 @@ def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
     return tuple(node_run.answered[index] for index in sorted(node_run.answered))
 
 
-def _waiting(task: Task, node_run: NodeRun, signal: InterruptSignal) -> NodeEnding:
+def _waiting(task: StepTask, node_run: NodeRun, signal: InterruptSignal) -> NodeEnding:
     """Return a pending ending. A question that changed since its answer stays pending."""
     if node_run.refusals:
         return NodeEnding(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)

@@ -26,7 +26,7 @@ from agents.graph.errors import GraphStepLimitError, StateChangedError, StateUpd
 from agents.graph.nodes.breakpoints import Gatekeeper, apply_edit, stop_signal
 from agents.graph.nodes.node import NodeEnding, NodePlace
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphInfo, GraphState, Memory, Outcome, Task
+from agents.graph.state.place import GraphInfo, GraphState, Memory, Outcome, StepTask
 from agents.graph.state.plan import OuterGraph, Topology
 
 
@@ -313,7 +313,7 @@ def read_state(topology: Topology, point: InterruptNode) -> GraphState:
     return state
 
 
-def _check_inside(topology: Topology, point: InterruptNode, task: Task) -> None:
+def _check_inside(topology: Topology, point: InterruptNode, task: StepTask) -> None:
     """Check that the interrupts inside of a node can still be answered."""
     graph, address = topology.nodes[task.node].graph, task.address(point.address)
     for child in point.children:

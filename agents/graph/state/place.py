@@ -67,7 +67,7 @@ class Outcome:
 
 @register("countersign.graph_task/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class StepTask:
     """One run of a node in a step. Stored: version 1, must stay readable.
 
     Attributes:
@@ -163,7 +163,7 @@ class GraphState:
     graph: str
     values: dict[str, object]
     step: int = 0
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[StepTask, ...] = ()
     gate: tuple[Break, ...] = ()
     joins: dict[str, list[str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class GraphState:
         found = {answer.id for task in self.tasks for answer in task.answered}
         return found | {one.id for one in self.gate if one.id}
 
-    def with_task(self, at: int, task: Task) -> GraphState:
+    def with_task(self, at: int, task: StepTask) -> GraphState:
         """Return the state with one task changed."""
         return replace(self, tasks=(*self.tasks[:at], task, *self.tasks[at + 1 :]))
 

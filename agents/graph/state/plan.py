@@ -16,7 +16,7 @@ from agents.core.pending import InterruptSignal
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError, StateUpdateError
 from agents.graph.state.channels import Channels, Values
-from agents.graph.state.place import Break, GraphState, Memory, Outcome, StepOrigin, Task
+from agents.graph.state.place import Break, GraphState, Memory, Outcome, StepOrigin, StepTask
 from agents.graph.state.retries import RetryPolicy
 
 NodeFunction: TypeAlias = Callable[..., object]
@@ -247,7 +247,7 @@ class Topology:
         except (KeyError, TypeError):
             raise GotoError(who, choice, tuple(map(str, known))) from None
 
-    def _gate(self, after: Iterable[str], tasks: Iterable[Task]) -> list[Break]:
+    def _gate(self, after: Iterable[str], tasks: Iterable[StepTask]) -> list[Break]:
         """Return the breakpoints after the last step and before the next, each node once."""
         before = [task.node for task in tasks if task.node in self.before]
         return [
@@ -273,7 +273,7 @@ def join_key(sources: Sequence[str], target: str) -> str:
     return json.dumps([*sorted(sources), target], ensure_ascii=False)
 
 
-def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
+def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[StepTask]:
     """Create the tasks of a step: each node once, plus one task for each `Send`.
 
     Each task increments its node's count.
@@ -288,7 +288,7 @@ def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
             seen.add(name)
         counts[name] = counts.get(name, 0) + 1
         sent = _copied(target) if isinstance(target, Send) else None
-        tasks.append(Task(node=name, run=counts[name], sent=sent))
+        tasks.append(StepTask(node=name, run=counts[name], sent=sent))
     return tasks
 
 

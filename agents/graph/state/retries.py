@@ -20,7 +20,7 @@ class RetryPolicy:
     """Retries a node when it raises an error, and raises the last error.
 
     Interrupts, refusals, and programming errors such as an invalid update are never retried.
-    Answers of the node and results of `once` are kept, and parallel nodes are not affected. A node
+    Answers of the node and results of `task` are kept, and parallel nodes are not affected. A node
     that people approved at a breakpoint is also retried: with the policy, its author says that this
     is safe. The policy of a sub-graph does not retry its approved or answered nodes.
 

@@ -10,7 +10,7 @@ from agents.core.errors import AgentConfigError
 from agents.core.pending import InterruptNode
 from agents.graph.commands import END, START
 from agents.graph.nodes.questions import Question
-from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Phase, Task
+from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Phase, StepTask
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument, bare_point
 
@@ -78,7 +78,7 @@ async def _finish_task(
     return _stored(head, state, children)
 
 
-def _reset(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+def _reset(tasks: tuple[StepTask, ...]) -> tuple[StepTask, ...]:
     """Reset the unfinished tasks."""
     fresh = (replace(t, status="todo", answered=(), error="") for t in tasks)
     return tuple(

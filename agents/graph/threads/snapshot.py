@@ -16,7 +16,7 @@ from agents.graph.state.plan import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class Interrupt:
     """A question that waits for people.
 
     Attributes:
@@ -44,7 +44,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskView:
+class Task:
     """One node of the current step.
 
     Attributes:
@@ -57,7 +57,7 @@ class TaskView:
 
     name: str
     status: TaskStatus
-    interrupts: tuple[Pending, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
     result: Mapping[str, object] | None = None
     error: str | None = None
 
@@ -87,8 +87,8 @@ class StateSnapshot:
     step: int
     values: Values
     next: tuple[str, ...]
-    tasks: tuple[TaskView, ...]
-    interrupts: tuple[Pending, ...]
+    tasks: tuple[Task, ...]
+    interrupts: tuple[Interrupt, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,23 +104,23 @@ class GraphResult:
     """
 
     values: Values
-    interrupts: tuple[Pending, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
     next: tuple[str, ...] = ()
     thread_id: str = ""
     checkpoint: int = 0
 
 
-def pending_of(point: InterruptNode | None) -> tuple[Pending, ...]:
+def pending_of(point: InterruptNode | None) -> tuple[Interrupt, ...]:
     """Return the pending questions in a tree, in order."""
     if point is None or not point.children:
         return ()
     return tuple(map(_pending, point.contexts()))
 
 
-def _pending(context: InterruptContext) -> Pending:
+def _pending(context: InterruptContext) -> Interrupt:
     info, address = context.info, str(context.address)
     if isinstance(info, Question):
-        return Pending(
+        return Interrupt(
             id=context.id,
             value=info.value,
             kind=info.kind,
@@ -134,14 +134,14 @@ def _pending(context: InterruptContext) -> Pending:
     nodes = [part.id for part in context.address.segments if part.type == "node"]
     kind = "stop" if isinstance(info, CancelInfo) else "interrupt"
     node = nodes[-1] if nodes else ""
-    return Pending(
+    return Interrupt(
         id=context.id, value=info, kind=kind, node=node, address=address, context=context
     )
 
 
 def task_views(
-    state: GraphState, graph: Address, waiting: tuple[Pending, ...]
-) -> tuple[TaskView, ...]:
+    state: GraphState, graph: Address, waiting: tuple[Interrupt, ...]
+) -> tuple[Task, ...]:
     """Return all nodes of the step with their pending questions."""
     views = []
     for task in state.tasks:
@@ -153,7 +153,7 @@ def task_views(
             if one.context.address == graph and (one.kind, one.node) == ("before", task.node)
         )
         views.append(
-            TaskView(
+            Task(
                 name=task.node,
                 status="waiting" if at_gate else task.status,
                 interrupts=(*at_gate, *inside),

@@ -79,7 +79,7 @@ _ONCE = {"request", "wait"}
 """Slack itself sends a message again."""
 _NO_TIMELINE = [{"at": "+0m", "clock": {}}]
 """A case needs one; the steps of a play come from its scene."""
-LOOKS = READS | OTHER_READS | {"unsealed", "heads", "era", "undelivered", "any_of"}
+LOOKS = READS | OTHER_READS | {"unsealed", "heads", "epoch", "undelivered", "any_of"}
 """Nobody else notices these."""
 
 Step = tuple[str, str, Any]

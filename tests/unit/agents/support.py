@@ -118,7 +118,7 @@ class World:
     by_history: bool = False
     before_start: BeforeStart | None = None
     recorder: Recorder | None = None
-    era: str = ""
+    epoch: str = ""
     policy: ApplicationPolicy | None = None
 
     def agent(self, name: str = "A") -> Agent:
@@ -145,7 +145,7 @@ class World:
             durability=self.durability,  # type: ignore[arg-type]
             before_start=self.before_start,
             recorder=self.recorder,
-            era=self.era,
+            epoch=self.epoch,
             policy=self.policy,
             **options,  # type: ignore[arg-type]
         )

@@ -122,7 +122,7 @@ class Office:
     ran: list[tuple[str, object]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     owner: str = "office"
-    era: str = ""
+    epoch: str = ""
     dies_in_tools: bool = False
     slept: list[float] = field(default_factory=list)
     is_gated: bool = True
@@ -190,7 +190,7 @@ class Office:
                 in_force=self.policy,
                 grants=GrantCheck(self.grants, self.queue.spawn),
             ),
-            era=self.era,
+            epoch=self.epoch,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from storage.stores import KINDS
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""
-NOBODYS = {"health", "eras", "delegations", "people"}
+NOBODYS = {"health", "epochs", "delegations", "people"}
 """What belongs to no thread."""
 
 

@@ -35,7 +35,7 @@ from agents.graph import (
     OutsideNodeError,
     StateGraph,
     node_interrupt,
-    once,
+    task,
 )
 from agents.models import Turn, call, say
 from agents.tools.call import execute
@@ -229,7 +229,7 @@ async def test_an_agent_with_a_gated_tool_in_a_node() -> None:
             events = [event async for event in run_agent(agent, AgentInput(messages=()))]
             return next(e.text for e in events if isinstance(e, MessageEvent) and e.text)
 
-        said = await once("agent", work)
+        said = await task("agent", work)
         return {"a": [said, node_interrupt("sure?")]}
 
     lab.build = lambda lab: chain(lab, n=node)
@@ -246,8 +246,8 @@ async def test_once_only_in_a_node() -> None:
     async def work() -> int:
         return 1
 
-    with pytest.raises(OutsideNodeError, match="once"):
-        await once("x", work)
+    with pytest.raises(OutsideNodeError, match="task"):
+        await task("x", work)
 
 
 async def test_e142_session_values_travel_with_the_thread() -> None:

@@ -516,7 +516,7 @@ async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: Sqlite
     """Who has it, or ended it, after the copy was made is not known any more."""
     after = await left_by_a_death(storage)
     after.clock.forward(minutes=2)
-    await storage.restoring.begin_era()
+    await storage.restoring.begin_epoch()
     (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
     assert await after.grants.complete(approval) is None
     grant = await storage.grants.get(grant_id_of(approval))

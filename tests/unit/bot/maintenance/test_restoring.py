@@ -62,8 +62,8 @@ class Drill:
         kept: dict[str, object] = {} if policy is None else {"policy": policy}
         if before is not None:
             kept = {name: getattr(before, name) for name in ("clock", "notifier", "policy")}
-        era = str(await storage.restoring.era() or "")
-        return Office(storage, script or self.script, era=era, **kept)  # type: ignore[arg-type]
+        epoch = str(await storage.restoring.epoch() or "")
+        return Office(storage, script or self.script, epoch=epoch, **kept)  # type: ignore[arg-type]
 
     async def make_copy(self) -> None:
         await back_up(self.directory, self.copy)
@@ -146,7 +146,7 @@ async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(dril
     await office.decide(await office.the_approval(), by=ADA)
 
     assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert (await office.storage.threads.get(THREAD_ID)).restored_era == 0
+    assert (await office.storage.threads.get(THREAD_ID)).restored_epoch == 0
 
 
 async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again(
@@ -236,7 +236,7 @@ async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) 
     assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
     assert await office.open_approvals() == []
     thread = await office.storage.threads.get(THREAD_ID)
-    assert (thread.turn_open, thread.restored_era, thread.due_ms) == (False, 0, None)
+    assert (thread.turn_open, thread.restored_epoch, thread.due_ms) == (False, 0, None)
     assert shown_buttons(office, approval) == []
 
 

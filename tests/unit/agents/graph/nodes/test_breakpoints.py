@@ -310,7 +310,7 @@ async def test_a_command_does_not_get_round_a_breakpoint() -> None:
 
 
 async def test_e139_a_change_of_the_state_in_place_does_not_count() -> None:
-    """Eino keeps it; here only what a node returns, or does `once`, is written."""
+    """Eino keeps it; here only what a node returns, or does `task`, is written."""
 
     def node(state: State) -> object:
         lab.notes.append(state["foo"])

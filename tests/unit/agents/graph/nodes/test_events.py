@@ -20,7 +20,7 @@ from agents.agent import (
 from agents.core.calls import Exit
 from agents.core.errors import OutsideRunError
 from agents.core.messages import user_message
-from agents.graph import END, START, GraphAgent, StateGraph, graph_tool, node_interrupt, once
+from agents.graph import END, START, GraphAgent, StateGraph, graph_tool, node_interrupt, task
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State
 from tests.unit.agents.support import Plain, Solo
@@ -154,7 +154,7 @@ async def test_what_a_node_does_once_is_told_once() -> None:
         return "heard"
 
     async def node(_: State) -> object:
-        return {"foo": await once("listen", listen), "a": node_interrupt("go on?")}
+        return {"foo": await task("listen", listen), "a": node_interrupt("go on?")}
 
     lab = Lab(lambda _: one_node(node))
     first = [e async for e in lab.graph.stream({}, mode="events", thread_id="t")]

@@ -23,7 +23,7 @@ from agents.graph import (
     StateGraph,
     graph_tool,
     node_interrupt,
-    once,
+    task,
 )
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
@@ -333,7 +333,7 @@ async def test_what_was_done_once_is_not_done_again_after_a_doubt(durability: st
         return "sent"
 
     async def node(state: State) -> object:
-        found = await once("send", work)
+        found = await task("send", work)
         lab.ran["a"] += 1
         if lab.ran["a"] == 1:
             raise Died

@@ -21,7 +21,7 @@ from agents.graph import (
     StateGraph,
     StateUpdateError,
     node_interrupt,
-    once,
+    task,
 )
 from tests.unit.agents.graph.support import Lab, State, fan, ids, values_of
 
@@ -160,7 +160,7 @@ async def test_once_is_done_once_over_all_attempts() -> None:
         return lab.ran["work"]
 
     async def node(state: State, context: NodeContext) -> object:
-        number = await once("work", work)
+        number = await task("work", work)
         if context.attempt < 3:
             raise OSError("away")
         return {"n": number}

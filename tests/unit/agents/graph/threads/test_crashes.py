@@ -17,7 +17,7 @@ from agents.core.errors import (
     CheckpointVersionError,
 )
 from agents.core.journal import FINISHED
-from agents.graph import Command, GraphResult, StateGraph, StateSnapshot, node_interrupt, once
+from agents.graph import Command, GraphResult, StateGraph, StateSnapshot, node_interrupt, task
 from agents.memory import MemoryCheckpointStore
 from agents.runs.document import Claim
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, settled, values_of
@@ -121,7 +121,7 @@ async def test_once_survives_a_death() -> None:
         return "sent"
 
     async def node(state: State) -> object:
-        sent = await once("send", work)
+        sent = await task("send", work)
         if not lab.flags:
             raise Died
         return {"a": [sent, node_interrupt("q")]}

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import TypeVar, cast
 
 from agents.core.codec import decode, encode
-from agents.core.journal import ONCE
+from agents.core.journal import TASK
 from agents.core.scope import current_scope
 from agents.graph.errors import OutsideNodeError
 from agents.graph.nodes.questions import node_here
@@ -15,7 +15,7 @@ from agents.graph.nodes.questions import node_here
 T = TypeVar("T")
 
 
-async def once(key: str, work: Callable[[], Awaitable[T]]) -> T:
+async def task(key: str, work: Callable[[], Awaitable[T]]) -> T:
     """Run a part of a node's work once, even if the node runs again after an answer.
 
     Use it for work before an interrupt that has effects or is expensive: sending a message, running
@@ -31,24 +31,24 @@ async def once(key: str, work: Callable[[], Awaitable[T]]) -> T:
         UnstorableValueError: The result cannot be stored.
     """
     if node_here() is None:
-        raise OutsideNodeError("once()")
-    return await kept(f"once {current_scope('once()').address} {key}", work)
+        raise OutsideNodeError("task()")
+    return await kept(f"task {current_scope('task()').address} {key}", work)
 
 
 async def kept(key: str, work: Callable[[], Awaitable[T]]) -> T:
-    """Do what `once` does; outside of a node, run the work. For the runtime."""
+    """Do what `task` does; outside of a node, run the work. For the runtime."""
     node = node_here()
     if node is None:
         return await work()
     journal = node.run.journal
-    before = journal.find(ONCE, key)
+    before = journal.find(TASK, key)
     if before is not None:
         node.kept[key] = decode(before["result"])
     if key not in node.kept:
         result = await work()
         data = encode(result)
         if journal.every_step:
-            await journal.append(ONCE, key, {"result": data})
+            await journal.append(TASK, key, {"result": data})
         # Decode the stored form, so that the first run sees the same value as a rerun.
         node.kept[key] = decode(data)
     return cast("T", deepcopy(node.kept[key]))

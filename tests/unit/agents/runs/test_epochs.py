@@ -1,4 +1,4 @@
-"""Keys of calls after the store went back to a copy: none is that of another call (eras)."""
+"""Keys of calls after the store went back to a copy: none is that of another call (epochs)."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ class Till:
             raise Died
         return "paid"
 
-    def world(self, store: MemoryCheckpointStore, era: str = "", *, asked: int = 0) -> World:
+    def world(self, store: MemoryCheckpointStore, epoch: str = "", *, asked: int = 0) -> World:
         pay = Plain("pay", self, idempotent=True)
-        return World(SCRIPT[asked:], [approval_gate(pay)], store=store, durability="step", era=era)
+        return World(
+            SCRIPT[asked:], [approval_gate(pay)], store=store, durability="step", epoch=epoch
+        )
 
 
 async def agree(world: World, *, times: int = 1) -> None:
@@ -60,10 +62,10 @@ async def first_life(till: Till) -> MemoryCheckpointStore:
     return kept
 
 
-async def test_a_run_that_is_begun_again_has_other_keys_in_a_new_era() -> None:
+async def test_a_run_that_is_begun_again_has_other_keys_in_a_new_epoch() -> None:
     till = Till()
-    for era in ("", "2", "3"):
-        world = till.world(MemoryCheckpointStore(), era)
+    for epoch in ("", "2", "3"):
+        world = till.world(MemoryCheckpointStore(), epoch)
         await world.run()
         await agree(world, times=2)
     assert len({*till.keys[1], *till.keys[2]}) == 6
@@ -86,7 +88,7 @@ async def test_each_era_has_keys_of_its_own_also_within_one_run() -> None:
     kept = await first_life(till)
     second = till.world(kept, "2", asked=1)
     await agree(second)
-    kept = copy.deepcopy(kept)  # the second call waits, which was asked in the second era
+    kept = copy.deepcopy(kept)  # the second call waits, which was asked in the second epoch
     await agree(second)
 
     third = till.world(kept, "3", asked=2)
@@ -96,8 +98,8 @@ async def test_each_era_has_keys_of_its_own_also_within_one_run() -> None:
     assert till.keys[2][1] == till.keys[2][2] != till.keys[2][0]
 
 
-@pytest.mark.parametrize("era", ["2", ""])
-async def test_a_call_that_runs_again_after_a_crash_has_the_same_key(era: str) -> None:
+@pytest.mark.parametrize("epoch", ["2", ""])
+async def test_a_call_that_runs_again_after_a_crash_has_the_same_key(epoch: str) -> None:
     till = Till()
     kept = await first_life(till)
     world = till.world(kept, "2", asked=1)
@@ -106,7 +108,7 @@ async def test_a_call_that_runs_again_after_a_crash_has_the_same_key(era: str) -
     with pytest.raises(Died):
         await agree(world)
 
-    await till.world(kept, era, asked=2).recover()
+    await till.world(kept, epoch, asked=2).recover()
 
     assert len(till.keys[2]) == 3
     assert till.keys[2][1] == till.keys[2][2] != till.keys[2][0]
@@ -122,9 +124,9 @@ async def test_what_waits_in_a_new_era_is_asked_and_decided_as_before() -> None:
 
 def test_the_first_era_leaves_no_trace_in_what_is_stored() -> None:
     document = RunDocument(agent="A", messages=())
-    assert "era" not in document.to_text()
-    assert "era" not in Claim().to_text()
-    later = document.in_era("2")
+    assert "epoch" not in document.to_text()
+    assert "epoch" not in Claim().to_text()
+    later = document.in_epoch("2")
     assert RunDocument.from_text(later.to_text()) == later
-    assert later.in_era("2") is later
-    assert Claim.from_text(replace(Claim(), era="2").to_text()).era == "2"
+    assert later.in_epoch("2") is later
+    assert Claim.from_text(replace(Claim(), epoch="2").to_text()).epoch == "2"
