@@ -247,11 +247,7 @@ class Agent(Protocol):
 
 
 def check_agent(agent: object) -> None:
-    """Check that an object is an agent when it is configured, long before its resume.
-
-    Raises:
-        AgentConfigError: The object has no name, or cannot be run or resumed.
-    """
+    """Check that an object is an agent when it is configured, long before its resume."""
     name = getattr(agent, "name", None)
     if not isinstance(name, str) or not name:
         raise AgentConfigError(f"{agent!r} is no agent: it has no `name`, a text that is not empty")
@@ -350,11 +346,7 @@ def emit(event: AgentEvent) -> None:
 
 
 def emit_inner(event: AgentEvent) -> None:
-    """Emit an event of an inner agent, for display only.
-
-    Raises:
-        OutsideRunError: See `emit`.
-    """
+    """Emit an event of an inner agent, for display only."""
     if isinstance(event, ActionEvent):
         event = replace(event, is_done=True)
     emit(replace(event, is_inner=True))

@@ -80,11 +80,7 @@ class Note:
 
     @classmethod
     def from_json(cls, data: Json) -> Note:
-        """Parse what `to_json` wrote.
-
-        Raises:
-            CheckpointDecodeError: The data is damaged.
-        """
+        """Parse what `to_json` wrote."""
         try:
             fields = cast("dict[str, Json]", data)
             calls = cast("list[Json]", fields.get("calls", []))
@@ -139,11 +135,7 @@ class Notes:
 
     @classmethod
     def from_json(cls, data: list[Json]) -> Notes:
-        """Parse what `to_json` wrote.
-
-        Raises:
-            CheckpointDecodeError: The data is damaged.
-        """
+        """Parse what `to_json` wrote."""
         return cls([Note.from_json(note) for note in data])
 
 

@@ -27,9 +27,6 @@ async def settle(agent_name: str, instruction: Instruction, session: Mapping[str
     Returns:
         Data for `render`, also after a resume: the session values that a text names, or the text
         that a function returned. A long template is not stored.
-
-    Raises:
-        AgentConfigError: The text names a session value that does not exist.
     """
     if isinstance(instruction, str):
         return {name: _value(agent_name, name, session) for name in _names(instruction)}
@@ -38,11 +35,7 @@ async def settle(agent_name: str, instruction: Instruction, session: Mapping[str
 
 
 def render(instruction: Instruction, settled: Json) -> str:
-    """Return the text of an instruction.
-
-    Raises:
-        CheckpointDecodeError: `settled` belongs to an instruction with other values.
-    """
+    """Return the text of an instruction."""
     if not isinstance(instruction, str):
         return settled if isinstance(settled, str) else ""
     values = cast("dict[str, str]", settled) if isinstance(settled, dict) else {}

@@ -178,11 +178,7 @@ class ChatRun:
 
     @classmethod
     def thaw(cls, state: ChatState) -> ChatRun:
-        """Restore a run from its stored state.
-
-        Raises:
-            CheckpointDecodeError: The state is damaged.
-        """
+        """Restore a run from its stored state."""
         draft = load_messages([state.draft]) if state.draft is not None else []
         work = cls(
             messages=load_messages(state.messages),
@@ -273,11 +269,7 @@ def dump_result(done: ToolReturn) -> list[object]:
 
 
 def load_result(entry: Sequence[object]) -> ToolReturn:
-    """Parse what `dump_result` wrote.
-
-    Raises:
-        CheckpointDecodeError: The data is damaged.
-    """
+    """Parse what `dump_result` wrote."""
     try:
         text, outcome, *rest = entry
         action, files, *_ = (*rest, None, None)

@@ -36,11 +36,7 @@ _MISSING = object()
 
 
 def shape(cls: type) -> Shape:
-    """Return how values of a type are written and read.
-
-    Raises:
-        AgentConfigError: The type is no dataclass, pydantic model or enum, or is not readable.
-    """
+    """Return how values of a type are written and read."""
     if issubclass(cls, Enum):
         return (lambda value: value.value), cls
     if issubclass(cls, BaseModel):
@@ -137,9 +133,6 @@ def fits(kind: object, value: object) -> bool:
     """Whether a value has a type. The elements of a container are not checked.
 
     An integer is also a `float`, as in annotations, because JSON does not distinguish them.
-
-    Raises:
-        AgentConfigError: The annotation is not a type that can be checked.
     """
     if type(kind) is type and kind is not float:  # the usual case, made fast
         return isinstance(value, kind)

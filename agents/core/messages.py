@@ -85,11 +85,7 @@ def load_messages(data: Json) -> list[ModelMessage]:
 
 
 def log_text(messages: Sequence[ModelMessage]) -> str:
-    """Write a turn's entry for the message log. Stored: version 1, must stay readable.
-
-    Raises:
-        UnstorableValueError: The entry could not be read, which would block all later turns.
-    """
+    """Write a turn's entry for the message log. Stored: version 1, must stay readable."""
     text = to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
     read_back(text, lambda entry: _parsed([entry]))
     return text
@@ -101,9 +97,6 @@ def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:
     Args:
         entries: From the first on, oldest first.
         log_id: Id of the log. Entries of a log are cached under it.
-
-    Raises:
-        CheckpointError: An entry is damaged or has an unknown version.
     """
     with _lock:
         known = _logs.get(log_id, _Log())

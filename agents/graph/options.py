@@ -29,11 +29,7 @@ class Options:
 
 
 def refuse_unknown(what: str, given: Iterable[str], known: type) -> None:
-    """Check that every option is declared in a TypedDict.
-
-    Raises:
-        TypeError: An option is unknown; the error suggests the nearest name.
-    """
+    """Check that every option is declared in a TypedDict."""
     names = list(known.__annotations__)
     for name in given:
         if name in names:

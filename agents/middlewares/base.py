@@ -163,12 +163,7 @@ class Middleware:
 
 
 async def ask_model(call: ModelCall) -> ModelResponse:
-    """Call the model and stream its text.
-
-    Raises:
-        ModelTimeoutError: The model made no progress within the run's time limit.
-        ModelRefusedError: The model declined to answer.
-    """
+    """Call the model and stream its text."""
     async with _in_time(current_scope("ask_model()").run.model_timeout) as progress:
         if call.stream is None:
             answer = await model_request(

@@ -56,11 +56,7 @@ class Chain:
         return bool(self._hooks[hook])
 
     def wrap(self, tools: Iterable[Tool]) -> list[Tool]:
-        """Wrap each tool in all middlewares.
-
-        Raises:
-            AgentConfigError: A middleware names an unknown tool.
-        """
+        """Wrap each tool in all middlewares."""
         found = list(tools)
         names = {tool.definition.name for tool in found}
         tags = {tag for tool in found for tag in tool.definition.tags}

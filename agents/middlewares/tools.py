@@ -42,11 +42,7 @@ class ToolChoice:
         return self._rule is None and ALL not in self._names
 
     def check(self, names: Iterable[str]) -> None:
-        """Check that each name is the name of a tool.
-
-        Raises:
-            AgentConfigError: A name is unknown; it may be misspelled.
-        """
+        """Check that each name is the name of a tool."""
         known = set(names)
         unknown = sorted((self._names | self._without) - known - {ALL})
         if unknown:

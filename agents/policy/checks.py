@@ -54,11 +54,7 @@ def _optional(policy: object, name: str) -> Callable[..., Any]:
 
 
 def check_rule_names(names: Sequence[str]) -> None:
-    """Refuse duplicate names: a decision and its audit must identify one rule.
-
-    Raises:
-        AgentConfigError: Two names are equal.
-    """
+    """Refuse duplicate names: a decision and its audit must identify one rule."""
     for name in names:
         if names.count(name) > 1:
             raise AgentConfigError(

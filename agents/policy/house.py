@@ -184,30 +184,18 @@ class House:
         return found if isinstance(found, Allow) and found.grant else None
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
-        """Let the policy record what happens to a call.
-
-        Raises:
-            Exception: The recording failed: the run must not continue.
-        """
+        """Let the policy record what happens to a call."""
         journal = current_scope("a house").run.journal
         await journal.depend_on(self.policy.note(call, ruling))
 
 
 def current_house() -> House | None:
-    """Return the application's policy of the current run, or None.
-
-    Raises:
-        AgentConfigError: The run contains another object instead.
-    """
+    """Return the application's policy of the current run, or None."""
     return house_of(current_scope("current_house()").run.house)
 
 
 def house_of(carried: object) -> House | None:
-    """Return the policy that is part of a run, or None.
-
-    Raises:
-        AgentConfigError: The object is not a `House`.
-    """
+    """Return the policy that is part of a run, or None."""
     if carried is None or isinstance(carried, House):
         return carried
     raise AgentConfigError(f"a run's house is {carried!r}; give a policy: `Runner(policy=…)`")

@@ -23,11 +23,7 @@ def people_named(agent: Agent) -> tuple[str, ...]:
 
 
 def check_rules(agent: Agent) -> None:
-    """Refuse policy rules in code that the application's policy could not tell apart.
-
-    Raises:
-        AgentConfigError: A rule that asks has no name, or two rules of one policy have the same.
-    """
+    """Refuse policy rules in code that the application's policy could not tell apart."""
     for policy in _policies(agent):
         names = rule_names([policy])
         if UNNAMED in names:

@@ -329,12 +329,7 @@ def check_targets(targets: object) -> None:
 
 
 def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
-    """Match answers to interrupts and check that they fit.
-
-    Raises:
-        ResumeError: A target is unknown or ambiguous, or an answer does not fit.
-        AgentConfigError: The targets are not answers by id or address.
-    """
+    """Match answers to interrupts and check that they fit."""
     return take_answers(waiting, targets)[1]
 
 

@@ -41,9 +41,6 @@ async def judge(
     Returns:
         None if the interrupt is not about a call, or if its gate cannot be found because a
         component does not declare its parts.
-
-    Raises:
-        InvalidArgumentsError: The arguments do not fit the tool.
     """
     way = _way(document.waiting, interrupt_id)
     info = way[-1].info if way else None

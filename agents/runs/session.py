@@ -87,11 +87,7 @@ class Setup:
     )
 
     async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
-        """Read the messages of earlier turns from the log.
-
-        Raises:
-            AgentConfigError: The run has a log, but this runner has none.
-        """
+        """Read the messages of earlier turns from the log."""
         if document.log is None:
             return ()
         if self.message_log is None:
@@ -105,10 +101,6 @@ class Setup:
 
         Returns:
             The checkpoint, with version 0 if nothing is stored yet.
-
-        Raises:
-            CheckpointError: The id is in use.
-            UnstorableValueError: A value of the run cannot be stored.
         """
         data = document.to_json()
         text = to_text(data)

@@ -107,11 +107,7 @@ def _text(way: tuple[Key, ...]) -> str:
 
 
 def check_topology(agent: Agent, waiting: InterruptNode, was: Mapping[str, str]) -> None:
-    """Refuse a resume if a component above any pending interrupt has changed.
-
-    Raises:
-        AgentChangedError: An agent, a tool or its gates changed or were removed.
-    """
+    """Refuse a resume if a component above any pending interrupt has changed."""
     now = topology(agent, waiting)
     # Additional components are allowed.
     for at, kind in was.items():

@@ -54,9 +54,6 @@ class ToolBatch:
         """Run the calls and yield their results and, if streaming, parts of results.
 
         Interrupts are added to `signals`. The other calls run to their end.
-
-        Raises:
-            AgentError: The run cannot continue; all calls have ended.
         """
         todo = self._todo()
         groups = [[planned] for planned in todo] if self._is_sequential else [todo]

@@ -29,9 +29,6 @@ def is_frozen(tool: str, arguments: Mapping[str, Json]) -> bool:
 
     Returns:
         Whether a gate started exactly these; False without a gate.
-
-    Raises:
-        ToolError: A wrapper between the gate and the tool changed the arguments. Nothing may run.
     """
     try:
         scope = current_scope("a tool")
@@ -97,9 +94,6 @@ async def may_start(
 
     Returns:
         Data to store with the start, or why approval must be requested again.
-
-    Raises:
-        Exception: The check failed: the run ends, and the approval stays valid.
     """
     scope = current_scope("may_start()")
     if scope.run.before_start is None:
@@ -137,9 +131,6 @@ async def begin_call(
     Returns:
         Why approval must be requested again; empty if the call has started. A call that resumes
         always starts, because a new start would repeat what it has done already.
-
-    Raises:
-        CheckpointConflictError: Another process works on this run: the call must not run.
     """
     scope = current_scope("begin_call()")
     # An idempotent call runs again after a crash. Its start was checked in time, before the crash.

@@ -223,12 +223,7 @@ class SequentialAgent(Stepwise):
 
 
 def check_children(owner: str, agents: Sequence[Agent]) -> None:
-    """Check that a workflow has agents, with different names.
-
-    Raises:
-        AgentConfigError: There is no agent.
-        DuplicateNameError: Two agents share a name.
-    """
+    """Check that a workflow has agents, with different names."""
     if not agents:
         raise AgentConfigError(f"agent {owner!r} has no agents to run; give it at least one")
     check_unique_names(owner, agents)

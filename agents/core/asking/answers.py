@@ -234,11 +234,7 @@ def check_bools(record: object, *names: str) -> None:
 
 
 def check_voters(voters: object, name: str = "voters") -> None:
-    """Refuse voters without a name: an unknown voter could vote twice.
-
-    Raises:
-        TypeError: The value is not a tuple of non-empty texts.
-    """
+    """Refuse voters without a name: an unknown voter could vote twice."""
     is_fit = isinstance(voters, tuple) and all(isinstance(one, str) and one for one in voters)
     if not is_fit:
         raise TypeError(f"{name} must be a tuple of names")

@@ -53,11 +53,7 @@ def _exit_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
 
 
 async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Call a function in a thread and contain its exceptions; see `contained`.
-
-    Raises:
-        RuntimeError: The function raised `StopIteration`, which a future cannot carry.
-    """
+    """Call a function in a thread and contain its exceptions; see `contained`."""
 
     def call() -> T:
         try:

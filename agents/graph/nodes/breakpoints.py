@@ -44,9 +44,6 @@ class Gatekeeper:
             The state with all edits, and the pending interrupts. If all breakpoints are passed, the
             state has no gate. If edits lead to nodes that people have not seen, the state has their
             breakpoints.
-
-        Raises:
-            NodeRefusedError: People refused a breakpoint, or its interrupt expired.
         """
         gate, signals = [], []
         for one in state.gate:
@@ -229,11 +226,7 @@ def _with_reason(told: str, reason: str) -> str:
 
 
 def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
-    """Return the state values that an answer to a breakpoint replaces; may be empty.
-
-    Raises:
-        ResumeDataError: The answer does not fit the state.
-    """
+    """Return the state values that an answer to a breakpoint replaces; may be empty."""
     if not isinstance(answer, StateUpdate):
         return {}
     try:

@@ -51,13 +51,7 @@ async def call_function(node: Node, state: object, context: NodeContext) -> obje
 
 
 def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = None) -> Outcome:
-    """Check and convert the result of a node.
-
-    Raises:
-        StateUpdateError: The update does not fit the state.
-        GotoError: A target is not a node.
-        UnstorableValueError: A value cannot be stored.
-    """
+    """Check and convert the result of a node."""
     topology, who = here.topology, f"node {here.node.name!r}"
     if isinstance(result, Command):
         if not result.graph:

@@ -82,11 +82,7 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
 
 
 def refuse_failed(here: OuterGraph) -> None:
-    """Raise if the node's failure is journaled.
-
-    Raises:
-        NodeFailedError: The node failed before.
-    """
+    """Raise if the node's failure is journaled."""
     scope = current_scope("refuse_failed()")
     told = _failure(scope.run.journal, str(scope.address))
     if told is not None:

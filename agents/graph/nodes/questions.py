@@ -99,11 +99,7 @@ class Question(RuntimeInfo):
 
 
 def check_passage(answer: object, where: str) -> None:
-    """Refuse an answer that is neither an approval nor a rejection of a breakpoint.
-
-    Raises:
-        ResumeDataError: The answer is neither.
-    """
+    """Refuse an answer that is neither an approval nor a rejection of a breakpoint."""
     if not isinstance(answer, bool | ApprovalResult | StateUpdate | Expired | Cancelled):
         raise ResumeDataError(
             f"a breakpoint ({where}) takes True or False, an ApprovalResult or a StateUpdate, got "

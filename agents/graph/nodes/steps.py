@@ -286,14 +286,7 @@ def _make_child(here: OuterGraph, is_gated: bool) -> GraphRun:  # noqa: FBT001 -
 
 
 def read_state(topology: Topology, point: InterruptNode) -> GraphState:
-    """Read the stored state of a graph.
-
-    Raises:
-        AgentChangedError: The state is of another graph; or an unfinished node is gone, or changed
-            between function and sub-graph; or a partly reached edge is gone; or the stored values
-            do not fit the schema.
-        CheckpointDecodeError: The state is damaged.
-    """
+    """Read the stored state of a graph."""
     state = decode(point.state)
     if not isinstance(state, GraphState):
         raise CheckpointDecodeError(f"the graph at {point.address} has lost its state")

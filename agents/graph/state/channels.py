@@ -98,11 +98,7 @@ class Channels:
         return {**missing, **values}
 
     def given(self, given: object, who: str) -> dict[str, object]:
-        """Read the input of a graph: a dict by key, or an instance of the state's model.
-
-        Raises:
-            StateUpdateError: The input is neither.
-        """
+        """Read the input of a graph: a dict by key, or an instance of the state's model."""
         values = self._model.read(given) if self._model else None
         if values is None and isinstance(given, Mapping):
             values = dict(given)
@@ -128,12 +124,7 @@ class Channels:
         return ""
 
     def check(self, update: Mapping[str, object], who: str) -> Values:
-        """Check an update before it is applied.
-
-        Raises:
-            StateUpdateError: A key is unknown, or a value does not fit.
-            UnstorableValueError: A value cannot be stored.
-        """
+        """Check an update before it is applied."""
         for key, value in update.items():
             channel = self._channel(key, who)
             _encode(value, key, who)
@@ -150,10 +141,6 @@ class Channels:
         Args:
             values: The state before; unchanged.
             updates: Pairs of writer and update.
-
-        Raises:
-            StateUpdateError: An update does not fit, or two updates replace the same key.
-            UnstorableValueError: A value cannot be stored.
         """
         merged, writers = deepcopy(self.filled(values)), dict[str, str]()
         last = "the state"
@@ -172,12 +159,7 @@ class Channels:
         return self._whole(merged, writers, last)
 
     def replace(self, values: Values, edit: Mapping[str, object], who: str) -> Values:
-        """Replace values without reducers.
-
-        Raises:
-            StateUpdateError: A key is unknown, or a value does not fit.
-            UnstorableValueError: A value cannot be stored.
-        """
+        """Replace values without reducers."""
         if not isinstance(edit, Mapping):
             raise StateUpdateError(who, f"expected a dict, got a {type(edit).__name__}")
         for key, value in edit.items():

@@ -131,11 +131,7 @@ class Topology:
         return await self.advance(state, values, [(START, None)])
 
     async def advance(self, state: GraphState, values: Values, done: Arrivals) -> GraphState:
-        """Return the state after a step.
-
-        Raises:
-            GotoError: A router's target is not a node.
-        """
+        """Return the state after a step."""
         joins = {key: list(names) for key, names in state.joins.items()}
         targets: list[Target] = []
         for name, own in done:
@@ -158,11 +154,7 @@ class Topology:
         )
 
     async def again(self, state: GraphState, values: Values) -> GraphState:
-        """Determine the step again after people changed the state before it began.
-
-        Raises:
-            GotoError: A router's target is not a node.
-        """
+        """Determine the step again after people changed the state before it began."""
         origin = state.origin
         if origin is None:
             return replace(state, values=values)
@@ -192,11 +184,7 @@ class Topology:
     def check_target(
         self, who: str, target: object, allowed: Iterable[str] | None = None
     ) -> Target:
-        """Check that a target exists.
-
-        Raises:
-            GotoError: The target is not a node.
-        """
+        """Check that a target exists."""
         known = tuple(allowed) if allowed is not None else (*self.nodes, END)
         is_send = isinstance(target, Send)
         name: object = target.node if isinstance(target, Send) else target

@@ -26,11 +26,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def schema_of(kind: object) -> dict[str, Json]:
-    """Return the JSON schema of a type of answers.
-
-    Raises:
-        GraphBuildError: The type has no JSON schema.
-    """
+    """Return the JSON schema of a type of answers."""
     try:
         return cast("dict[str, Json]", TypeAdapter(cast("Any", kind)).json_schema())
     except (PydanticUserError, NameError, TypeError) as error:
@@ -41,11 +37,7 @@ def schema_of(kind: object) -> dict[str, Json]:
 
 
 def read_answer(kind: object, answer: object) -> object:
-    """Convert an answer to a type in strict mode: "yes" is not a bool.
-
-    Raises:
-        ValueError: The answer does not fit.
-    """
+    """Convert an answer to a type in strict mode: "yes" is not a bool."""
     adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", kind))
     try:
         if is_json(answer):

@@ -63,12 +63,7 @@ class Sorted:
 
 
 def check_request(request: Resume) -> None:
-    """Check that a resume is unambiguous.
-
-    Raises:
-        AgentConfigError: The arguments are missing or contradict each other.
-        TypeError: An argument is unknown.
-    """
+    """Check that a resume is unambiguous."""
     refuse_unknown("invoke()", request, Resume)
     if "resume" in request and "resume_map" in request:
         raise AgentConfigError("give one of resume, resume_map, not both")
@@ -92,11 +87,7 @@ def _check_command(request: Resume) -> None:
 
 
 def check_input(given: object) -> None:
-    """Check the type of a turn's input.
-
-    Raises:
-        AgentConfigError: The input has another type.
-    """
+    """Check the type of a turn's input."""
     if given is None or isinstance(given, Mapping | BaseModel):
         return
     if isinstance(given, Command):
@@ -115,12 +106,7 @@ def has_answers(request: Resume) -> bool:
 
 
 def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict[str, object]:
-    """Assign each answer to its question.
-
-    Raises:
-        NothingPendingError: No question is pending.
-        ResumeError: An id is unknown or answered, or a single value is ambiguous.
-    """
+    """Assign each answer to its question."""
     pending = [context.id for context in head.point.contexts()] if head.point.children else []
     if "resume_map" in request:
         named = dict(request["resume_map"])
@@ -154,12 +140,7 @@ def _answered_ids(head: ThreadDocument) -> set[str]:
 
 
 def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, object]) -> Sorted:
-    """Check each answer before anything runs.
-
-    Raises:
-        ResumeDataError: No answer is valid.
-        UnstorableValueError: An answer cannot be stored.
-    """
+    """Check each answer before anything runs."""
     points = {point.id: point for point in head.point.walk()}
     fit: dict[str, object] = {}
     refusals: list[ResumeError] = []
@@ -225,11 +206,7 @@ def names_questions(request: Resume) -> bool:
 
 
 def late_error(thread: GraphThread, request: Resume) -> Exception:
-    """Return why a resume came too late: another process answered or is running.
-
-    Raises:
-        ResumeError: The other process has finished, and the question is no longer pending.
-    """
+    """Return why a resume came too late: another process answered or is running."""
     head = thread.head
     if head is None or not thread.is_running:
         if head is not None and has_answers(request):

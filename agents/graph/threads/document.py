@@ -53,11 +53,7 @@ class ThreadDocument:
         return replace(self, point=point, phase=phase, reason=reason)
 
     def to_json(self) -> dict[str, Json]:
-        """Write the document as JSON data.
-
-        Raises:
-            UnstorableValueError: A value cannot be stored.
-        """
+        """Write the document as JSON data."""
         return {
             "schema": VERSION,
             "graph": self.graph,
@@ -72,12 +68,7 @@ class ThreadDocument:
 
     @classmethod
     def from_json(cls, data: dict[str, Json]) -> ThreadDocument:
-        """Read what `to_json` wrote.
-
-        Raises:
-            CheckpointDecodeError: The data is damaged, or not a graph's checkpoint.
-            CheckpointVersionError: The version is unknown.
-        """
+        """Read what `to_json` wrote."""
         check_version(data, VERSION)
         try:
             return cls(

@@ -59,13 +59,7 @@ class Execution:
         self._tell = tell
 
     async def run(self, head: ThreadDocument, work: ThreadWork) -> GraphResult:
-        """Run from a head until the graph ends, interrupts or fails.
-
-        Raises:
-            NodeRefusedError: A breakpoint was refused; the thread is cancelled.
-            ResumeError: Some answers are invalid; everything else is stored.
-            Exception: A node failed; everything else is stored.
-        """
+        """Run from a head until the graph ends, interrupts or fails."""
         run = self._context(head, work)
         self._tell_start(run, work)
         hooks = Hooks(keep=lambda state: self._keep(head, run, state), tell=self._tell)
@@ -208,12 +202,7 @@ def _is_new(before: ThreadDocument, after: ThreadDocument) -> bool:
 async def begun(
     topology: Topology, head: ThreadDocument | None, given: object, new_id: str
 ) -> ThreadDocument:
-    """Return the head of a new turn, on top of the stored thread.
-
-    Raises:
-        StateUpdateError: The input or the stored state does not fit the schema.
-        GotoError: A router's target is not a node.
-    """
+    """Return the head of a new turn, on top of the stored thread."""
     channels, who = topology.channels, "the input"
     old = head.state if head else None
     values = old.values if old else channels.initial()
@@ -244,10 +233,6 @@ async def commanded(
     """Apply a command of a resume: write its update, add its nodes to the next step.
 
     The nodes pass their breakpoints, like all others.
-
-    Raises:
-        StateUpdateError: The update does not fit.
-        GotoError: A target is not a node.
     """
     if command is None:
         return head

@@ -18,13 +18,7 @@ from agents.graph.threads.document import ThreadDocument, bare_point
 async def edited(
     topology: Topology, head: ThreadDocument, update: Mapping[str, object], as_node: str
 ) -> ThreadDocument:
-    """Write to a thread's state; see `CompiledGraph.update_state`.
-
-    Raises:
-        AgentConfigError: `as_node` is unknown.
-        StateUpdateError: The update does not fit.
-        GotoError: A router's target is not a node.
-    """
+    """Write to a thread's state; see `CompiledGraph.update_state`."""
     if as_node and as_node not in {START, END, *topology.nodes}:
         known = ", ".join((*topology.nodes, START, END))
         raise AgentConfigError(f"there is no node {as_node!r} to write as; there are: {known}")

@@ -101,11 +101,7 @@ class GraphThread:
         self.head: ThreadDocument | None = None
 
     async def load(self) -> ThreadDocument | None:
-        """Read the head.
-
-        Raises:
-            CheckpointError: The head cannot be read.
-        """
+        """Read the head."""
         stored = await self._store.load(self._key) if self._store else None
         if stored is None:
             return None
@@ -118,22 +114,13 @@ class GraphThread:
         return self.head
 
     async def need_head(self, topology: Topology) -> ThreadDocument:
-        """Read the head of a thread of this graph.
-
-        Raises:
-            CheckpointNotFoundError: The thread never ran.
-            GraphMismatchError: The thread belongs to another graph.
-        """
+        """Read the head of a thread of this graph."""
         head = await self.any_head()
         self.check_graph(topology)
         return head
 
     async def any_head(self) -> ThreadDocument:
-        """Read the head of a thread of any graph.
-
-        Raises:
-            CheckpointNotFoundError: The thread never ran.
-        """
+        """Read the head of a thread of any graph."""
         head = await self.load()
         if head is None:
             raise CheckpointNotFoundError(self.thread_id)
@@ -144,20 +131,12 @@ class GraphThread:
         return replace(document, phase="running") if self.is_running else document
 
     def check_graph(self, topology: Topology) -> None:
-        """Check that the head, if any, belongs to this graph.
-
-        Raises:
-            GraphMismatchError: The head belongs to another graph.
-        """
+        """Check that the head, if any, belongs to this graph."""
         if self.head is not None and self.head.graph != topology.name:
             raise GraphMismatchError(self.thread_id, self.head.graph, topology.name)
 
     def refuse_running(self) -> None:
-        """Raise if another run works on the thread.
-
-        Raises:
-            ThreadBusyError: The thread is busy, or its process died.
-        """
+        """Raise if another run works on the thread."""
         if self.is_running:
             raise ThreadBusyError(self.thread_id)
 
@@ -168,22 +147,14 @@ class GraphThread:
 
     @property
     def claimed(self) -> Claim:
-        """Return the claim of the current run, if any.
-
-        Raises:
-            CheckpointError: It cannot be read.
-        """
+        """Return the claim of the current run, if any."""
         claim = Claim.from_text(self._stored.claim if self._stored else "")
         if not isinstance(claim.command, Command | None):
             raise CheckpointDecodeError("the command of a resume is damaged")
         return claim
 
     async def claim(self, claim: Claim) -> None:
-        """Claim the head for a resume. Only one of two concurrent claims succeeds.
-
-        Raises:
-            CheckpointConflictError: Another process claimed the head.
-        """
+        """Claim the head for a resume. Only one of two concurrent claims succeeds."""
         if self._store is not None:
             text = claim.to_text()
             read_back(text, Claim.from_text)
@@ -199,9 +170,6 @@ class GraphThread:
 
         Returns:
             The stored head.
-
-        Raises:
-            CheckpointConflictError: Another process wrote first.
         """
         before = self.head
         if before is not None and is_new:
@@ -252,11 +220,7 @@ class GraphThread:
         )
 
     async def read(self, number: int) -> ThreadDocument:
-        """Read one checkpoint of the history. The head must be loaded.
-
-        Raises:
-            CheckpointNotFoundError: No checkpoint has this number.
-        """
+        """Read one checkpoint of the history. The head must be loaded."""
         head = self.head
         if head is not None and number == head.number:
             return self.seen(head)
