@@ -123,7 +123,7 @@ class Flow:
             cards = [approvals[int(number)] for number in event["batch"]["cards"]]
             entries = _by_card(entries, cards)
             found["audit"] = [one.action for one in entries]
-            found["told"] = _told_each(entries, cards)
+            found["told"] = _told_each(entries, cards, has_form=self.acts.has_form)
         if REFUSED_GRANT in self.acts.said:
             found["grant"] = f"refused: {REFUSED_GRANT}"
         if found.get("stage") == self._stage:
@@ -212,16 +212,20 @@ def _by_card(entries: list[AuditEntry], cards: Sequence[Approval]) -> list[Audit
     )
 
 
-def _told_each(entries: list[AuditEntry], cards: Sequence[Approval]) -> dict[str, str]:
-    """The words to the person about each card; one without an entry was in no batch."""
+def _told_each(
+    entries: list[AuditEntry], cards: Sequence[Approval], *, has_form: bool
+) -> dict[str, str]:
+    """The words to the person about each card; one without an entry was in no batch.
+
+    A person who may not open the form hears the same about each card.
+    """
     codes = {
         one.approval_id: str(one.detail.get("code")) for one in entries if one.action == "refused"
     }
     voted = {one.approval_id for one in entries if one.action == "voted"}
+    rest = "not_in_batch" if has_form else next(iter(codes.values()), "not_in_batch")
     return {
-        str(number): codes.get(
-            one.approval_id, "counted" if one.approval_id in voted else "not_in_batch"
-        )
+        str(number): codes.get(one.approval_id, "counted" if one.approval_id in voted else rest)
         for number, one in enumerate(cards)
     }
 

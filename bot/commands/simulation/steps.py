@@ -45,6 +45,7 @@ class SimulatedSteps:
         asked_by: Who has written in each of them.
         ended: Turns whose end was looked at.
         said: What stood in place of the form that was submitted last, as JSON.
+        has_form: Whether the last form of a batch was opened.
     """
 
     case: Case
@@ -56,6 +57,7 @@ class SimulatedSteps:
     ended: set[str] = field(default_factory=set)
     current: str = ""
     said: str = ""
+    has_form: bool = False
     _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     async def play(self, name: str, value: Any) -> None:
@@ -260,6 +262,7 @@ class SimulatedSteps:
         views = await self.stage.press(user, first, ActionId.BATCH)
         for number in value.get("changed", ()):
             await self._change(cards[int(number)])
+        self.has_form = bool(views)
         if views:
             await self._submit(user, {})
 

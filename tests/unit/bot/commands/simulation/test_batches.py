@@ -1,0 +1,27 @@
+"""The answer for each card of a batch."""
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+from bot.commands.simulation.cases import read_cases
+from bot.commands.simulation.rehearse import rehearse
+from storage.base import Storage
+
+CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+
+
+async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Storage) -> None:
+    """Who asked for all of them opens no form, and hears the same about each."""
+    case = next(one for one in read_cases(CASES) if one.id == "E136")
+    *asked, batch = copy.deepcopy(case.data["timeline"])
+    for one in asked:
+        one["request"]["said"] = ["U0ADA"]
+    del batch["batch"]["changed"]
+    batch["expect"] = {
+        "audit": ["refused"],
+        "told": dict.fromkeys("012", "own_request"),
+        "states": ["pending"] * 3,
+    }
+    data = {**case.data, "timeline": [*asked, batch]}
+    assert [str(one) for one in await rehearse(replace(case, data=data), storage)] == []
