@@ -11,9 +11,13 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, tool
+from agents.core.asking.answers import ApprovalResult
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, policy_gate, review_edit_gate
+from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy
+from agents.prebuilt import create_react_agent
+from tests.scenario.asking import State
 
 RAN: list[int] = []
 """What was paid; a test that looks at it clears it first."""
@@ -77,3 +81,32 @@ around_review = Pays(
         ),
     )
 )
+
+
+def node(_: Model) -> Agent:
+    """An agent whose node asks for an approval, and pays."""
+
+    def pays(_: State) -> State:
+        if node_interrupt("Pay 5 EUR?", response_type=ApprovalResult).approved:
+            RAN.append(5)
+        return {"output": "All done."}
+
+    graph = StateGraph(State).add_node("pay", pays).add_edge(START, "pay")
+    return GraphAgent(graph.compile(), "clerk")
+
+
+def before(_: Model) -> Agent:
+    """An agent that stops before the node that pays."""
+
+    def pays(_: State) -> State:
+        RAN.append(5)
+        return {"output": "All done."}
+
+    graph = StateGraph(State).add_node("pay", pays).add_edge(START, "pay")
+    return GraphAgent(graph.compile(interrupt_before=["pay"]), "clerk")
+
+
+def stage(_: Model) -> Agent:
+    """An agent that stops before its tools."""
+    model = FunctionModel(stream_function=Pays(pay)._next)
+    return create_react_agent(model, [pay], name="clerk", interrupt_before=["tools"])

@@ -231,6 +231,36 @@ async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> No
         assert RAN == []
 
 
+@pytest.mark.parametrize("agent", ["node", "before", "stage"])
+async def test_f7_an_old_yes_to_a_step_starts_nothing_and_people_are_asked_anew(
+    opened: Open, agent: str
+) -> None:
+    async with opened(agent) as stage:
+        card = await asked(stage)
+        await decided_while_stopped(stage, card, "Ada", later_ms=30 * DAY_MS)
+        again = await stage.card(number=2, word=APPROVE)
+        assert "didn't start within 15m" in str(again)
+        assert RAN == []
+        await stage.click("Ada", again, APPROVE)
+        await stage.said("All done")
+        assert RAN == [5]
+
+
+@pytest.mark.parametrize("agent", ["node", "before", "stage"])
+async def test_f7_a_yes_to_a_step_of_who_may_not_decide_any_more_starts_nothing(
+    opened: Open, agent: str
+) -> None:
+    async with opened(agent, COUNTERSIGN_APPROVERS="channel") as stage:
+        card = await asked(stage)
+        stage.sandbox.deactivate(stage.user("Ada"))
+        await decided_while_stopped(stage, card, "Ada", later_ms=61 * 1000)
+        again = await stage.card(number=2, word=APPROVE)
+        assert RAN == []
+        await stage.click("Ben", again, APPROVE)
+        await stage.said("All done")
+        assert RAN == [5]
+
+
 # ---- a policy file ------------------------------------------------------------------------------
 
 
