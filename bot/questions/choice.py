@@ -260,10 +260,6 @@ class ChoiceQuestion(DrawnQuestion):
         if self.ask.can_decline and not self.is_call and self._picks:
             yield say("button.none_of_these"), ActionId.REJECT
 
-    def needs_all(self) -> bool:
-        """Every choice agrees to something."""
-        return True
-
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Choose the option whose number the button has, or open the form."""
         if action == ActionId.CHOOSE:

@@ -145,10 +145,6 @@ class FeedbackQuestion(DrawnQuestion):
         feedback = self.stored.get("feedback")
         return f"“{mask_text(feedback).strip()}”" if isinstance(feedback, str) else ""
 
-    def needs_all(self) -> bool:
-        """Nobody accepts a text that they cannot see."""
-        return True
-
     def agree(self, proof: Proof) -> Iterator[Block]:
         """*Approve*."""
         accept = self.button(say("button.accept"), ActionId.DETAILS, "primary")

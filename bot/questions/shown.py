@@ -21,7 +21,7 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status
+from storage.records import Approval, Decision, Status
 
 MOST_QUESTIONS = 10
 """More are in Details; the agent's own tool allows fewer."""
@@ -158,10 +158,6 @@ class ShownQuestion(RecordQuestion):
     def can_withdraw(self) -> bool:
         """Whether the card has a button that takes it back: a no of who asked does the same."""
         return True
-
-    def needs_all(self) -> bool:
-        """Whether an answer agrees to something: nobody can agree to what they cannot see."""
-        return self.approval.kind is Kind.APPROVAL
 
     # Parts for those.
 

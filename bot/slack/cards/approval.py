@@ -40,7 +40,8 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     about = replace(about, guessed=bool(guessed))
     blocks: list[Block] = [*anew(approval), *joined([*about.blocks, *_why(approval)])]
     blocks += [*dialog(approval), *wrote_since(approval), *note_quotes(notes_given(approval))]
-    is_too_long = question.needs_all() and not fits_details(question)
+    needs_all = question.can_agree() and approval.kind is not Kind.DOUBT
+    is_too_long = needs_all and not fits_details(question)
     row = choices(question, about, is_too_long=is_too_long)
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)
     stuck = [stuck_words(approval)] if approval.stuck else []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from bot.approvals.disclosure import Surface
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
@@ -21,7 +22,7 @@ from bot.redaction.masks import masked_once
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from bot.slack.cards.agent_text import MOST, reply_cards
 from bot.slack.cards.approval import describe
-from bot.slack.cards.card_for import card_for, is_folded
+from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.review import FormReader, review_modal
 from bot.slack.side_messages.reminders import (
@@ -32,7 +33,14 @@ from bot.slack.side_messages.reminders import (
 )
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import details_of, edit_modal, form_of, review_pages
-from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
+from tests.unit.bot.slack.cards.samples import (
+    LINK,
+    a_doubt,
+    a_form,
+    a_human,
+    an_approval,
+    decided,
+)
 
 NASTY = (
     "<!channel>",
@@ -167,7 +175,7 @@ short_approvals = st.builds(
 @settings(quick, max_examples=150)
 @given(approval=short_approvals | approvals.map(lambda one: replace(one, kind=Kind.APPROVAL)))
 def test_what_a_click_may_skip_is_what_the_drawn_card_shows_whole(approval: Approval) -> None:
-    assert is_folded(approval) == (describe(approval).hidden > 0)
+    assert shows_all(approval, Surface.CARD) == (not describe(approval).hidden)
 
 
 @quick
@@ -275,6 +283,30 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
         assert "Too long to show in full" in json.dumps(view)
         assert "submit" not in view
         assert all(block["type"] != "input" for block in view["blocks"])
+
+
+HUGE = json.dumps({"data": "x" * 400_000})
+
+
+@pytest.mark.parametrize(
+    ("approval", "left"),
+    [
+        (a_form(arguments_json=HUGE), {ActionId.REJECT}),
+        (replace(a_human("accept", "ignore"), arguments_json=HUGE), {ActionId.IGNORE}),
+        (
+            replace(a_human("response", "ignore"), arguments_json=HUGE),
+            {ActionId.RESPOND, ActionId.IGNORE},
+        ),
+        (a_doubt(arguments_json=HUGE), {ActionId.RAN, ActionId.GIVE_UP, ActionId.AGAIN}),
+    ],
+    ids=["missing arguments", "yes or skip", "answer or skip", "doubt"],
+)
+def test_what_cannot_be_shown_keeps_the_answers_that_agree_to_nothing(
+    approval: Approval, left: set[ActionId]
+) -> None:
+    card = card_for(approval, approvers_text="<@U0BEN>")
+    ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
+    assert ids - {ActionId.MORE} == left
 
 
 def test_a_20000_character_argument_is_whole_in_details() -> None:
